@@ -89,7 +89,7 @@ class BatchFiles(FileSource):
         parts = self.fragments()
         if predicate is None or not predicate.columns() <= self.path_columns():
             return parts
-        return [part for part in parts if _keeps(part, predicate)]
+        return [part for part in parts if keeps(part.values, predicate)]
 
     def _batches(self, wanted: Any, parts: Sequence[FilePart]) -> Iterator[Any]:
         for part in parts:
@@ -98,9 +98,10 @@ class BatchFiles(FileSource):
                     yield completed(batch, wanted, part.values)
 
 
-def _keeps(part: FilePart, predicate: Expr) -> bool:
+def keeps(values: dict[str, Any], predicate: Expr) -> bool:
+    """Whether a condition on what the path of a file says holds for its rows."""
     names = sorted(predicate.columns())
-    row = [pa.repeat(part.values[name], 1) for name in names]
+    row = [pa.repeat(values[name], 1) for name in names]
     return bool(keep_rows(pa.RecordBatch.from_arrays(row, names), predicate).num_rows)
 
 

@@ -83,8 +83,12 @@ def _require_same_case(file: str, schema: Any, origins: dict[str, str]) -> None:
 
 def _common(known: Any, field: Any, files: tuple[str, str]) -> Any:
     """A field that holds the values of both: integers, floats, decimals, dates, times and lists of
-    several widths, NULL alone, dictionaries and views and what they stand for."""
+    several widths, NULL alone, dictionaries and views and what they stand for. A date beside times
+    without a zone is its midnight."""
     types = [known.type, field.type]
+    local = [t for t in types if pa.types.is_timestamp(t) and t.tz is None]
+    if len(local) == 1 and any(map(pa.types.is_date32, types)):
+        return known.with_type(local[0]).with_nullable(known.nullable or field.nullable)
     if known.type != field.type:
         types = [plain_type(data_type) for data_type in types]
         if not all(map(pa.types.is_dictionary, types)):

@@ -338,6 +338,14 @@ def rows_of_values(values: Any, files: int) -> Iterator[list[tuple[str, Any]]]:
         yield [(name, column[number]) for name, column in columns]
 
 
+def path_values(fragment: Any, schema: Any) -> dict[str, Any]:
+    """What the path of a file of pyarrow.dataset says, as scalars of the fields of `schema`."""
+    import pyarrow.dataset as dataset
+
+    found = dataset.get_partition_keys(fragment.partition_expression)
+    return {field.name: pa.scalar(found.get(field.name), field.type) for field in schema}
+
+
 def _is_row(row: Sequence[tuple[str, Any]]) -> Any:
     """That all rows have these values, as pyarrow.dataset is told it."""
     import pyarrow.compute as pc

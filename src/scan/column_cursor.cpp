@@ -279,7 +279,7 @@ Result<int32_t> ColumnCursor::code_of(const StringView& view) const {
 
 Status ColumnCursor::convert(const uint8_t* from, ValueList list, uint8_t* out) const {
   if (convert_values(form_, from, list, out)) return {};
-  return bad_column(fmt::format("a time lies beyond those of {}", type_name(form_.type)));
+  return bad_column(fmt::format("a value is not in range of {}", type_name(form_.type)));
 }
 
 Result<const uint32_t*> ColumnCursor::codes(const uint32_t* rows, int32_t count) {

@@ -68,13 +68,13 @@ bool set_integer_form(const SchemaElement& column, ColumnForm& form) {
   return true;
 }
 
-// Integers of up to 32 bits are doubles, those of up to 16 are floats.
+// All integers may be doubles, and those of up to 16 bits floats.
 bool set_real_form(const SchemaElement& column, ColumnForm& form) {
   const bool is_double = form.type.id == TypeId::kFloat64;
   const auto stored = stored_integer(column);
   const bool is_float =
       is_double && form.physical == PhysicalType::kFloat && column.meaning == Meaning::kNone;
-  if (!is_float && (!stored.has_value() || stored->bits > (is_double ? 32 : 16))) return false;
+  if (!is_float && (!stored.has_value() || stored->bits > (is_double ? 64 : 16))) return false;
   form.is_unsigned = stored.has_value() && !stored->is_signed;
   form.conversion = Conversion::kReal;
   return true;
@@ -89,6 +89,13 @@ int64_t unit_factor(const SchemaElement& column, Meaning meaning, const DataType
 
 bool set_time_form(const SchemaElement& column, ColumnForm& form) {
   const bool is_timestamp = form.type.id == TypeId::kTimestamp;
+  if (is_timestamp && form.type.timezone.empty() && column.meaning == Meaning::kDate &&
+      form.physical == PhysicalType::kInt32) {
+    constexpr int64_t kDaySeconds = 86'400;
+    form.factor = kDaySeconds * form.type.units_per_second;
+    form.conversion = Conversion::kScaled;
+    return true;
+  }
   const int64_t factor =
       unit_factor(column, is_timestamp ? Meaning::kTimestamp : Meaning::kTime, form.type);
   const bool is_short = form.physical == PhysicalType::kInt32;

@@ -17,7 +17,7 @@ enum class Conversion : uint8_t {
   kCopy,          // as they are stored
   kNarrow,        // integers of 8 and 16 bits, from 32
   kWiden,         // integers of 64 bits, from 32
-  kReal,          // floats, from narrower floats and integers that they hold exactly
+  kReal,          // floats, from narrower floats and from integers
   kScaled,        // 64 bits times the factor: times of finer units
   kDecimal,       // 128 bits from integers, times the factor
   kDecimalBytes,  // the same from big-endian bytes

@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kCodedBytesMost = int64_t{16} << 20;
 constexpr int64_t kDictionaryBytesMost = int64_t{32} << 10;
 constexpr int64_t kStringBytesMost = int64_t{1} << 30;  // of strings that are all different
-constexpr size_t kOpenFilesMost = 256;  // of one scan, of the 1024 that a process mostly may have
+constexpr size_t kOpenFilesMost = 64;  // of one scan, of the 1024 that a process mostly may have
 constexpr size_t kFilesPerThread = 8;
 constexpr size_t kOpeningThreads = 8;
 

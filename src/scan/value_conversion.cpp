@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/int128.hpp"
 
@@ -90,6 +91,19 @@ bool scale(int64_t factor, const uint8_t* from, ValueList list, uint8_t* out) {
   return !overflows;
 }
 
+// Beyond 2^53 not every integer is a double.
+template <class From>
+bool make_double(const uint8_t* from, ValueList list, uint8_t* out) {
+  constexpr auto kMost = From{1} << 53;
+  bool is_beyond = false;
+  each_value<From, double>(from, list, out, [&](From value) {
+    is_beyond |= value > kMost;
+    if constexpr (std::is_signed_v<From>) is_beyond |= value < -kMost;
+    return static_cast<double>(value);
+  });
+  return !is_beyond;
+}
+
 template <class To>
 void make_real(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
   const auto make = [](auto value) { return static_cast<To>(value); };
@@ -146,6 +160,10 @@ bool convert_values(const ColumnForm& form, const uint8_t* from, ValueList list,
                        : widen_to_64<int32_t>(from, list, out);
       return true;
     case Conversion::kReal:
+      if (form.physical == PhysicalType::kInt64) {
+        return form.is_unsigned ? make_double<uint64_t>(from, list, out)
+                                : make_double<int64_t>(from, list, out);
+      }
       fixed_bytes(form.type) == 8 ? make_real<double>(form, from, list, out)
                                   : make_real<float>(form, from, list, out);
       return true;

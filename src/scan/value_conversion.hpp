@@ -17,7 +17,7 @@ struct ValueList {
 void pick_values(int32_t width, const uint8_t* from, ValueList list, uint8_t* out);
 
 // Values as they are stored in PLAIN, of any alignment. Not for strings and booleans. Answers whether all are values of
-// the type, which a time in coarser units may not be.
+// the type, which a time in coarser units, or an integer that no double equals, may not be.
 bool convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out);
 
 // `count` times the value of `width` bytes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import time
 from pathlib import Path
 from typing import Any
 
@@ -219,13 +220,15 @@ def test_several_files_have_one_dialect(dock: xd.Dock, tmp_path: Path) -> None:
 def test_large_files_stream_in_bounded_memory(
     dock: xd.Dock, tmp_path: Path, options: dict[str, Any]
 ) -> None:
+    """Also where the rows are taken more slowly than they could be read."""
     path = tmp_path / "x.csv"
-    line = f"1,{'x' * 90}\n"
-    path.write_text("a,b\n" + line * 1_200_000)
+    path.write_text("a,b\n" + f"1,{'x' * 90}\n" * 1_200_000)
     before = pa.total_allocated_bytes()
     most = rows = 0
-    for batch in dock.read_csv(path, **options).to_batches():
+    for number, batch in enumerate(dock.read_csv(path, **options).to_batches()):
         rows += batch.num_rows
         most = max(most, pa.total_allocated_bytes() - before)
+        if number < 20:
+            time.sleep(0.05)
     assert rows == 1_200_000
-    assert most < 60 << 20  # of 113 MB
+    assert most < 48 << 20  # of 113 MB, blocks that pyarrow.csv reads ahead

@@ -57,6 +57,7 @@ WIDER: dict[str, tuple[pa.Array, pa.Array, pa.DataType]] = {
     "null": (pa.nulls(2), pa.array(["a"]), pa.string()),
     "units": (pa.array([US], pa.timestamp("us")), pa.array([US, None], pa.timestamp("ns")),
               pa.timestamp("ns")),
+    "dates": (pa.array([US.date(), None]), pa.array([US], pa.timestamp("us")), pa.timestamp("us")),
     "decimals": (pa.array([Decimal("1.5")]), pa.array([Decimal("10.25")]), pa.decimal128(4, 2)),
     "dictionary": (pa.array(["a", "b"]).dictionary_encode(), pa.array(["c"]), pa.string()),
     "strings": (pa.array(["a"]), pa.array(["b"], pa.large_string()), pa.large_string()),
@@ -83,6 +84,13 @@ def test_types_are_widened(dock: xd.Dock, tmp_path: Path, name: str, ending: str
             kept = rows.filter(predicate).collect().combine_chunks()
             assert str(kept) == str(expected), predicate
             assert rows.filter(predicate).count() == expected.num_rows, predicate
+
+
+def test_dates_beside_timestamps_of_text(dock: xd.Dock, tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("t\n2020-01-01\n")
+    (tmp_path / "2.csv").write_text("t\n2020-01-02 03:04:05\n")
+    found = dock.read_csv(tmp_path).collect()["t"].to_pylist()
+    assert found == [datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2, 3, 4, 5)]
 
 
 def typed(data_type: pa.DataType) -> pa.Table:
