@@ -214,8 +214,8 @@ size_t write_integer(Int128 value, char* to) {
   return static_cast<size_t>(end.ptr - to);
 }
 
-// With zeros before it, up to `digits` of them. Not by fmt, which compiles all it can format for an output of this kind: a
-// fifth of the code of this folder.
+// With zeros before it, up to `digits` of them. Not by fmt, which compiles all it can format for an output of this
+// kind: a fifth of the code of this folder.
 char* write_padded(int64_t value, int64_t digits, char* to) {
   char written[20];
   const char* end = std::to_chars(written, written + sizeof written, value).ptr;
