@@ -331,3 +331,17 @@ def test_a_grouping_computes_what_it_reads(dock: xd.Dock) -> None:
     failing = dock.from_arrow(ORDERS).group_by("k").agg(x=xd.sum(12 // col("n")))
     with pytest.raises(xd.ExpressionError, match="divides by zero"):
         failing.collect()
+
+
+def test_dates_as_strings_have_four_digits_of_a_year_and_signs(dock: xd.Dock) -> None:
+    days = pa.array([0, 19_782, -719_162, -719_529, 3_000_000, -800_000, None], pa.int32())
+    dates = dock.from_arrow(pa.table({"d": days.cast(pa.date32())}))
+    assert dates.select(s=col("d").cast("string")).collect()["s"].to_pylist() == [
+        "1970-01-01",
+        "2024-02-29",
+        "0001-01-01",
+        "-0001-12-31",
+        "10183-09-21",
+        "-0221-09-04",
+        None,
+    ]
