@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.engine_expressions import Compiler, in_order, is_computed
-from crossdock.errors import CrossdockError
 from crossdock.expressions import Column, Expr
 from crossdock.known_orders import known_sides, sort_is_done
 from crossdock.late_columns import has_late, is_late_schema, residual_schema
@@ -111,7 +110,7 @@ def native_plan(node: Node, read: Read, residual: Residual) -> _native.Plan:
     becomes one, which runs once. Errors: those of reading, and NativeError."""
     try:
         return _Planning(node, (read, residual), scans_files=True).plan(node)
-    except (_native.NativeError, CrossdockError):
+    except _native.NativeError:
         # Strings of files come as views or dictionaries; a union wants one type of all inputs.
         return _Planning(node, (read, residual), scans_files=False).plan(node)
 
