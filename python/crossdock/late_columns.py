@@ -79,12 +79,12 @@ def whole_rows(rows: Any, schema: Any, late: Mapping[str, Reference]) -> Any:
 
 def has_late(node: Node) -> bool:
     """Whether a late column goes into `node`, or into anything below it."""
-    return any(_late_names(below.schema) or has_late(below) for below in inputs_of(node))
+    return any(late_names(below.schema) or has_late(below) for below in inputs_of(node))
 
 
-def is_late_schema(schema: Any) -> bool:
-    """Whether a column of the schema is late."""
-    return bool(_late_names(schema))
+def late_names(schema: Any) -> list[str]:
+    """The late columns of a schema."""
+    return [field.name for field in schema if is_late(field.type)]
 
 
 def residual_schema(node: Join) -> Any:
@@ -126,7 +126,7 @@ class Splitter:
         if isinstance(node, Scan):
             return self._scan(node)
         if isinstance(node, Union) or not has_late(node):
-            return self._run(node) if _late_names(node.schema) else Split(node, node.schema)
+            return self._run(node) if late_names(node.schema) else Split(node, node.schema)
         if isinstance(node, Join):
             return self._join(node)
         below = self._node(node.input)
@@ -156,7 +156,7 @@ class Splitter:
 
     def _scan(self, node: Scan) -> Split:
         source, predicate = node.source, node.predicate
-        if not _late_names(node.schema):
+        if not late_names(node.schema):
             return Split(node, node.schema)
         if isinstance(source, ArrowSource):
             asked = () if predicate is None else predicate.columns()
@@ -170,7 +170,7 @@ class Splitter:
         """`columns` of a table in memory, its late ones replaced by their positions."""
         data = source.data
         late = {}
-        for name in _late_names(node.schema):
+        for name in late_names(node.schema):
             positions = self._unused()
             values = data.column(name)
             late[name] = Reference(positions, Blocks(values))
@@ -303,10 +303,6 @@ def _positions(values: Any) -> Any:
     every = pc.indices_nonzero(pa.repeat(pa.scalar(True), len(values)))
     valid = pc.is_valid(values)
     return pc.if_else(valid, every, pa.scalar(None, _POSITION))
-
-
-def _late_names(schema: Any) -> list[str]:
-    return [found.name for found in schema if is_late(found.type)]
 
 
 def _names_below(node: Node) -> set[str]:

@@ -28,12 +28,6 @@ class Lowered:
     keys: tuple[str, ...]
     items: tuple[Item, ...]
 
-    @property
-    def takes_mask(self) -> bool:
-        """False where rows cannot be left out by a bool column: the engine counts the distinct
-        values of a column under one condition."""
-        return not any(item[0] == "count_distinct" and item[2] for item in self.items)
-
 
 def lower_group(node: GroupBy) -> Lowered:
     """`node` over columns alone. The result's columns are to be named by position: a column that

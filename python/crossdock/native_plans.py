@@ -13,7 +13,7 @@ from crossdock import _native
 from crossdock.engine_expressions import Compiler, in_order, is_computed
 from crossdock.expressions import Column, Expr
 from crossdock.known_orders import known_sides, sort_is_done
-from crossdock.late_columns import has_late, is_late_schema, residual_schema
+from crossdock.late_columns import has_late, late_names, residual_schema
 from crossdock.lowering import lower_group, unused_name
 from crossdock.nodes import (
     AssumeSorted,
@@ -67,7 +67,7 @@ def is_streamed_here(node: Node) -> bool:
         return True
     if isinstance(node, Operated):
         return False
-    if is_late_schema(node.schema) or has_late(node):
+    if late_names(node.schema) or has_late(node):
         return True
     if isinstance(node, Scan):
         if isinstance(node.source, ArrowSource):

@@ -18,6 +18,7 @@ from crossdock import _native
 from crossdock.engine_types import empty_table
 from crossdock.errors import public_errors
 from crossdock.expressions import Column
+from crossdock.late_columns import late_names
 from crossdock.native_plans import Named, join_options
 from crossdock.nodes import (
     AssumeSorted,
@@ -30,7 +31,6 @@ from crossdock.nodes import (
     Sample,
     Sort,
 )
-from crossdock.ranks.late_moves import late_names
 from crossdock.ranks.moves import JoinRoute, Move
 from crossdock.ranks.placement import Placed, scan_of
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.engine_types import is_late
+from crossdock.late_columns import late_names
 from crossdock.lowering import unused_name
 from crossdock.ranks.moves import Route
 from crossdock.row_taking import Blocks
@@ -26,11 +26,6 @@ _PIECE_BYTES = 4096  # fits the texts of the smallest segments
 _ROW_BITS = 40  # of a place, below the rank
 
 FlatMove = Callable[[Any, Route], Any]
-
-
-def late_names(schema: Any) -> list[str]:
-    """The columns that cannot travel with the others."""
-    return [field.name for field in schema if is_late(field.type)]
 
 
 def move_late(place: tuple[int, int], table: Any, route: Route, move: FlatMove) -> Any:

@@ -35,10 +35,11 @@ from crossdock.errors import (
     told_error,
 )
 from crossdock.group import Group
+from crossdock.late_columns import late_names
 from crossdock.nodes import Exchange, Node, Scan, inputs_of
 from crossdock.orders import Order
 from crossdock.ranks.filters import Filtered
-from crossdock.ranks.late_moves import PIECES, late_names, move_late, packed, unpacked
+from crossdock.ranks.late_moves import PIECES, move_late, packed, unpacked
 from crossdock.ranks.moves import (
     JoinRoute,
     Move,
