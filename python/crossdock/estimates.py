@@ -33,6 +33,7 @@ from crossdock.parquet_files import ParquetSource
 from crossdock.sources import ArrowSource, Source
 
 _SAMPLE = 1024  # rows of a table in memory that stand for all
+_SIDE_BY_SIDE = 32  # pairs of rows of a block
 _ROW_GROUPS = 64  # whose ranges stand for those of a file
 _EQUAL, _RANGE, _TEXT, _OTHER = 0.05, 0.3, 0.1, 0.3  # shares that conditions keep by default
 _HAVING = 0.1  # of groups that a condition on aggregates keeps
@@ -280,8 +281,15 @@ def _share_of_changes(column: Any) -> float:
     than runs of equal ones."""
     if column.type in (pa.string_view(), pa.binary_view()) or len(column) < 2:
         return 1.0
-    step = max(1, (len(column) - 1) // _SAMPLE)
-    places = pa.array(range(0, len(column) - 1, step)[:_SAMPLE], pa.int64())
+    pairs = len(column) - 1
+    step = max(_SIDE_BY_SIDE, pairs // (_SAMPLE // _SIDE_BY_SIDE))
+    # At uneven distances: else all may begin where runs of one length do.
+    spare = max(1, step - _SIDE_BY_SIDE)
+    blocks = [begin + begin // step * 7919 % spare for begin in range(0, pairs, step)]
+    places = pa.array(
+        [place for begin in blocks for place in range(begin, min(begin + _SIDE_BY_SIDE, pairs))],
+        pa.int64(),
+    )
     first, second = column.take(places), column.take(pc.add(places, 1))
     try:
         differ = pc.sum(pc.not_equal(first, second)).as_py()
