@@ -148,7 +148,8 @@ def test_python_packages_are_installed_beside_those_of_the_system(
     assert done[-1] == "install_crossdock"
     done.clear()
     setup.install_all("tools")
-    assert done[-2:] == ["make_environment", "install_requirements"]
+    ran = [step for step in done if step in steps]  # apt-get is beside them
+    assert ran == ["make_environment", "install_requirements"]
     broken.append("g++")
     done.clear()
     with pytest.raises(SystemExit):
