@@ -102,6 +102,9 @@ class Plan {
   // The rows of this plan, then those of the others. Columns are matched by position and must have the same types.
   Plan union_all(const std::vector<Plan>& others) const;
 
+  // Whether it reads few rows of tables in memory, and joins them once at most: such a run takes about a millisecond.
+  bool is_short() const;
+
   void export_schema(ArrowSchema* out) const;
   // An indented tree, one node a line.
   std::string text() const;

@@ -18,7 +18,7 @@ void init_query(QueryObject* self,
                 const RunOptions& options,
                 const crossdock::ArrowTable* like) {
   const crossdock::QueryOptions all{options.first, options.second, like};
-  new (self) QueryObject{crossdock::Query(engine, plan, all), true};
+  new (self) QueryObject{crossdock::Query(engine, plan, all), !plan.is_short()};
 }
 
 void bind_files(nb::module_& module) {

@@ -75,6 +75,26 @@ Result<plan::NodePtr> sorted(const Plan& input, const SortOptions& options) {
   return plan::make_sort(input.node(), std::move(spec));
 }
 
+constexpr int64_t kShortRows = int64_t{1} << 14;
+
+// Rows of tables, and joins; of what is not in memory, too many.
+struct Work {
+  int64_t rows = 0;
+  int joins = 0;
+};
+
+void add_work(const plan::Node& node, Work& work) {
+  if (const auto* scan = std::get_if<plan::Scan>(&node.operation)) {
+    work.rows += scan->table->rows;
+  } else if (node.inputs.empty()) {
+    work.rows += kShortRows + 1;
+  }
+  if (std::holds_alternative<plan::Join>(node.operation)) ++work.joins;
+  for (const plan::NodePtr& input : node.inputs) {
+    if (work.rows <= kShortRows && work.joins <= 1) add_work(*input, work);
+  }
+}
+
 // `schema` with strings, those of dictionaries too, in the types that they have in `like`.
 SchemaPtr with_strings_of(const Schema& like, const Schema& schema) {
   auto changed = std::make_shared<Schema>(schema);
@@ -163,6 +183,12 @@ Plan Plan::union_all(const std::vector<Plan>& others) const {
   std::vector<plan::NodePtr> inputs = {node_};
   for (const Plan& other : others) inputs.push_back(other.node_);
   return Plan(value_or_throw(plan::make_union(std::move(inputs))));
+}
+
+bool Plan::is_short() const {
+  Work work;
+  add_work(*node_, work);
+  return work.rows <= kShortRows && work.joins <= 1;
 }
 
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
