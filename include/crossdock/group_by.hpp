@@ -24,7 +24,6 @@ struct AggregateItem {
 struct GroupByOptions {
   std::vector<std::string> keys;  // none: one row for the whole table
   std::vector<AggregateItem> aggregates;
-  std::string where;              // "", or a bool column: rows where it is not true are left out
   std::string strategy = "auto";  // auto table radix adaptive dense sorted
   int64_t batch_rows = 0;         // of an output batch; 0 = default (65,536)
 };

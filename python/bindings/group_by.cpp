@@ -32,7 +32,6 @@ crossdock::GroupByOptions group_options(const char* owner, const nb::kwargs& arg
   if (const nb::object aggregates = given.take("aggregates"); aggregates.is_valid()) {
     for (const nb::handle entry : aggregates) options.aggregates.push_back(aggregate_of(entry));
   }
-  given.read("where", options.where);
   given.read("strategy", options.strategy);
   given.read("batch_rows", options.batch_rows);
   given.finish();

@@ -329,7 +329,6 @@ _GroupByArguments = TypedDict(  # noqa: UP013
         "keys": Required[list[str]],
         # function, column ("" = rows), filter column ("" = none), result name, options
         "aggregates": Required[list[tuple[str, str, str, str, dict[str, object]]]],
-        "where": str,  # a bool column: rows where it is not true are left out
         "strategy": str,  # auto, table, radix, adaptive, dense or sorted
         "batch_rows": int,
     },

@@ -41,11 +41,11 @@ _PLAIN = COMPARISONS | frozenset((
     "length", "lower", "upper", "concat", "greatest", "least",
     "power", "sqrt", "exp", "ln", "log2", "log10", "floor", "ceil", "sign", "is_nan",
 ))  # fmt: skip
-# Functions whose options are constants: integers and periods as arguments, texts as values.
+# Functions whose options are constants: integers and periods as arguments, strings as values.
 _WITH_CONSTANTS = frozenset(("strip", "substring", "replace", "lpad", "rpad"))
 _WITH_ARGUMENTS = frozenset(("round", "truncate", "add_months"))
 _CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
-_TEXTS = (pa.string(), pa.large_string())
+_STRINGS = (pa.string(), pa.large_string())
 _VIEW = "vu"  # the format of strings that are computed
 _TURNED = {"less": "greater", "less_equal": "greater_equal",
            "greater": "less", "greater_equal": "less_equal"}  # fmt: skip
@@ -94,7 +94,7 @@ class Compiler:
             return None
         expected = self._type_of(expression)
         # Strings that the engine computes are views, which become what is expected in the result.
-        is_string = made.type == _VIEW and expected in _TEXTS
+        is_string = made.type == _VIEW and expected in _STRINGS
         return made if is_string or made.type == _format(expected) else None
 
     def _call(self, call: Call) -> _native.Expr | None:
@@ -113,7 +113,7 @@ class Compiler:
             return self._of("cast", call.arguments, type=_format(call.option) or "")
         if function in _WITH_CONSTANTS or function in _WITH_ARGUMENTS:
             return self._with_constants(call)
-        if function == "add" and self._type_of(call) in _TEXTS:
+        if function == "add" and self._type_of(call) in _STRINGS:
             return self._of("concat", self._typed(call))
         if function not in _PLAIN or (function in _CHOICES and self._rounds(call)):
             return None
@@ -122,12 +122,12 @@ class Compiler:
     def _with_constants(self, call: Call) -> _native.Expr | None:
         constants = call.option if isinstance(call.option, tuple) else (call.option,)
         integers = [pa.scalar(c, pa.int64()) for c in constants if isinstance(c, int)]
-        texts = [c for c in constants if isinstance(c, str)]
+        strings = [c for c in constants if isinstance(c, str)]
         arguments = [*call.arguments, *map(Literal, integers)]
         if call.function in _WITH_ARGUMENTS:
-            arguments += map(Literal, texts)
-            texts = []
-        return self._of(call.function, arguments, values=texts)
+            arguments += map(Literal, strings)
+            strings = []
+        return self._of(call.function, arguments, values=strings)
 
     def _rounds(self, call: Call) -> bool:
         """Whether integers become floats that could be others, which pyarrow refuses."""
@@ -189,7 +189,7 @@ class Compiler:
     def _castable(self, call: Call) -> bool:
         """Casts that the engine checks as pyarrow does."""
         source, target = self._type_of(call.arguments[0]), call.option
-        if target in _TEXTS:
+        if target in _STRINGS:
             kinds = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
             return any(is_kind(source) for is_kind in kinds)
         if pa.types.is_decimal128(source):
@@ -204,7 +204,7 @@ class Compiler:
 
 
 def _column_first(call: Call) -> Call:
-    """A comparison of a text literal with a column, turned around."""
+    """A comparison of a string literal with a column, turned around."""
     if call.function not in COMPARISONS or not isinstance(call.arguments[0], Literal):
         return call
     left, right = call.arguments

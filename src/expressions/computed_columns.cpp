@@ -53,7 +53,6 @@ Result<SchemaPtr> extended_schema(const Schema& schema, const ComputedColumns& c
   for (size_t i = 0; i < columns.names.size(); ++i) {
     add(columns.names[i], columns.program->output_type(static_cast<int32_t>(i)));
   }
-  if (!columns.mask.empty()) add(columns.mask, parse_arrow_format("b").value());
   for (auto field = extended->fields.begin(); field != extended->fields.end(); ++field) {
     const auto same = [&](const Field& other) { return other.name == field->name; };
     if (std::none_of(extended->fields.begin(), field, same)) continue;
@@ -145,7 +144,7 @@ class ColumnComputer {
                        ComputedBatch& made,
                        int64_t begin,
                        int32_t rows) {
-    CD_ASSIGN(const int32_t kept, evaluator.filter(batch, begin, rows));
+    CD_TRY(evaluator.filter(batch, begin, rows));
     CD_TRY(evaluator.compute());
     const auto outputs = static_cast<int32_t>(columns_.names.size());
     uint8_t bytes[kMaxEvaluatedRows];
@@ -162,15 +161,6 @@ class ColumnComputer {
       }
       write_validity(column, evaluator.valid(i), begin, rows);
     }
-    if (columns_.mask.empty()) return {};
-    ComputedColumn& mask = *made.columns[outputs];
-    if (kept == rows) {
-      std::fill_n(bytes, rows, uint8_t{1});
-    } else {
-      std::copy_n(evaluator.kept(), rows, bytes);
-    }
-    lanes::pack_bits(bytes, rows, mask.values.data() + begin / 8);
-    write_validity(mask, nullptr, begin, rows);
     return {};
   }
 

@@ -15,10 +15,9 @@ namespace crossdock::expressions {
 struct ComputedColumns {
   std::shared_ptr<const Program> program;
   std::vector<std::string> names;  // one per output of the program
-  std::string mask;  // name of a bool column that says which rows the filters keep; "" = none
 };
 
-// The columns of the table, unchanged and shared, the computed ones behind them, and the mask last.
+// The columns of the table, unchanged and shared, and the computed ones behind them.
 // Rows that the filters drop stay, with anything in their computed columns. The team's workers take
 // turns over pieces of batches. Errors: kDuplicateColumn, kExpressionFailed, kOutOfMemoryBudget,
 // kCancelled.

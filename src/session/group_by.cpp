@@ -1,6 +1,4 @@
 // The public group-by: names become columns.
-#include <algorithm>
-
 #include "operators/group_by/distinct_counts.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"
@@ -32,27 +30,6 @@ Result<operators::AggregateSpec> make_aggregate(const AggregateItem& item, const
   return aggregate;
 }
 
-// Leaves rows out altogether. Distinct values are counted by a grouping of their own, which has one
-// filter.
-Status add_row_filter(const std::string& where, const Schema& schema, operators::GroupSpec& spec) {
-  CD_ASSIGN(spec.row_filter, schema.find(where, "table"));
-  if (schema.fields[spec.row_filter].type.id != TypeId::kBool) {
-    return make_error(ErrorCode::kInvalidArgument, "where='{}' is no bool column", where);
-  }
-  for (operators::AggregateSpec& aggregate : spec.aggregates) {
-    if (aggregate.function != operators::AggregateFunction::kCountDistinct) continue;
-    if (aggregate.filter >= 0) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "count_distinct '{}' has a filter, and where='{}' is another\n"
-                        "  try      one column that says both",
-                        aggregate.name,
-                        where);
-    }
-    aggregate.filter = spec.row_filter;
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<operators::GroupSpec> group_spec(const GroupByOptions& options, const Schema& schema) {
@@ -66,7 +43,6 @@ Result<operators::GroupSpec> group_spec(const GroupByOptions& options, const Sch
     CD_ASSIGN(operators::AggregateSpec aggregate, make_aggregate(item, schema));
     spec.aggregates.push_back(std::move(aggregate));
   }
-  if (!options.where.empty()) CD_TRY(add_row_filter(options.where, schema, spec));
   spec.batch_rows = options.batch_rows;
   return spec;
 }

@@ -39,7 +39,6 @@ Result<ComputedColumns> computed(const Columns& columns,
   ComputedColumns made;
   CD_ASSIGN(made.program, Program::create(std::move(filters), {expression}));
   made.names = {"out"};
-  made.mask = "kept";
   return made;
 }
 
