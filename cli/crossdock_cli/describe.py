@@ -10,8 +10,6 @@ from crossdock_cli import command as verbs
 from crossdock_cli import file_options
 from crossdock_cli.progress import progress_bar
 
-_MOST_COLUMNS = 10_000  # that a table shows
-
 
 @click.command(
     "describe",
@@ -38,4 +36,4 @@ def command(files: tuple[str, ...], **options: Any) -> None:
     with file_options.opened(files, options) as (dock, relation):
         with progress_bar(dock):
             table = summary_of(relation)
-        file_options.show(dock, dock.from_arrow(table), options, _MOST_COLUMNS)
+        file_options.show(dock, dock.from_arrow(table), options, file_options.MOST_COLUMNS)

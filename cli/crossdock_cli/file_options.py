@@ -15,6 +15,7 @@ from crossdock_cli import rows
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+MOST_COLUMNS = 10_000  # that a table shows of what it says of columns
 EPILOG = """FILES are Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON (.json, .ndjson,
 .jsonl): names, folders or 'globs', which are one table; '-' is standard input. Options of the
 reader are those of Python: header=false, names=a,b, skip=1, delimiter=';', null_values=NA,-,

@@ -9,8 +9,6 @@ import click
 from crossdock_cli import command as verbs
 from crossdock_cli import file_options
 
-_MOST_COLUMNS = 10_000  # that a table shows
-
 
 @click.command(
     "schema",
@@ -40,4 +38,4 @@ def command(files: tuple[str, ...], **options: Any) -> None:
             "null": ["YES" if field.nullable else "NO" for field in relation.schema],
         }
         table = pa.table({name: string_array(values) for name, values in columns.items()})
-        file_options.show(dock, dock.from_arrow(table), options, _MOST_COLUMNS)
+        file_options.show(dock, dock.from_arrow(table), options, file_options.MOST_COLUMNS)

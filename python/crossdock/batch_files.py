@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,7 @@ import pyarrow as pa
 
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
-from crossdock.file_sources import FileOptions, FileSource, rows_of_values
-from crossdock.paths import Paths
+from crossdock.file_sources import FileSource, rows_of_values
 from crossdock.sources import Split, read_for
 
 
@@ -25,18 +25,15 @@ class FilePart:
 
 
 class BatchFiles(FileSource):
-    """Files of a format that pyarrow.dataset does not read as we want it."""
+    """Files of a format that pyarrow.dataset does not read, or not with our options."""
 
-    def __init__(self, paths: Paths, kind: str, options: FileOptions) -> None:
-        super().__init__(paths, kind, options)
-
+    @abstractmethod
     def schema_of_file(self, path: str) -> Any:
         """The schema of a file. Raises what pyarrow raises."""
-        raise NotImplementedError
 
+    @abstractmethod
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
         """The rows of a file with at least those of `columns` that it has, in bounded memory."""
-        raise NotImplementedError
 
     def rows_of_file(self, path: str) -> int:
         """The number of rows of a file."""

@@ -18,7 +18,7 @@ from crossdock.engine_types import engine_table
 from crossdock.errors import make_error, public_errors, unknown_column
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr, conjuncts
-from crossdock.file_sources import FileOptions, FileSource, path_values
+from crossdock.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.paths import Paths, delimiter_of, find_files
 from crossdock.sources import Source, read_for
 from crossdock.text_streams import first_text
@@ -74,7 +74,7 @@ def csv_table(content: bytes, given: Mapping[str, Any]) -> Any:
     )
 
 
-class CsvSource(FileSource):
+class CsvSource(DatasetFiles):
     """CSV files, whose string columns must be valid UTF-8. All threads read a table; rows that
     stream come file by file, since a dataset reads ahead by up to 1 GiB where its reader is slow
     (version 26)."""

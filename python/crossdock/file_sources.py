@@ -10,6 +10,7 @@ import contextlib
 import functools
 import operator
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ class Opened:
         )
 
 
-class FileSource:
+class FileSource(ABC):
     """Files of one format. Those that change are opened again when they are next read, and must
     keep their schema."""
 
@@ -222,14 +223,13 @@ class FileSource:
                 try_=self.advice,
             ) from error
 
-    def dataset_format(self) -> Any:
-        """How pyarrow.dataset reads the files."""
-        raise NotImplementedError
-
+    @abstractmethod
     def read_schemas(self) -> Sequence[Any]:
         """The schemas of all files, read now. DataError for a file that has none."""
-        return self.of_each(list(zip(self.files, self.plain_fragments(), strict=True)),
-                            lambda pair: pair[1].physical_schema, lambda pair: pair[0])  # fmt: skip
+
+    @abstractmethod
+    def plain_fragments(self, values: Any = None) -> list[Any]:
+        """The files one by one, with a row of values for each."""
 
     def of_each(
         self, items: Sequence[Any], read: Callable[[Any], Found], file_of: Callable[[Any], str]
@@ -244,19 +244,6 @@ class FileSource:
             return [one(items[0])]
         with ThreadPoolExecutor(min(_OPENING_THREADS, len(items))) as threads:
             return list(threads.map(one, items))
-
-    def plain_fragments(self, values: Any = None) -> list[Any]:
-        """The files for pyarrow.dataset, with a row of values for each."""
-        import pyarrow.fs as file_systems
-
-        made = self.dataset_format().make_fragment
-        local = file_systems.LocalFileSystem()
-        if values is None or not values.column_names:
-            return [made(file, local) for file in self.files]
-        return [
-            made(file, local, _is_row(row))
-            for file, row in zip(self.files, rows_of_values(values, len(self.files)), strict=True)
-        ]
 
     def _open(self) -> Opened:
         versions = self._versions()
@@ -338,6 +325,30 @@ def rows_of_values(values: Any, files: int) -> Iterator[list[tuple[str, Any]]]:
         yield [(name, column[number]) for name, column in columns]
 
 
+class DatasetFiles(FileSource):
+    """Files that pyarrow.dataset reads, where the engine does not."""
+
+    @abstractmethod
+    def dataset_format(self) -> Any:
+        """How pyarrow.dataset reads the files."""
+
+    def read_schemas(self) -> Sequence[Any]:
+        return self.of_each(list(zip(self.files, self.plain_fragments(), strict=True)),
+                            lambda pair: pair[1].physical_schema, lambda pair: pair[0])  # fmt: skip
+
+    def plain_fragments(self, values: Any = None) -> list[Any]:
+        import pyarrow.fs as file_systems
+
+        made = self.dataset_format().make_fragment
+        local = file_systems.LocalFileSystem()
+        if values is None or not values.column_names:
+            return [made(file, local) for file in self.files]
+        return [
+            made(file, local, _is_row(row))
+            for file, row in zip(self.files, rows_of_values(values, len(self.files)), strict=True)
+        ]
+
+
 def path_values(fragment: Any, schema: Any) -> dict[str, Any]:
     """What the path of a file of pyarrow.dataset says, as scalars of the fields of `schema`."""
     import pyarrow.dataset as dataset
@@ -347,7 +358,7 @@ def path_values(fragment: Any, schema: Any) -> dict[str, Any]:
 
 
 def _is_row(row: Sequence[tuple[str, Any]]) -> Any:
-    """That all rows have these values, as pyarrow.dataset is told it."""
+    """That all rows have these values, as an expression of pyarrow.dataset."""
     import pyarrow.compute as pc
 
     parts = [

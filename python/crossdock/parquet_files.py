@@ -11,13 +11,13 @@ from typing import Any
 from crossdock import _native
 from crossdock.engine_types import engine_table
 from crossdock.expressions import Expr
-from crossdock.file_sources import FileOptions, FileSource, Opened
+from crossdock.file_sources import DatasetFiles, FileOptions, Opened
 from crossdock.paths import Paths
 from crossdock.sources import Source
 from crossdock.type_checks import checking_engine
 
 
-class ParquetSource(FileSource):
+class ParquetSource(DatasetFiles):
     """Parquet files, whose footers are open for the engine's reader if it can read them."""
 
     is_counted = True

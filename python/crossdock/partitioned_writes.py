@@ -17,7 +17,7 @@ from crossdock.errors import make_error, unknown_column
 from crossdock.evaluation import plain_schema
 from crossdock.path_values import NULL_FOLDER
 from crossdock.paths import PathLike
-from crossdock.replacement import replacing_folder, replacing_parts
+from crossdock.replacement import replacing_folder, replacing_parts, require_parent
 from crossdock.row_taking import table_bytes, take
 from crossdock.writers import GROUP_BYTES, GROUP_ROWS, WriteOptions, opened_writer, writing_errors
 
@@ -57,11 +57,7 @@ class Layout:
 def require_free_parts(path: PathLike, overwrite: bool) -> None:
     """PathError for a folder that is not to be written to: one that is there, and not empty."""
     folder = Path(path).expanduser()
-    if not folder.parent.is_dir():
-        raise make_error(
-            "CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in",
-            try_="mkdir, or another folder",
-        )  # fmt: skip
+    require_parent(folder)
     if not folder.exists():
         return
     if not folder.is_dir() or (not overwrite and any(folder.iterdir())):

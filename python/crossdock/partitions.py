@@ -13,7 +13,7 @@ from crossdock.errors import make_error, unknown_choice
 from crossdock.execution import Execution
 from crossdock.nodes import Partition
 from crossdock.paths import PathLike
-from crossdock.replacement import replacing_folder
+from crossdock.replacement import replacing_folder, require_parent
 from crossdock.writers import WriteOptions, write_file
 
 if TYPE_CHECKING:
@@ -167,11 +167,7 @@ def parts_of(partitions: int, rank: int, ranks: int) -> tuple[int, int]:
 def require_free_folder(path: PathLike) -> None:
     """PathError for a folder that parts cannot be written to: it must not exist, or be empty."""
     folder = Path(path).expanduser()
-    if not folder.parent.is_dir():
-        raise make_error(
-            "CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in",
-            try_="mkdir, or another folder",
-        )  # fmt: skip
+    require_parent(folder)
     if folder.exists() and (not folder.is_dir() or next(folder.iterdir(), None) is not None):
         raise make_error(
             "CD-502", f"{str(folder)!r} is there already, and is not an empty folder",

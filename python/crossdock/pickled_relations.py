@@ -71,7 +71,7 @@ def _files(kind: type, arguments: tuple[Any, ...], schema: Any) -> FileSource:
         raise make_error(
             "CD-302", f"{found.kind} source {found.name!r} has changed since it was pickled",
             columns=", ".join(map(str, found.schema)), before=", ".join(map(str, schema)),
-            try_="the relation anew, over the files as they are",
+            try_="a new relation over the files as they are",
         )  # fmt: skip
     return found
 

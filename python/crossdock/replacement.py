@@ -228,3 +228,12 @@ def _sync_folder(folder: Path) -> None:
                 raise
         finally:
             os.close(descriptor)
+
+
+def require_parent(folder: Path) -> None:
+    """PathError for a folder that cannot be made, since the one around it is not there."""
+    if not folder.parent.is_dir():
+        raise make_error(
+            "CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in",
+            try_="mkdir, or another folder",
+        )  # fmt: skip
