@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import crossdock as xd
 from crossdock import _native
 from crossdock.calibration import ROWS, Calibrator, plan_of, typical_s
-from crossdock.explain import predicted_seconds
+from crossdock.operator_text import operator_plans, predicted_seconds
 from crossdock.ranks.calibration import ExchangeCalibrator
 from crossdock.workload import Workload
 from harness.programs import ProgramError, output_of
@@ -169,7 +169,7 @@ def works(dock: xd.Dock, scale: float) -> Iterator[tuple[str, Any]]:
 def _measured(name: str, runs: list[dict[str, Any]], plan: dict[str, Any]) -> dict[str, Any]:
     strategy = str(plan.get("strategy", ""))
     profiles = [_profile(run) for run in runs]
-    same = [one["total_s"] for one in profiles if one.get("strategy", "") == strategy]
+    same = [one["total_s"] for one in profiles if _strategy(one) == strategy]
     return _compared(name, strategy, same, predicted_seconds(plan))
 
 
@@ -177,10 +177,10 @@ def _measured_over_ranks(
     name: str, runs: list[dict[str, Any]], last: dict[str, Any]
 ) -> dict[str, Any]:
     """`last`: planned and predicted with the rates of all passes."""
-    strategy = str(_profile(last).get("strategy", ""))
+    strategy = _strategy(_profile(last))
     same = [
         run["over_ranks"]["total"]["max_s"]
-        for run in runs if _profile(run).get("strategy", "") == strategy
+        for run in runs if _strategy(_profile(run)) == strategy
     ]  # fmt: skip
     return _compared(name, strategy, same, last["over_ranks"]["predicted_s"])
 
@@ -201,6 +201,12 @@ def _compared(name: str, strategy: str, times: list[float], predicted_s: float) 
 
 def _profile(run: dict[str, Any]) -> dict[str, Any]:
     return next(dict(step["profile"]) for step in run["steps"] if step["profile"] is not None)
+
+
+def _strategy(profile: dict[str, Any]) -> str:
+    """Of the operator that a cost model plans: each work has one."""
+    (plan,) = operator_plans(profile)
+    return str(plan.get("strategy", ""))
 
 
 def print_model(row: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import crossdock as xd
+from crossdock.operator_text import predicted_seconds
 from crossdock.workload import Workload
 from harness.engines import OURS, PEERS, Setting, limit_threads
 from join.workloads import WORKS
@@ -170,11 +171,8 @@ def dock_waits(dock: Any) -> None:
 def profiled(relation: Any) -> dict[str, Any]:
     """Phases over ranks of one more run, and how even the rows of the last operator are."""
     data = relation.profile().data
-    predicted = sum(
-        phase.get("predicted_s", 0.0)
-        for step in data["steps"] if step["profile"] is not None
-        for phase in step["profile"]["phases"]
-    )  # fmt: skip
+    profiles = [step["profile"] for step in data["steps"] if step["profile"] is not None]
+    predicted = sum(map(predicted_seconds, profiles))
     received = [
         sum(move["received_rows"] for move in rank["exchanges"]) for rank in data.get("ranks", [])
     ]

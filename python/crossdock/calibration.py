@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crossdock import _native
+from crossdock.operator_text import operator_plans
 from crossdock.rate_fit import Equation, fit_rates
 from crossdock.relation import Relation
 from crossdock.session import Dock
@@ -332,8 +333,7 @@ def _phase_s(profile: dict[str, Any], name: str) -> float:
 def _profile(relation: Relation) -> dict[str, Any]:
     steps = relation.profile().data["steps"]
     whole = next(step["profile"] for step in steps if step["profile"] is not None)
-    plans = (one["plan"] for one in whole.get("operators", ()) if "plan" in one)
-    return dict(next(plans, whole))
+    return dict(operator_plans(whole)[0])
 
 
 def plan_of(relation: Relation) -> dict[str, Any]:

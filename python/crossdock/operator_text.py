@@ -1,4 +1,4 @@
-"""What the engine says of one operator over tables: its decisions, and what they should cost."""
+"""What the engine says of operators over tables: their decisions, and what they should cost."""
 
 from __future__ import annotations
 
@@ -25,6 +25,19 @@ def plan_line(plan: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def predicted_seconds(plan: Mapping[str, Any]) -> float:
-    """The predicted time of an operator: of the phases that the model knows."""
-    return float(sum(phase.get("predicted_s", 0.0) for phase in plan["phases"]))
+def operator_plans(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Plans or profiles of the operators that a cost model plans. `facts`: of one of them that runs
+    alone, or of a query in pipelines."""
+    if "operators" not in facts:
+        return [facts]
+    return [one["plan"] for one in facts["operators"] if "plan" in one]
+
+
+def operator_phases(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Phases of those operators, in the order of their plans."""
+    return [dict(phase) for plan in operator_plans(facts) for phase in plan["phases"]]
+
+
+def predicted_seconds(facts: Mapping[str, Any]) -> float:
+    """The predicted time of those operators: of the phases that the models know."""
+    return float(sum(phase.get("predicted_s", 0.0) for phase in operator_phases(facts)))

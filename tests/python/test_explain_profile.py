@@ -10,6 +10,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.feather
 import pytest
+from crossdock.operator_text import operator_phases, operator_plans, predicted_seconds
 
 
 @pytest.fixture
@@ -139,3 +140,17 @@ def test_a_profile_has_result_and_phases(joined: xd.Relation) -> None:
     assert "peak memory" in text
     assert profile._repr_html_().startswith("<pre>")
     assert repr(profile) == str(profile) == text
+
+
+def test_operators_of_a_query_have_their_phases(joined: xd.Relation) -> None:
+    """Of an operator that runs alone, and of the same one below another."""
+    alone = joined.profile().data["steps"][-1]["profile"]
+    below = joined.agg(n=xd.count()).profile().data["steps"][-1]["profile"]
+    assert "operators" not in alone
+    assert "operators" in below
+    for profile in (alone, below):
+        (plan,) = operator_plans(profile)
+        assert plan["strategy"] == alone["strategy"]
+        names = [phase["name"] for phase in operator_phases(profile)]
+        assert names == [phase["name"] for phase in plan["phases"]] != []
+        assert predicted_seconds(profile) > 0

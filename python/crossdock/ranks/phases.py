@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossdock.display import align
+from crossdock.operator_text import operator_phases
 from crossdock.sizes import format_seconds
 
 SHARES = (0.5, 0.75, 0.95, 0.99, 1.0)
@@ -26,7 +27,7 @@ def own_phases(exchanges: Sequence[Facts], steps: Sequence[Facts]) -> list[dict[
         if step["profile"] is None:
             phases.append(_phase(step["operator"], step["measured_s"]))
             continue
-        measured = [p for p in step["profile"]["phases"] if "measured_s" in p]
+        measured = [p for p in operator_phases(step["profile"]) if "measured_s" in p]
         phases += [_phase(p["name"], p["measured_s"]) for p in measured]
     return phases
 
