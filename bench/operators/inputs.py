@@ -69,6 +69,20 @@ def partitioned(scale: float, partitions: int) -> Inputs:
     return in_memory(t=pa.table(columns))
 
 
+def intervals(scale: float, rows: int) -> Inputs:
+    """Intervals of 50 on average among a million values, as many points and other intervals, and 20
+    keys on either side."""
+    rng = np.random.default_rng(SEED)
+    rows = scaled(rows, scale)
+    start, low = (rng.integers(0, 1_000_000, rows) for _ in range(2))
+    left = {"k": rng.integers(0, 20, rows), "start": start}
+    right = {"key": rng.integers(0, 20, rows), "low": low, "row": np.arange(rows)}
+    return in_memory(
+        l=pa.table({**left, "stop": start + rng.integers(1, 100, rows)}),
+        r=pa.table({**right, "high": low + rng.integers(1, 100, rows)}),
+    )
+
+
 def grouped_zipf(scale: float) -> Inputs:
     rng = np.random.default_rng(SEED)
     ranks = zipf_ranks(rng, scaled(ROWS, scale), scaled(ZIPF_KEYS, scale))

@@ -18,6 +18,7 @@ from join.workloads import DUCKDB
 from operators import inputs
 from operators.group_work import Q1_COLUMNS, GroupWork, PricingSummary
 from operators.merge_work import MergeWork
+from operators.range_work import RangeWork
 from operators.sort_work import SortWork
 from operators.window_work import WindowWork
 
@@ -214,6 +215,50 @@ WINDOW_WORKS: tuple[Work, ...] = (
     ),
 )
 
+
+def _polars_range(name: str) -> list[Any]:
+    import polars as pl
+
+    start, stop, low, high = map(pl.col, ("start", "stop", "low", "high"))
+    conditions = {
+        "contain": [start <= low, low < stop],
+        "overlap": [start <= high, low <= stop],
+        "keyed": [pl.col("k") == pl.col("key"), start <= low, low < stop],
+    }
+    return conditions[name]
+
+
+RANGE_WORKS: tuple[Work, ...] = tuple(
+    RangeWork(
+        name=f"range-{name}",
+        title=title,
+        make=partial(inputs.intervals, rows=rows),
+        bar=NOT_SLOWER,
+        only_peers=DUCKDB_POLARS,
+        keys=keys,
+        condition=condition,
+        in_polars=partial(_polars_range, name),
+        has_plan=False,
+    )
+    for name, rows, title, keys, condition in (
+        ("contain", 1_000_000, "1M points in 1M intervals", None, "start <= low AND low < stop"),
+        (
+            "overlap",
+            1_000_000,
+            "1M x 1M intervals that overlap",
+            None,
+            "start <= high AND low <= stop",
+        ),
+        (
+            "keyed",
+            100_000,
+            "0.1M points in as many intervals, 20 keys",
+            {"k": "key"},
+            "start <= low AND low < stop",
+        ),
+    )
+)
+
 MERGE_WORKS: tuple[Work, ...] = (
     MergeWork(
         name="merge",
@@ -260,8 +305,8 @@ MEMORY_WORKS: tuple[Work, ...] = (
 
 BENCH = Bench(
     name="operators",
-    purpose="Group-by, sort, windows and merge join beside other engines: same rows, same minutes",
-    works=(*GROUP_WORKS, *SORT_WORKS, *WINDOW_WORKS, *MERGE_WORKS, *MEMORY_WORKS),
+    purpose="Group-by, sort, windows and further joins beside others: same rows, same minutes",
+    works=(*GROUP_WORKS, *SORT_WORKS, *WINDOW_WORKS, *RANGE_WORKS, *MERGE_WORKS, *MEMORY_WORKS),
     peers=(
         "duckdb",
         "duckdb-arrow",

@@ -150,9 +150,12 @@ def _plain_null(wanted: Any) -> Any:
 
 
 def cast(value: Any, data_type: Any) -> Any:
-    """The value as another type. Decimals become the nearest float64, where pyarrow multiplies by
-    an inexact power of ten: 0.07 would become 0.07000000000000001."""
+    """The value as another type. Integers become the nearest float, as in SQL, where pyarrow
+    refuses those that are none; decimals the nearest float64, where pyarrow multiplies by an
+    inexact power of ten: 0.07 would become 0.07000000000000001."""
     source = value.type
+    if pa.types.is_integer(source) and pa.types.is_floating(data_type):
+        return pc.cast(value, data_type, safe=False)
     if not (pa.types.is_decimal128(source) and data_type == pa.float64() and source.scale > 0):
         return pc.cast(value, data_type)
     unscaled = pc.cast(_relabelled(value, pa.decimal128(source.precision, 0)), data_type)

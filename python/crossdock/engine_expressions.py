@@ -195,11 +195,10 @@ class Compiler:
         if pa.types.is_decimal128(source):
             return bool(pa.types.is_decimal128(target) or target == pa.float64())
         if pa.types.is_integer(source):
-            exact = target == pa.float64() and source.bit_width <= 32
             if pa.types.is_decimal128(target):
                 # pyarrow refuses types that could not hold every integer.
                 return bool(target.precision - target.scale >= decimal_digits(source)[0])
-            return bool(exact or pa.types.is_integer(target))
+            return bool(target == pa.float64() or pa.types.is_integer(target))
         return bool(source == pa.float32() and target == pa.float64())
 
 

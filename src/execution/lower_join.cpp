@@ -111,6 +111,16 @@ class Sides {
     return columns;
   }
 
+  // By residual column, whether it is one of the build side.
+  std::vector<bool> read_of_build() const {
+    std::vector<bool> is_build;
+    int probe_column = 0;
+    for (const OutputColumn& column : join_.spec.residual_columns) {
+      is_build.push_back(build_column(column, &probe_column) >= 0);
+    }
+    return is_build;
+  }
+
   // Blocks of pairs, with these columns.
   BlockSchema pairs(const std::vector<OutputColumn>& columns,
                     SchemaPtr schema,
@@ -277,6 +287,15 @@ Status Lowering::add_key_filter(Chain& probe,
   return {};
 }
 
+// Where a residual condition compares values, and a key has many rows.
+Status Lowering::order_runs(ProbeOptions& options, const std::vector<bool>& read_of_build) {
+  const auto ranges = range_conditions(options.residual, read_of_build);
+  if (!rules_.has(Rule::kOrderedRuns) || ranges.all.empty()) return {};
+  if (!OrderedRuns::pay_for(*options.table)) return {};
+  CD_ASSIGN(options.ordered, OrderedRuns::create(run_, *options.table, options.pairs, ranges));
+  return {};
+}
+
 Result<Chain> Lowering::probe_join(const plan::Node& node,
                                    Chain probe,
                                    Chain build,
@@ -321,6 +340,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
         plan::residual_schema(join.spec, *node.input(0).schema, *node.input(1).schema));
     options.residual = join.residual;
     options.pairs = sides.pairs(join.spec.residual_columns, pairs, sink, &table->store());
+    CD_TRY(order_runs(options, sides.read_of_build()));
   }
   add_probe_facts(probe, keys, *table, kind);
   // With a residual, a key of a left join has its partner in some rows and none in others.
@@ -353,7 +373,7 @@ Result<Chain> Lowering::lower_join(const plan::Node& node) {
   const bool both_are_tables = left.is_bare() && right.is_bare();
   const int64_t rows = std::min(left.rows_expected(), right.rows_expected());
   if (!rules_.has(Rule::kPipelinedJoins) || needs_tables(node) ||
-      (both_are_tables && joins_tables(rows, last_ == &node))) {
+      (both_are_tables && joins_tables(node, rows, last_ == &node))) {
     return table_join(node, std::move(left), std::move(right));
   }
   const bool can_build_left =

@@ -10,6 +10,7 @@
 #include "execution/build_sink.hpp"
 #include "execution/late_sort.hpp"
 #include "execution/pipeline.hpp"
+#include "execution/probe_stage.hpp"
 #include "execution/query.hpp"
 #include "execution/run_record.hpp"
 #include "execution/table_operators.hpp"
@@ -79,6 +80,7 @@ class Lowering {
   Result<JoinKeys> join_keys(const Chain& probe,
                              const Chain& build,
                              const operators::JoinSpec& keys);
+  Status order_runs(ProbeOptions& options, const std::vector<bool>& read_of_build);
   Status run_build(Chain& build, BuildSink& sink, const JoinTable& table);
   Result<Chain> table_join(const plan::Node& node, Chain left, Chain right);
   Result<Chain> stream_groups(const operators::GroupSpec& spec, SchemaPtr schema, Chain chain);

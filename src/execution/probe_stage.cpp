@@ -128,7 +128,7 @@ class ProbeStage final : public Stage {
         workers_(options_.workers) {}
 
   std::string describe() const override {
-    std::string text = "probe";
+    std::string text = options_.ordered != nullptr ? "probe in order of a value" : "probe";
     if (kind_.probe_matched) text += ", rows with a partner";
     if (kind_.probe_unmatched) text += kind_.pairs ? ", outer" : ", rows without a partner";
     if (kind_.build_matched) text += ", build rows with a partner";
@@ -177,6 +177,8 @@ class ProbeStage final : public Stage {
     FlatColumns null_keys;  // of NOT IN
     BlockBuilder builder;
     std::unique_ptr<PairCheck> check;
+    std::unique_ptr<OrderedFinder> finder;
+    bool pairs_hold = false;  // those of the block need no check
     uint8_t matched[kBlockRows];
     PairList pairs;
     OpenRuns open;
@@ -191,6 +193,9 @@ class ProbeStage final : public Stage {
       if (options_.table->keys().needs_verification() || program_ != nullptr) {
         CD_ASSIGN(state->check, PairCheck::create(options_, program_));
       }
+      if (options_.ordered != nullptr) {
+        CD_ASSIGN(state->finder, OrderedFinder::create(options_.ordered, *options_.memory));
+      }
       workers_[index] = std::move(state);
     }
     return workers_[index].get();
@@ -202,23 +207,42 @@ class ProbeStage final : public Stage {
     const int32_t count = state.words.load(block);
     if (count == 0) return {};
     if (table.is_array()) return find_in_array(state, block, count);
+    if (state.finder != nullptr) return find_in_order(state, block, count);
     const ProbeBlock probe{count, state.words.words(), nullptr};
     const operators::FindOptions find = table.find_options();
     state.pairs.count = 0;
     state.open.count = 0;
     operators::find_first(table.runs(), probe, find, state.pairs, state.open);
     while (true) {
-      const uint64_t* refs = table.runs().carry;
       for (int32_t i = 0; i < state.pairs.count; ++i) {
-        state.pair_rows[i] = state.words.rows()[state.pairs.rows[i]];
-        state.pair_refs[i] = static_cast<RowRef>(refs[state.pairs.positions[i]]);
-        state.positions[i] = state.pairs.positions[i];
+        state.pairs.rows[i] = state.words.rows()[state.pairs.rows[i]];
       }
-      CD_TRY(take_pairs(state, block, state.pairs.count));
+      CD_TRY(take_found(state, block));
       if (state.open.count == 0) return {};
       state.pairs.count = 0;
       operators::find_rest(table.runs(), probe, find, state.pairs, state.open);
     }
+  }
+
+  Status find_in_order(Worker& state, const RowBlock& block, int32_t count) {
+    CD_TRY(state.finder->start(block, state.words.words(), state.words.rows(), count));
+    state.pairs_hold = state.finder->is_exact() && !options_.table->keys().needs_verification();
+    const bool one_is_enough = !kind_.pairs && !kind_.marks_build();
+    while (state.finder->next(state.pairs, one_is_enough ? state.matched : nullptr)) {
+      CD_TRY(take_found(state, block));
+    }
+    return {};
+  }
+
+  // state.pairs, whose rows are the block's.
+  Status take_found(Worker& state, const RowBlock& block) {
+    const uint64_t* refs = options_.table->runs().carry;
+    for (int32_t i = 0; i < state.pairs.count; ++i) {
+      state.pair_rows[i] = state.pairs.rows[i];
+      state.positions[i] = state.pairs.positions[i];
+      state.pair_refs[i] = static_cast<RowRef>(refs[state.positions[i]]);
+    }
+    return take_pairs(state, block, state.pairs.count);
   }
 
   Status find_in_array(Worker& state, const RowBlock& block, int32_t count) {
@@ -245,7 +269,7 @@ class ProbeStage final : public Stage {
       uint16_t* rows = state.pair_rows + done;
       RowRef* refs = state.pair_refs + done;
       uint32_t* positions = state.positions + done;
-      if (state.check != nullptr) {
+      if (state.check != nullptr && !state.pairs_hold) {
         CD_ASSIGN(some, state.check->select(block, {rows, refs, positions, some}));
       }
       if (kind_.marks_probe()) {

@@ -6,6 +6,7 @@
 
 #include "base/team.hpp"
 #include "execution/join_table.hpp"
+#include "execution/ordered_runs.hpp"
 #include "execution/stage.hpp"
 
 namespace crossdock::execution {
@@ -34,6 +35,8 @@ struct ProbeOptions {
   // A further condition on pairs, over `pairs`, whose last origin is the build side's store; nullptr: none.
   expressions::ExpressionPtr residual;
   BlockSchema pairs;
+  // By which candidate pairs are found where the condition compares values; nullptr: all of equal keys are.
+  std::shared_ptr<const OrderedRuns> ordered;
   int workers = 1;
   std::shared_ptr<Memory> memory;
   const CancelFlag* cancel = nullptr;  // few rows can have many pairs

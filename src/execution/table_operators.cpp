@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "execution/block.hpp"
+#include "execution/range_conditions.hpp"
 #include "execution/table_layers.hpp"
 #include "expressions/block_evaluator.hpp"
 #include "expressions/computed_columns.hpp"
@@ -140,7 +141,11 @@ bool needs_tables(const plan::Node& node) {
   });
 }
 
-bool joins_tables(int64_t rows, bool is_last) { return is_last || rows >= kPartitionedRows; }
+bool joins_tables(const plan::Node& node, int64_t rows, bool is_last) {
+  const auto& join = std::get<plan::Join>(node.operation);
+  if (has_range_conditions(join.spec, join.residual)) return false;
+  return is_last || rows >= kPartitionedRows;
+}
 
 bool counts_rows(const GroupSpec& spec) {
   if (!spec.keys.empty() || spec.aggregates.empty() || spec.row_filter >= 0) return false;
@@ -222,7 +227,7 @@ PlannedOperator plan_over_tables(const plan::Node& node,
   TablePtr right = table_below(node.input(1));
   if (left == nullptr || right == nullptr) return none;
   const int64_t rows = std::min(left->rows, right->rows);
-  if (!needs_tables(node) && !joins_tables(rows, is_last)) return none;
+  if (!needs_tables(node) && !joins_tables(node, rows, is_last)) return none;
   return plan_table_join(*join, std::move(left), std::move(right), environment);
 }
 

@@ -17,7 +17,7 @@ bool is_plain_integer(const DataType& left, const DataType& right);
 // Whether pipelines cannot make the rows of a join, or it was asked for in a way that only the operator knows.
 bool needs_tables(const plan::Node& join);
 // Whether two tables are joined by an operator, the smaller one being of `rows` rows.
-bool joins_tables(int64_t rows, bool is_last);
+bool joins_tables(const plan::Node& join, int64_t rows, bool is_last);
 
 // Whether all that is asked for is how many rows there are.
 bool counts_rows(const operators::GroupSpec& spec);

@@ -269,3 +269,8 @@ def test_casts() -> None:
     check(col("us").cast(pa.date32()), "us::date")
     check(col("i8").cast(pa.decimal128(10, 2)), "i8::decimal(10, 2)")
     check(col("b").cast("int32"), "b::int")
+    large = pa.table({"n": pa.array([2**53 + 1, -(2**63), None], pa.int64())})
+    with xd.connect(threads=1) as dock:
+        found = dock.from_arrow(large).select(f=col("n").cast("float64"))
+        # The nearest float, as SQL has it: 2**53 + 1 is none.
+        assert found.collect()["f"].to_pylist() == [2.0**53, -(2.0**63), None]
