@@ -42,6 +42,7 @@ _FUNCTIONS: dict[str, Callable[..., xd.Aggregate]] = {
     "arg_min": xd.arg_min,
     "arg_max": xd.arg_max,
     "string_agg": xd.string_agg,
+    "list_agg": xd.list_agg,
     "count_if": xd.count_if,
     "bool_and": xd.bool_and,
     "bool_or": xd.bool_or,

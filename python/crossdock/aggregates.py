@@ -20,6 +20,7 @@ Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 # Functions that need the rows of a group in order.
 ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg", "quantile_exact"))
+_OF_GROUPS = (ORDERED | {"list_agg"}) - {"last"}  # no functions of windows
 _SAME_TYPE = frozenset(("first", "any", "min", "max"))
 _FLOAT_SUMS = ("fast", "exact")
 
@@ -48,7 +49,7 @@ class Aggregate(Windowed):
         return Alias(self, require_text(name, "alias()", '.alias("total")'))
 
     def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]:
-        if self.orders or (self.function in ORDERED and self.function != "last"):
+        if self.orders or (self.function in _OF_GROUPS):
             raise make_error(
                 "CD-105", f"{self!r} is not computed over windows",
                 try_='xd.first_value("x").over("k", order_by="t")',
@@ -181,6 +182,12 @@ def string_agg(
     return Aggregate(
         "string_agg", _argument(column), options, orders=_orders(order_by, "string_agg")
     )
+
+
+def list_agg(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+    """The values as a list, NULL among them, in the order of the input or of `order_by`; NULL when
+    there is no row."""
+    return Aggregate("list_agg", _argument(column), orders=_orders(order_by, "list_agg"))
 
 
 def quantile_exact(column: str | Expr, q: float) -> Aggregate:

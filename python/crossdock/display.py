@@ -22,6 +22,7 @@ from crossdock.nodes import (
     Exchange,
     Filter,
     GroupBy,
+    GroupLists,
     Join,
     Limit,
     Node,
@@ -31,6 +32,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Window,
 )
 from crossdock.orders import Order
@@ -214,6 +216,13 @@ def _headline(node: Node) -> str:
     if isinstance(node, Sample):
         share = f"{node.rows:,} rows" if node.rows is not None else f"{node.fraction:g} of the rows"
         return f"sample {share}, seed {node.seed}"
+    if isinstance(node, Unnest):
+        return f"unnest {node.column}" + (", NULL where it is empty" if node.keeps_empty else "")
+    if isinstance(node, GroupLists):
+        columns = [*(f"{name}={item!r}" for name, item in node.items)]
+        columns += [f"{each.name}=list({each.column})" for each in node.lists]
+        by = f"group_by {shorten(node.keys)}" if node.keys else "aggregate"
+        return f"{by}: {shorten(columns)}"
     if isinstance(node, Union):
         return f"union of {len(node.inputs)} relations"
     if isinstance(node, AssumeSorted):

@@ -46,10 +46,11 @@ from crossdock.function_kernels import (
     power,
 )
 from crossdock.native_kernels import CALENDAR_PARTS, calendar_part
+from crossdock.nested_kernels import OF_NESTED, list_of, struct_of
 from crossdock.row_taking import filter_rows
 
 # Literals take the types of the arguments beside them.
-_OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {"coalesce", "concat", "greatest", "least"}
+_OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {"coalesce", "concat", "greatest", "least", "list_of"}
 
 
 def evaluate(expression: Expr, rows: Any) -> Any:
@@ -194,6 +195,13 @@ def _applied(expression: Call, values: list[Any]) -> Any:
         return OF_TEXTS[function](decoded(values[0]), option)
     if function in CALENDAR_PARTS:
         return calendar_part(function, values[0])
+    if function == "list_of":
+        both = common_type([value.type for value in values])
+        return list_of([cast(decoded(value), both) for value in values], both)
+    if function == "struct_of":
+        return struct_of(list(map(decoded, values)), option)
+    if function in OF_NESTED:
+        return OF_NESTED[function](values[0], option)
     if function in OF_VALUES:
         return OF_VALUES[function](values[0], option)
     return pc.call_function(function, values)

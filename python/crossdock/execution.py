@@ -29,6 +29,7 @@ from crossdock.errors import (
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column
 from crossdock.late_columns import Split, Splitter, residual_schema, whole_rows
+from crossdock.list_columns import grouped_lists, unnested
 from crossdock.native_plans import (
     Named,
     Operation,
@@ -40,6 +41,7 @@ from crossdock.native_plans import (
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
+    GroupLists,
     Join,
     Limit,
     Node,
@@ -50,6 +52,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Window,
 )
 from crossdock.sampling import sample_fraction, sample_rows
@@ -252,6 +255,10 @@ class Execution:
             yield from limited_batches(self.batches(node.input), node.rows, node.offset)
         elif isinstance(node, Sample):
             yield from self._sampled(node)
+        elif isinstance(node, GroupLists):
+            yield from grouped_lists(node, self.table).to_batches()
+        elif isinstance(node, Unnest):
+            yield from unnested(node, self.batches(node.input))
         elif isinstance(node, Union):
             for below in node.inputs:
                 for batch in self.batches(below):

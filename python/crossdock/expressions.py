@@ -19,6 +19,7 @@ from crossdock.expression_functions import (
     NumberFunctions,
     StringFunctions,
 )
+from crossdock.nested_functions import NestedFunctions
 from crossdock.option_checks import require_text, require_type, require_values
 
 _SYMBOLS = {
@@ -60,7 +61,7 @@ class Alias:
         return f"{self.item!r}.alias({self.name!r})"
 
 
-class Expr(StringFunctions, NumberFunctions, DateFunctions):
+class Expr(StringFunctions, NumberFunctions, DateFunctions, NestedFunctions):
     """A value per row. NULL follows SQL: a comparison with NULL is NULL, and a filter drops it.
 
     Integer arithmetic that overflows is an error, never a wrap. `/` of integers and of decimals is

@@ -12,6 +12,7 @@ from crossdock.errors import make_error
 from crossdock.evaluation import not_boolean
 from crossdock.expression_types import TypesOver
 from crossdock.expressions import Alias, Column, Expr
+from crossdock.list_planning import ListColumns, group_lists, in_input_order, is_list
 from crossdock.named_items import named_aggregates, named_columns
 from crossdock.nodes import GroupBy, Node
 from crossdock.ordered_groups import is_ordered, with_ordered_columns
@@ -72,14 +73,39 @@ def group_keys(
 def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> Node:
     """Aggregates of `node` per combination of keys, those that need an order by windows below.
     ColumnError, TypeError, OptionError, ExpressionError."""
-    if not any(map(is_ordered, items.values())):
+    if not any(is_list(item) or is_ordered(item) for item in items.values()):
         return plan_plain_group(node, keys, items)
     require_different([*keys, *items.items()], "agg()")
-    below, grouped, computed = with_ordered_columns(node, keys, items)
-    group = plan_plain_group(below, keys, grouped)
+    scalars = {name: item for name, item in items.items() if not is_list(item)}
+    lists = {name: item for name, item in items.items() if is_list(item)}
+    if lists and any(map(is_ordered, scalars.values())):
+        node, lists = in_input_order(node, lists)
+    below, grouped, computed = with_ordered_columns(node, keys, scalars)
     columns: list[tuple[str, Expr]] = [(name, Column(name)) for name, _ in keys]
+    if lists:
+        group, columns = _with_lists(below, keys, grouped, lists)
+    else:
+        group = plan_plain_group(below, keys, grouped)
     columns += [(name, computed.get(name, Column(name))) for name in items]
     return plan_project(group, columns, "agg()")
+
+
+def _with_lists(
+    node: Node,
+    keys: tuple[Key, ...],
+    items: Mapping[str, Aggregate],
+    lists: Mapping[str, Aggregate],
+) -> tuple[Node, list[tuple[str, Expr]]]:
+    """Groups with lists, and the keys among their columns, whose names may be other ones."""
+    columns = ListColumns(node)
+    names = [columns.column(item) for _, item in keys]
+    made = [columns.list_item(name, item) for name, item in lists.items()]
+    below = columns.planned()
+    read = dict.fromkeys(names)  # a key may stand there twice
+    plain = plan_plain_group(below, tuple((name, Column(name)) for name in read), items)
+    group = group_lists(below, list(read), made, (plain.schema, items))
+    shown = zip(keys, names, strict=True)
+    return group, [(name, Column(column)) for (name, _), column in shown]
 
 
 def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> GroupBy:

@@ -22,6 +22,7 @@ from crossdock.expressions import Column, Expr
 from crossdock.lowering import lower_group, unused_name
 from crossdock.nodes import (
     GroupBy,
+    GroupLists,
     Join,
     Node,
     Operated,
@@ -31,6 +32,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -125,7 +127,7 @@ class Splitter:
     def _node(self, node: Node) -> Split:
         if isinstance(node, Scan):
             return self._scan(node)
-        if isinstance(node, Union) or not has_late(node):
+        if isinstance(node, Union | Unnest | GroupLists) or not has_late(node):
             return self._run(node) if late_names(node.schema) else Split(node, node.schema)
         if isinstance(node, Join):
             return self._join(node)

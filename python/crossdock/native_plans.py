@@ -19,6 +19,7 @@ from crossdock.nodes import (
     AssumeSorted,
     Filter,
     GroupBy,
+    GroupLists,
     Join,
     Limit,
     Node,
@@ -29,6 +30,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -63,7 +65,7 @@ def is_streamed_here(node: Node) -> bool:
     """Whether the batches of a node are made in Python: rows that are there already, or that
     pyarrow reads, and that go through no operator, which keeps them in bounded memory; samples;
     columns and conditions that the engine does not compute, or of types that it does not have."""
-    if isinstance(node, Sample):
+    if isinstance(node, Sample | Unnest | GroupLists):
         return True
     if isinstance(node, Operated):
         return False

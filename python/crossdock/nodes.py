@@ -172,6 +172,40 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
+class Unnest:
+    """A row per element of the lists in `column`, which becomes the element, beside the other
+    columns of the row. Rows whose list is NULL or has no element are left out, or have NULL."""
+
+    input: Node
+    column: str
+    keeps_empty: bool
+    schema: Any
+
+
+@dataclass(frozen=True)
+class ListItem:
+    """A column of lists: the values of `column` in the rows for which `condition`, a column, is
+    true ("": all), in order."""
+
+    name: str
+    column: str
+    condition: str
+    orders: tuple[Order, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupLists:
+    """A row per distinct combination of the columns `keys`, with its aggregates and its lists. Over
+    ranks, all rows with equal keys must be in one."""
+
+    input: Node
+    keys: tuple[str, ...]
+    items: tuple[tuple[str, Aggregate], ...]
+    lists: tuple[ListItem, ...]
+    schema: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Union:
     """The rows of all inputs, duplicates included, one input after the other. Inputs have at least
     the columns of `schema`, in any order."""
@@ -241,6 +275,8 @@ Node: TypeAlias = (
     | Sort
     | Limit
     | Sample
+    | Unnest
+    | GroupLists
     | Union
     | AssumeSorted
     | Partition

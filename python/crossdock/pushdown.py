@@ -35,6 +35,7 @@ from crossdock.nodes import (
     AssumeSorted,
     Filter,
     GroupBy,
+    GroupLists,
     Join,
     Limit,
     Node,
@@ -44,6 +45,7 @@ from crossdock.nodes import (
     Shared,
     Sort,
     Union,
+    Unnest,
     Window,
 )
 
@@ -81,6 +83,10 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
     if isinstance(node, Shared):
         node.needed.update(wanted)
         return _kept_above(node, predicates)
+    if isinstance(node, Unnest):
+        return _narrow_unnest(node, wanted, predicates)
+    if isinstance(node, GroupLists):
+        return _kept_above(_narrow_lists(node, wanted), predicates)
     if isinstance(node, Limit):
         below = narrow(node.input, wanted)
         return _kept_above(_limited(below, node.rows, node.offset), predicates)
@@ -270,6 +276,29 @@ def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr,
     fields += [node.schema.field(item.name) for item in items]
     kept = replace(node, input=input_node, items=items, schema=pa.schema(fields))
     return _kept_above(kept, rest)
+
+
+def _narrow_unnest(node: Unnest, wanted: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+    """Comparisons of the columns beside the lists move below."""
+    stays = [node.column in part.columns() or not is_simple(part) for part in predicates]
+    pushed = tuple(itertools.compress(predicates, (not stay for stay in stays)))
+    below = narrow(node.input, wanted | {node.column}, pushed)
+    fields = [node.schema.field(name) for name in below.schema.names]
+    kept = replace(node, input=below, schema=pa.schema(fields))
+    return _kept_above(kept, tuple(itertools.compress(predicates, stays)))
+
+
+def _narrow_lists(node: GroupLists, wanted: frozenset[str]) -> Node:
+    items = tuple(item for item in node.items if item[0] in wanted)
+    lists = tuple(item for item in node.lists if item.name in wanted)
+    read = frozenset(node.keys).union(*(item.columns() for _, item in items))
+    for each in lists:
+        read = read.union([each.column], [each.condition] if each.condition else [])
+        read = read.union(order.column for order in each.orders)
+    names = [*node.keys, *(name for name, _ in items), *(each.name for each in lists)]
+    schema = pa.schema([field for field in node.schema if field.name in names])
+    below = narrow(node.input, _some_column(read, node.input))
+    return replace(node, input=below, items=items, lists=lists, schema=schema)
 
 
 def _narrow_join(node: Join, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:

@@ -12,6 +12,7 @@ from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.execution import Execution
 from crossdock.expressions import Alias, Column, Expr, condition_of, lit
+from crossdock.list_planning import plan_unnest
 from crossdock.named_items import flattened, named_aggregates, named_columns
 from crossdock.nodes import Node, depth_of, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
@@ -268,6 +269,13 @@ class Relation(RowSets, ResultFiles):
         relation keeps it. Errors: OptionError.
         """
         return self._with(row_planning.plan_sample(self._node, n, fraction, seed))
+
+    def unnest(self, column: str, *, keep_empty: bool = False) -> Relation:
+        """A row per element of the lists in a column, which becomes the element, beside the other
+        columns of the row. Rows whose list is NULL or empty are left out; keep_empty=True keeps
+        them, with NULL. Errors: ColumnError, TypeError (no lists), OptionError."""
+        require_flag(keep_empty, "keep_empty", "unnest")
+        return self._with(plan_unnest(self._node, column, keep_empty))
 
     def partition_by(
         self,

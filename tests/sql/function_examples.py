@@ -38,6 +38,10 @@ SCALARS = {
     "ends_with": "ends_with(s, 'Lee')", "contains": "contains(s, 'n L')", "like": "s like 'A%'",
     "ilike": "s ilike 'a%'", "coalesce": "coalesce(n, a)", "nvl": "nvl(n, b)",
     "nullif": "nullif(a, 7)", "greatest": "greatest(a, b, n)", "least": "least(a, b, n)",
+    "make_array": "[a, b]", "named_struct": "{'x': a, 'y': s}", "array_element": "[a, b][1]",
+    "array_length": "array_length([a, b])",
+    "cardinality": "cardinality([a, b])", "array_has": "list_contains([a, b], 2)",
+    "get_field": "{'x': a}['x']",
     "date_part": "extract(month from d)", "date_trunc": "date_trunc('month', ts)",
 }  # fmt: skip
 # Over SEVERAL.
@@ -52,6 +56,7 @@ OF_GROUPS = {
     "string_agg": "string_agg(s, '-' order by k desc)",
     "approx_percentile_cont": "approx_percentile_cont(k, 0.25)",
     "quantile_cont": "quantile_cont(k, 0.25)",
+    "array_agg": "list(s order by k desc)",
     "percentile_cont": "percentile_cont(0.25) within group (order by k)",
 }  # fmt: skip
 WINDOWS = {
@@ -136,6 +141,6 @@ _SHOWN = {
     "the first of functions of strings, dates and rounding are constants.",
     "Of groups": "Over rows `(i, k, s, t)`: (1, 10, 'x', true), (2, 20, 'y', false), "
     "(2, 40, 'x', true), (5, 80, NULL, NULL). All take FILTER; `count`, `min` and `max` take "
-    "DISTINCT; `first`, `last` and `string_agg` take ORDER BY.",
+    "DISTINCT; `first`, `last`, `string_agg` and `list` take ORDER BY.",
     "Of windows": "Over the same rows, in the order of `k`.",
 }

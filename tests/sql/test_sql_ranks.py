@@ -92,6 +92,16 @@ def test_tpch_is_that_of_one_process(tmp_path: Path, ranks: int) -> None:
     assert all(not [line for line in said.splitlines() if line[0] != "#"] for said in others)
 
 
+def test_lists_have_the_rows_of_all_ranks(folder: Path) -> None:
+    by_key = "select k % 3 as m, list(k order by k desc) as ks from mine where k < 8 group by 1"
+    whole = "select list(k order by k) as ks, count(*) as n from mine where k < 3"
+    grouped, alone = statements(folder, 3, by_key, whole)
+    rows = sorted([0] + [*range(8)] * 2)
+    expected = [{"m": m, "ks": [k for k in rows[::-1] if k % 3 == m]} for m in range(3)]
+    assert sorted(grouped, key=lambda row: row["m"]) == expected
+    assert alone == [{"ks": [0, 0, 0, 1, 1, 2, 2], "n": 7}]
+
+
 def test_ranks_with_other_rows_join_in_one_order(folder: Path) -> None:
     """The first rank has one row of `mine`, the others more than there are in the file."""
     text = (

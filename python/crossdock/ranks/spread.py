@@ -19,6 +19,7 @@ from crossdock.nodes import (
     AssumeSorted,
     Filter,
     GroupBy,
+    GroupLists,
     Join,
     Limit,
     Node,
@@ -87,6 +88,8 @@ class Spread:
             return self._limit(node, below)
         if isinstance(node, Sample):
             return self._sample(node, below)
+        if isinstance(node, GroupLists):
+            return self._lists(node, below)
         return replace(below, node=replace(node, input=below.node))
 
     def table(self, node: Node) -> Any:
@@ -150,6 +153,11 @@ class Spread:
         else:
             placed = Placed(self.to_one(below.node))
         return replace(placed, node=replace(node, input=placed.node))
+
+    def _lists(self, node: GroupLists, below: Placed) -> Placed:
+        """A group is in one rank; without keys, all ranks make the one list."""
+        placed = self.by_key(below, node.keys) if node.keys else self.to_all(below.node)
+        return Placed(replace(node, input=placed.node), everywhere=placed.everywhere)
 
     def _limit(self, node: Limit, below: Placed) -> Placed:
         """Rows count from those of rank 0 on."""

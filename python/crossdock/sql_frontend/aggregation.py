@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +16,15 @@ from crossdock.orders import Order
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.functions import constant
+from crossdock.sql_frontend.rewritten import HIDDEN
 from crossdock.sql_frontend.values import Values, plain_number, widened_integer
 from crossdock.sql_frontend.window_values import DIRECTIONS
 
 _DISTINCT = 2  # AGGREGATION_INVOCATION_DISTINCT
 _ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))
-_OF_ROWS = frozenset(("first_value", "last_value", "string_agg"))  # that see them in an order
+_OF_ROWS = frozenset(
+    ("first_value", "last_value", "string_agg", "array_agg")
+)  # that see them in an order
 _PLAIN = {
     "min": aggregates.min,
     "max": aggregates.max,
@@ -31,6 +34,10 @@ _PLAIN = {
     "median": aggregates.median,
     "approx_median": aggregates.median,
     "approx_distinct": aggregates.approx_distinct,
+}
+_EXTREMES: dict[object, Callable[..., Aggregate]] = {
+    HIDDEN + "arg_min": aggregates.arg_min,
+    HIDDEN + "arg_max": aggregates.arg_max,
 }
 _SPREADS = {
     "stddev": (aggregates.stddev, 1),
@@ -111,7 +118,7 @@ class Aggregation:
         if name in _QUANTILES and len(measure.sorts):
             found = self._of_order(found, self._orders(measure))
         elif name in _OF_ROWS:
-            found = replace(found, orders=self._orders(measure))
+            found = self._of_rows(found, measure)
         elif len(measure.sorts) and name not in _ORDERLESS:
             raise unsupported(
                 f"{name}(... ORDER BY ...)", word=name,
@@ -123,11 +130,6 @@ class Aggregation:
 
     def _called(self, name: str, arguments: list[Expr], distinct: bool) -> Aggregate:
         first = arguments[0] if arguments else None
-        if name == "array_agg":
-            raise unsupported(
-                "a list as the result of an aggregate", word="array_agg",
-                try_="string_agg(x, ','), or a sort of the rows",
-            )  # fmt: skip
         if name not in AGGREGATES:
             raise unsupported(f"the aggregate {name}", word=name)
         if name == "count":
@@ -147,6 +149,8 @@ class Aggregation:
         if name in ("first_value", "last_value"):
             of_row = aggregates.first if name == "first_value" else aggregates.last
             return of_row(first, ignore_nulls=False)
+        if name == "array_agg":
+            return aggregates.list_agg(first)
         if name == "string_agg":
             return aggregates.string_agg(first, _separator(arguments))
         if name in _SPREADS:
@@ -163,6 +167,15 @@ class Aggregation:
         share = float(dict(quantile.options)["q"])
         is_down = orders[0].descending
         return aggregates.quantile(quantile.argument, 1.0 - share if is_down else share)
+
+    def _of_rows(self, found: Aggregate, measure: Any) -> Aggregate:
+        """The aggregate of rows in their order, or of the row at an extreme."""
+        assert found.argument is not None
+        last = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
+        orders = self._orders(measure)
+        if isinstance(last, Literal) and last.value in _EXTREMES:
+            return _EXTREMES[last.value](found.argument, orders[0].by)
+        return replace(found, orders=orders)
 
     def _orders(self, measure: Any) -> tuple[Order, ...]:
         """The order of the rows that an aggregate sees; constants order nothing."""

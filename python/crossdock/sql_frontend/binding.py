@@ -256,9 +256,6 @@ def _instead(function: str) -> str:
     others = {
         "month": "extract(month from x)", "year": "extract(year from x)",
         "day": "extract(day from x)", "len": "length(x)", "ifnull": "coalesce(x, y)",
-        "list": "string_agg(x, ',')", "arg_min": "first(x order by y)",
-        "arg_max": "first(x order by y desc)", "min_by": "first(x order by y)",
-        "max_by": "first(x order by y desc)",
     }  # fmt: skip
     return others.get(function.lower(), "")
 

@@ -105,6 +105,18 @@ def _of_text(name: str) -> Build:
     return build
 
 
+def _named_struct(arguments: list[Expr]) -> Expr:
+    names = [str(constant(name, "the name of a field")) for name in arguments[::2]]
+    return Call("struct_of", tuple(arguments[1::2]), tuple(names))
+
+
+def _list_element(arguments: list[Expr]) -> Expr:
+    """Counted from 1, from the end where it is below 0; there is none at 0."""
+    place = constant(arguments[1], "a place in a list")
+    element = arguments[0].list_element(max(place - 1, 0) if place >= 0 else place)
+    return element if place else nullif(element, element)
+
+
 def _count_of(name: str, side: str) -> Build:
     def build(arguments: list[Expr]) -> Expr:
         count = constant(arguments[1], f"a length of {name}")
@@ -208,6 +220,13 @@ FUNCTIONS: dict[str, Build] = {
     "contains": _of_text("contains"),
     "like": _like("like"),
     "ilike": _like("ilike"),
+    "make_array": _called("list_of"),
+    "named_struct": _named_struct,
+    "array_element": _list_element,
+    "array_length": lambda a: a[0].list_length(),
+    "cardinality": lambda a: a[0].list_length(),
+    "array_has": lambda a: a[0].list_contains(constant(a[1], "an element of LIST_CONTAINS")),
+    "get_field": lambda a: a[0].field(str(constant(a[1], "the name of a field"))),
     "coalesce": lambda a: coalesce(*a),
     "nvl": lambda a: coalesce(*a),
     "nullif": lambda a: nullif(*a),

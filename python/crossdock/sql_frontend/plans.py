@@ -22,7 +22,7 @@ from crossdock.sql_frontend.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.marks import kind_of_not_in, marked
 from crossdock.sql_frontend.messages import all_joins, has_subquery, null_aware_joins
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
-from crossdock.sql_frontend.substrait_types import arrow_type, constant_of
+from crossdock.sql_frontend.substrait_types import arrow_type, column_names, constant_of
 from crossdock.sql_frontend.values import Subquery, Values
 from crossdock.sql_frontend.window_values import DIRECTIONS
 
@@ -68,7 +68,9 @@ class Translation:
         """The node, the columns of the result by position, and their names in the text."""
         root = self._bound.message.relations[0].root
         found = self._table(root.input)
-        return self._node(found), list(found.columns), list(root.names)
+        node = self._node(found)
+        types = [node.schema.field(name).type for name in found.columns]
+        return node, list(found.columns), column_names(root.names, types)
 
     def _node(self, table: Table) -> Node:
         """The rows of a table, its joins in the order that is best."""

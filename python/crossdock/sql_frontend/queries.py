@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -132,6 +133,10 @@ def _relations(catalog: Catalog, text: Rewritten) -> dict[str, Any]:
     return found
 
 
+# How DataFusion names a field of a struct that has no name: t.address[city].
+_FIELD = re.compile(r"^\w+\.\w+(?:\[\w+\])*\[(\w+)\]$")
+
+
 def _with_bound_names(node: Node, names: Sequence[str]) -> Node:
     """The node with the names that the text has for its columns."""
     if node.schema.names == list(names):
@@ -166,7 +171,8 @@ def _result_names(
     for table, schema in schemas.items():
         for name, original in zip(schema.names, spelled[table], strict=True):
             declared.setdefault(name, original)
-    return [text.aliases.get(n) or declared.get(n) or text.spellings.get(n) or n for n in names]
+    found = [_FIELD.sub(r"\1", name) for name in names]
+    return [text.aliases.get(n) or declared.get(n) or text.spellings.get(n) or n for n in found]
 
 
 def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from crossdock.sql_frontend.call_arguments import call_arguments
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.pieces import CLAUSES, Pieces
-from crossdock.sql_frontend.rewritten import KEEPS_ALL, FileCall, Rewritten, stem_of
+from crossdock.sql_frontend.rewritten import HIDDEN, KEEPS_ALL, FileCall, Rewritten, stem_of
 from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS
 from crossdock.sql_frontend.select_items import is_column, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
@@ -29,7 +29,13 @@ SYNONYMS = {
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
     "strlen": "length", "approx_count_distinct": "approx_distinct",
     "first": "first_value", "last": "last_value",
-    "group_concat": "string_agg", "listagg": "string_agg",
+    "group_concat": "string_agg", "listagg": "string_agg", "list": "array_agg",
+    "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
+    "list_length": "array_length",
+}  # fmt: skip
+EXTREMES = {
+    "arg_min": "arg_min", "argmin": "arg_min", "min_by": "arg_min",
+    "arg_max": "arg_max", "argmax": "arg_max", "max_by": "arg_max",
 }  # fmt: skip
 DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
 
@@ -129,7 +135,9 @@ class _Rewriting(Pieces):
                 self._using.table(number, frame)
             frame.awaits_table = False
             self._frames.append(opened)
-        elif token.is_operator(")"):
+        elif token.is_operator("[", "{"):
+            self._frames.append(_Frame(is_query=False))
+        elif token.is_operator(")", "]", "}"):
             self._close(number)
         elif token.is_operator(","):
             self._end_item(number)
@@ -172,6 +180,8 @@ class _Rewriting(Pieces):
             before = self.at(number - 1)
             if word in SYNONYMS:
                 self.pieces[number] = SYNONYMS[word]
+            elif word in EXTREMES:
+                self._extreme(number, word)
             elif word in DATE_PARTS and not (before is not None and before.is_operator(".")):
                 self.pieces[number] = "date_part"
                 self.pieces[number + 1] = f"('{word}', "
@@ -218,6 +228,25 @@ class _Rewriting(Pieces):
             frame.clause = word
             frame.awaits_table = word == "from"
             frame.tables = []
+
+    def _extreme(self, number: int, word: str) -> None:
+        """arg_max(x, by), which DataFusion does not know, as a value in an order that a constant
+        marks."""
+        end = self.behind_bracket(number + 1) - 1
+        depth, comma = 0, -1
+        for each in range(number + 2, end):
+            token = self.tokens[each]
+            depth += token.is_operator("(", "[") - token.is_operator(")", "]")
+            if depth == 0 and token.is_operator(","):
+                comma = -2 if comma != -1 else each
+        if comma < 0:
+            raise sql_error(
+                f"{word} takes a value and what is the least or the most", self.text,
+                self.tokens[number].start, try_=f"{word}(name, price)",
+            )  # fmt: skip
+        self.pieces[number] = "first_value"
+        self.pieces[comma] = " ORDER BY "
+        self.pieces[end] = f", '{HIDDEN}{EXTREMES[word]}')"
 
     def _keep_all(self, number: int, word: str) -> None:
         """INTERSECT ALL and EXCEPT ALL: what is behind them, which INTERSECT binds closer, gets a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -74,6 +75,26 @@ class Interval:
 
     def __neg__(self) -> Interval:
         return Interval(-self.months, -self.days, -self.microseconds)
+
+
+def column_names(names: Sequence[str], types: Sequence[Any]) -> list[str]:
+    """The names of columns among those of a plan, which has the names of the fields of a struct
+    behind that of its column."""
+    found, place = [], 0
+    for data_type in types:
+        found.append(names[place])
+        place += 1 + _names_inside(data_type)
+    return found
+
+
+def _names_inside(data_type: Any) -> int:
+    if pa.types.is_map(data_type):
+        return _names_inside(data_type.key_type) + _names_inside(data_type.item_type)
+    if not pa.types.is_nested(data_type):
+        return 0
+    inside = [data_type.field(i).type for i in range(data_type.num_fields)]
+    named = len(inside) if pa.types.is_struct(data_type) else 0
+    return named + sum(map(_names_inside, inside))
 
 
 def constant_of(message: Any) -> Literal | Interval:

@@ -1,0 +1,137 @@
+"""Lists of groups, rows of lists, and functions of lists and structs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import crossdock as xd
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from crossdock import col
+
+LISTS = pa.table({
+    "k": [1, 2, 3, 4, 5],
+    "l": pa.array([[1, 2, None], None, [], [7], [None]], pa.list_(pa.int32())),
+    "s": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}, {"a": 4, "b": None}, None]),
+})  # fmt: skip
+
+
+@pytest.fixture
+def lists(dock: xd.Dock) -> xd.Relation:
+    return dock.from_arrow(LISTS)
+
+
+def rows(relation: xd.Relation) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in relation.collect().to_pylist()]
+
+
+def test_lists_of_groups_are_those_of_duckdb(dock: xd.Dock) -> None:
+    draw = random.Random(5)
+    keys = ["a", "b", None, "c", "", "d" * 20]
+    visits = pa.table({
+        "k": [draw.choice(keys) for _ in range(5000)],
+        "x": [draw.choice([None, *range(9)]) for _ in range(5000)],
+        "t": draw.sample(range(5000), 5000),
+    })  # fmt: skip
+    ours = (
+        dock.from_arrow(visits)
+        .group_by("k")
+        .agg(
+            up=xd.list_agg("t", order_by="t"),
+            down=xd.list_agg("x", order_by=xd.desc("t")).where("t % 3 = 0"),
+            none=xd.list_agg("x").where("t < 0"),
+            n=xd.count(),
+            last=xd.last("x", order_by="t", ignore_nulls=False),
+        )
+    )
+    theirs = duckdb.sql(
+        "SELECT k, list(t ORDER BY t), list(x ORDER BY t DESC) FILTER (t % 3 = 0),"
+        " list(x) FILTER (t < 0), count(*), last(x ORDER BY t) FROM visits GROUP BY k"
+    ).fetchall()
+    assert sorted(rows(ours), key=repr) == sorted(theirs, key=repr)
+    assert ours.count() == len(keys)
+
+
+def test_lists_without_an_order_are_in_that_of_the_input(dock: xd.Dock) -> None:
+    table = pa.table({"k": [1, 2] * 4000, "x": range(8000), "t": range(8000, 0, -1)})
+    grouped = dock.from_arrow(table).group_by("k")
+    alone = grouped.agg(xs=xd.list_agg("x"))
+    beside = grouped.agg(xs=xd.list_agg("x"), first=xd.first("x", order_by="t"))
+    for found in (alone, beside):
+        assert dict(row[:2] for row in rows(found)) == {  # type: ignore[misc]
+            1: list(range(0, 8000, 2)), 2: list(range(1, 8000, 2)),
+        }  # fmt: skip
+
+
+def test_lists_of_computed_keys_and_of_all_rows(dock: xd.Dock) -> None:
+    table = dock.from_arrow(pa.table({"x": [1, 2, 3, 4]}))
+    found = table.group_by(x=col("x") % 2).agg(xs=xd.list_agg(col("x") * 10)).sort("x")
+    assert rows(found) == [(0, [20, 40]), (1, [10, 30])]
+    assert rows(table.agg(xs=xd.list_agg("x"), s=xd.sum("x"))) == [([1, 2, 3, 4], 10)]
+    assert rows(table.filter("x > 9").agg(xs=xd.list_agg("x"))) == [(None,)]
+    with pytest.raises(xd.ColumnError):
+        table.group_by("x").agg(ys=xd.list_agg("y"))
+    with pytest.raises(xd.OptionError, match="windows"):
+        table.select(w=xd.list_agg("x").over("x"))
+
+
+def test_only_what_is_asked_for_is_made(dock: xd.Dock) -> None:
+    table = dock.from_arrow(pa.table({"k": [1, 1], "x": [1, 2], "y": [3, 4]}))
+    grouped = table.group_by("k").agg(xs=xd.list_agg("x"), ys=xd.list_agg("y"))
+    plan = str(grouped.select("k", "xs").explain())
+    assert "xs=list(x)" in plan
+    assert "y" not in plan.split("columns", 1)[1]
+    assert rows(grouped.select("xs")) == [([1, 2],)]
+
+
+def test_rows_of_lists(lists: xd.Relation) -> None:
+    assert rows(lists.select("k", "l").unnest("l")) == [
+        (1, 1), (1, 2), (1, None), (4, 7), (5, None),
+    ]  # fmt: skip
+    kept = lists.unnest("l", keep_empty=True).select("k", "l")
+    assert rows(kept) == [(1, 1), (1, 2), (1, None), (2, None), (3, None), (4, 7), (5, None)]
+    assert rows(lists.unnest("l").filter("k > 1 and l is not null").select("k", "l")) == [(4, 7)]
+    assert rows(lists.unnest("l").group_by("k").agg(n=xd.count("l")).sort("k")) == [
+        (1, 2), (4, 1), (5, 0),
+    ]  # fmt: skip
+    assert lists.unnest("l").count() == 5
+    with pytest.raises(xd.TypeError, match="needs a column of lists, not int64"):
+        lists.unnest("k")
+    with pytest.raises(xd.ColumnError):
+        lists.unnest("m")
+
+
+def test_lists_come_back_as_they_were(dock: xd.Dock, tmp_path: Path) -> None:
+    """Grouped and taken apart again, also from a file and beside other nested columns."""
+    table = pa.table({"k": [3, 1, 3, 2, 1], "x": ["a", None, "b", "c", "d"]})
+    grouped = dock.from_arrow(table).group_by("k").agg(xs=xd.list_agg("x"), n=xd.count())
+    file = tmp_path / "lists.parquet"
+    grouped.write(file)
+    assert pq.read_schema(file).field("xs").type.value_type == pa.string()
+    back = dock.read(str(file)).unnest("xs").select("k", x=col("xs"))
+    expected = [tuple(row.values()) for row in table.to_pylist()]
+    assert sorted(rows(back), key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list, lambda t: pa.list_(t, 2)])
+def test_functions_of_lists(dock: xd.Dock, kind: object) -> None:
+    values = [[1, 2], None, [3, None]]
+    table = pa.table({"l": pa.array(values, kind(pa.int64()))})  # type: ignore[operator]
+    found = dock.from_arrow(table).select(
+        n=col("l").list_length(), first=col("l").list_element(0), last=col("l").list_element(-1),
+        none=col("l").list_element(5), has=col("l").list_contains(3),
+    )  # fmt: skip
+    assert rows(found) == [(2, 1, 2, None, False), (None,) * 5, (2, 3, None, None, True)]
+
+
+def test_functions_of_structs(lists: xd.Relation) -> None:
+    found = lists.select(a=col("s").field("a"), b=col("s").field("b"))
+    assert rows(found) == [(1, "x"), (None, None), (None, "y"), (4, None), (None, None)]
+    assert rows(lists.agg(a=xd.sum(col("s").field("a")))) == [(5,)]
+    with pytest.raises(xd.ExpressionError, match="no field 'c', but a, b"):
+        lists.select(c=col("s").field("c"))
+    with pytest.raises(xd.ExpressionError, match="no list"):
+        lists.select(c=col("k").list_length())

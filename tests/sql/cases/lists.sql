@@ -1,0 +1,13 @@
+select s, list(a order by a) from t group by s;
+select {'x': a, 'y': [a, b]} as st from t;
+select st.x, st['y'][2] as y, st from (select {'x': a, 'y': [a, b]} as st from t);
+select s, array_agg(a order by b desc, a) as x, count(*) from t group by s order by s;
+select list(a order by a nulls first), sum(a) from t;
+select s, list(a order by a) filter (where a > 1) from t group by s;
+select list(a) from t where a > 100;
+select array_length(list(a)) from t;
+select s, list(a order by a) as x, first(b order by a, b) as y from t group by s;
+select list_contains(l, 2), array_has(l, 7), l[1], l[-1], l[9], cardinality(l) from (select list(a order by a) as l from t group by s);
+select arg_max(s, a), arg_min(s, a), max_by(a, m), min_by(b, a + b) from t where a is not null;
+select s, arg_max(b, a) from t group by s;
+select s, arg_max(a + 1, coalesce(b, 0)) filter (where a > 1) as x from t group by s;
