@@ -115,6 +115,7 @@ class _Graph:
         self._rest: list[Expr] = []  # conditions that make no class
         for condition in self._between:
             self._take(condition)
+        self._filter_within_leaves()
 
     def _leaves_of(self, expression: Expr) -> frozenset[int]:
         return frozenset(self._leaf_of[n] for n in expression.columns() if n in self._leaf_of)
@@ -134,6 +135,19 @@ class _Graph:
         known = {member.column for member in merged}
         merged += [_Member(self._leaf_of[n], n) for n in names if n not in known]
         self._classes = [c for c in self._classes if c not in touched] + [merged]
+
+    def _filter_within_leaves(self) -> None:
+        """Two columns of one leaf that equal the same column elsewhere equal each other: a join
+        compares one of each class, so that the leaf must compare the others."""
+        for members in self._classes:
+            first: dict[int, str] = {}
+            for member in members:
+                kept = first.setdefault(member.leaf, member.column)
+                if kept != member.column:
+                    same = Column(kept) == Column(member.column)
+                    self._leaves[member.leaf] = self._builder.filter(
+                        self._leaves[member.leaf], [same]
+                    )
 
     def inputs(self) -> list[Input] | None:
         """Leaves, then semi and anti joins; None where too little is known to order them."""

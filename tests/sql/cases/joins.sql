@@ -70,3 +70,9 @@ select a + t.b, t.b from t right join u using (a);
 select max(a) from t full join u using (a) having max(a) > 1;
 select coalesce(a, 0) as z, sum(v) over (partition by a) from t full join u using (a);
 with w as (select * from t full join u using (a)) select count(*), sum(v) from w;
+
+-- one column equals two of another table
+select * from t join u on t.a = u.a and t.a = u.v;
+select t.b, u.s from t, u where u.a = t.a and u.v = t.a;
+select x.b, u.s from t x join u on x.a = u.a join t y on y.a = u.v and y.a = x.a;
+select t.b from t join u on t.a = u.a and t.a = u.v where exists (select * from u w where w.v = t.a);
