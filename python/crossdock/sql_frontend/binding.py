@@ -33,6 +33,7 @@ _NO_TABLE = re.compile(r"table '(?:[^'.]+\.)*([^']+)' not found")
 _NOT_GROUPED = re.compile(r'column "([^"]+)" must appear in the GROUP BY')
 _AMBIGUOUS = re.compile(r"Ambiguous reference to unqualified field (\S+)")
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
+_TOTALS = re.compile(r"Aggregate: groupBy=\[\[(?:\]|ROLLUP|CUBE|GROUPING SETS)")
 # What DataFusion binds and Substrait has not: a pattern of what it says, the construct, a word of
 # it in the text, and what to write instead.
 _REFUSALS = (
@@ -139,6 +140,29 @@ def _bound(
     text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any], nulls_first: bool
 ) -> Bound:
     datafusion, producer, plan_type = _library()
+    context = _context(tables, nulls_first)
+    only_queries = (
+        datafusion.SQLOptions()
+        .with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+    )  # fmt: skip
+
+    def parsed() -> Any:
+        return context.sql_with_options(text.text, only_queries, param_values=dict(values) or None)
+
+    try:
+        frame = parsed()
+        if _filters_totals(frame.logical_plan().display_indent()):
+            context.remove_optimizer_rule("push_down_filter")
+            frame = parsed()
+        plan = frame.optimized_logical_plan()
+        message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
+        return Bound(message, _null_aware(plan.display_indent()), text.marks)
+    except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
+        raise _public_error(error, text, tables) from None
+
+
+def _context(tables: Mapping[str, Any], nulls_first: bool) -> Any:
+    datafusion, *_ = _library()
     order = {_NULL_ORDER: "nulls_first" if nulls_first else "nulls_last"}
     context = datafusion.SessionContext(datafusion.SessionConfig(_SETTINGS | order))
     for name, schema in tables.items():
@@ -148,17 +172,29 @@ def _bound(
     context.register_udf(_keeps_all())
     if ROWS in tables:  # aggregates of a text by itself stay what they are
         context.remove_optimizer_rule("single_distinct_aggregation_to_group_by")
-    only_queries = (
-        datafusion.SQLOptions()
-        .with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
-    )  # fmt: skip
-    try:
-        frame = context.sql_with_options(text.text, only_queries, param_values=dict(values) or None)
-        plan = frame.optimized_logical_plan()
-        message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
-        return Bound(message, _null_aware(plan.display_indent()), text.marks)
-    except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
-        raise _public_error(error, text, tables) from None
+    return context
+
+
+def _filters_totals(plan: str) -> bool:
+    """Whether a printed plan has a filter or a join above a projection of rows that there are
+    without input, too: totals. DataFusion moves a condition on a constant of that projection below
+    the aggregate, so that the row of totals stays, and counts nothing."""
+    above: list[tuple[int, str]] = []
+    for line in plan.splitlines():
+        operator = line.lstrip()
+        depth = len(line) - len(operator)
+        while above and above[-1][0] >= depth:
+            above.pop()
+        if _TOTALS.match(operator):
+            is_projected = False
+            for _, each in reversed(above):
+                if each.startswith("Subquery:"):
+                    break
+                if is_projected and (each.startswith("Filter:") or "Join:" in each):
+                    return True
+                is_projected = is_projected or each.startswith("Projection:")
+        above.append((depth, operator))
+    return False
 
 
 @cache

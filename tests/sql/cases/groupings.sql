@@ -10,3 +10,13 @@ select coalesce(s, 'all') as k, count(*) from t group by rollup (s);
 select s, extract(year from d) as y, count(*) from t group by rollup (s, extract(year from d));
 select count(*) from (select s, bo from t group by cube (s, bo));
 select bo, count(*) from t group by bo, rollup (s);
+
+-- conditions on constants beside totals
+select * from (select 'a' as k, sum(a) as v from t union all select 'b', sum(v) from u) where k = 'a';
+select * from (select 'a' as k, count(*) as n from t) where k like 'b%';
+select * from (select cast(null as bigint) as k, count(*) as n from t) where k = 1;
+select * from (select 'a' as k, s, count(*) as n from t group by rollup(s)) where k = 'b';
+select * from u left join (select 'a' as k, count(*) as n from t) w on w.k = 'b';
+select * from u join (select 'a' as k, count(*) as n from t) w on w.k = u.s;
+with w as (select 'all' as k, max(a) as m from t) select u.v from u, w where w.k <> 'all';
+select k, n from (select 'a' as k, count(*) as n from t where a > 99 group by 1) where n = 0;
