@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.select_items import ends_value, is_operator_word
 from crossdock.sql_frontend.tokens import Token, tokens_of, words_of
 
 # Words that end a list of select items at the depth where it began.
@@ -11,6 +12,13 @@ CLAUSES = words_of(
 )
 NOT_ALIASES = CLAUSES | words_of(
     "on using join inner left right full cross natural semi anti lateral as set tablesample"
+)
+
+
+# Words that end an operand of IS, and those that open and close a CASE within it.
+_LOOSER = CLAUSES | words_of(
+    "and or is then when else as join inner left right full cross natural semi anti on using "
+    "asc desc nulls"
 )
 
 
@@ -34,6 +42,41 @@ class Pieces:
             if depth == 0:
                 return each + 1
         raise sql_error("a bracket is opened and not closed", self.text, self.tokens[number].start)
+
+    def behind_operand(self, number: int) -> int:
+        """The token behind the operand of IS [NOT] DISTINCT FROM that begins at `number`: all that
+        binds closer, comparisons included."""
+        cases = betweens = 0
+        end = number
+        while (token := self.at(end)) is not None:
+            opens = token.is_operator("(", "[", "{")
+            if cases == 0:
+                is_and = token.lower == "and" and betweens > 0
+                betweens += (token.lower == "between") - is_and
+                is_call = self._is_call(end)
+                if token.is_operator(")", "]", "}", ",", ";") or token.lower == "end":
+                    break
+                if token.lower in _LOOSER and not is_and and not is_call:
+                    break
+                if end > number and self._begins_name(end):
+                    break
+            cases += (token.lower == "case") - (token.lower == "end")
+            end = self.behind_bracket(end) if opens and token.text == "(" else end + 1
+        return end
+
+    def _is_call(self, number: int) -> bool:
+        """left(x, 1) and right(x, 1) are no joins."""
+        following = self.at(number + 1)
+        is_opened = following is not None and following.is_operator("(")
+        return is_opened and self.tokens[number].lower in ("left", "right")
+
+    def _begins_name(self, number: int) -> bool:
+        """Whether a name is given, without AS, to the value before it."""
+        token, before = self.tokens[number], self.tokens[number - 1]
+        if token.kind not in ("word", "quoted") or is_operator_word(token):
+            return False
+        is_unit = number > 1 and self.tokens[number - 2].lower == "interval"
+        return ends_value(before) and not is_unit
 
     def has_alias(self, number: int) -> bool:
         """Whether a name for a table begins at a token."""

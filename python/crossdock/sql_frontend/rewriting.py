@@ -210,6 +210,8 @@ class _Rewriting(Pieces):
             self._require_plain_call(number - 1)
         if word in ("preceding", "following"):
             self._require_whole_bound(number)
+        if word == "from" and self._is_part_of_expression(number):
+            self._compare_distinct(number)
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             self._keep_all(number, word)
@@ -247,6 +249,22 @@ class _Rewriting(Pieces):
         self.pieces[number] = "first_value"
         self.pieces[comma] = " ORDER BY "
         self.pieces[end] = f", '{HIDDEN}{EXTREMES[word]}')"
+
+    def _compare_distinct(self, number: int) -> None:
+        """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one
+        operand. So `a <=> (b)`, which is IS NOT DISTINCT FROM, is written in its place."""
+        is_not = self._word_at(number - 2) == "not"
+        first = number - (3 if is_not else 2)
+        end = self.behind_operand(number + 1)
+        if self._word_at(first) != "is" or end == number + 1:
+            return
+        self.pieces |= dict.fromkeys(range(first, number), "")
+        self.pieces[first], self.pieces[number] = "<=>", "("
+        self.behind[end - 1] = ")" + ("" if is_not else " IS FALSE") + self.behind.get(end - 1, "")
+
+    def _word_at(self, number: int) -> str:
+        token = self.at(number)
+        return "" if token is None else token.lower
 
     def _keep_all(self, number: int, word: str) -> None:
         """INTERSECT ALL and EXCEPT ALL: what is behind them, which INTERSECT binds closer, gets a
@@ -342,7 +360,8 @@ class _Rewriting(Pieces):
         frame.names.add(name.lower())
         if name.lower() != name:
             self._found.aliases.setdefault(name.lower(), name)
-        self.behind[number - 1] = f" AS {quoted(name.lower())}"
+        written = self.behind.get(number - 1, "")
+        self.behind[number - 1] = f"{written} AS {quoted(name.lower())}"
 
     def _parameter(self, number: int) -> None:
         token = self.tokens[number]

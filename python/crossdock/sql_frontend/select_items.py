@@ -16,6 +16,18 @@ _CONSTANTS = words_of("null true false current_date current_timestamp current_ti
 _VALUE_WORDS = words_of("null true false end nulls last first precision varying zone")
 
 
+def is_operator_word(word: Token) -> bool:
+    """Whether a word goes on with an expression, or begins one."""
+    return word.lower in _OPERATOR_WORDS or word.lower in ("over", "filter")
+
+
+def ends_value(word: Token) -> bool:
+    """Whether an expression may end with a word."""
+    if word.kind == "operator":
+        return word.is_operator(")", "]", "}")
+    return word.lower not in _OPERATOR_WORDS or word.lower in _VALUE_WORDS
+
+
 def needs_name(words: Sequence[Token]) -> bool:
     """Whether a select item is computed and has no name."""
     if any(word.is_operator("*") for word in (words[0], words[-1])):

@@ -59,3 +59,15 @@ select try_cast(f as int), try_cast(m as tinyint), try_cast(a as varchar) from t
 select count(*) from t where try_cast(s as int) is null;
 select try_cast('abc' as int), try_cast('12' as int), try_cast(null as int);
 select try_cast(m * 1000 as decimal(6, 2)) from t;
+
+-- what belongs to IS DISTINCT FROM
+select t.bo is not distinct from u.bo and t.a < u.a from t, t u;
+select t.bo is distinct from u.bo or t.a = u.a from t, t u;
+select t.a from t, t u where t.bo is distinct from u.bo and u.bo is not distinct from true and t.s = u.s;
+select t.bo is distinct from u.bo = t.bo, t.bo = u.bo is not distinct from t.bo from t, t u;
+select not t.bo is distinct from u.bo and t.bo from t, t u;
+select t.bo is distinct from t.a between 2 and 3 and t.bo q from t;
+select case t.bo is not distinct from t.a > 2 when true then t.bo is distinct from case when a > 1 then bo end else false end from t;
+select t.bo is distinct from left(t.s, 1) = 'x' or t.a = 1, t.d is distinct from date '2000-01-01' + interval '1' day or bo from t;
+select t.a, u.a from t join t u on t.bo is not distinct from u.bo and t.s <> u.s;
+select count(*) filter (where bo is distinct from a > 1 and b > 10) n from t where (bo is distinct from null) or bo;
