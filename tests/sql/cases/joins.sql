@@ -76,3 +76,9 @@ select * from t join u on t.a = u.a and t.a = u.v;
 select t.b, u.s from t, u where u.a = t.a and u.v = t.a;
 select x.b, u.s from t x join u on x.a = u.a join t y on y.a = u.v and y.a = x.a;
 select t.b from t join u on t.a = u.a and t.a = u.v where exists (select * from u w where w.v = t.a);
+
+-- NULL equals NULL in one of several joins
+select count(*) from t x join t y on x.a is not distinct from y.a cross join u;
+select count(*) from t x join t y on x.a is not distinct from y.a join u on u.a = x.b or u.v > 2;
+select x.a, u.s from t x join t y on x.a is not distinct from y.a, u where u.v = y.b or u.s is null;
+select x.a, y.b, z.v from t x join t y on x.s is not distinct from y.s join u z on z.a is not distinct from y.a join u w on w.v > z.v;
