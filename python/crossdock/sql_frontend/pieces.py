@@ -98,10 +98,7 @@ class Pieces:
         stays."""
         parts: list[str] = []
         length = last = 0
-        if self.tokens[0].lower == "from":
-            parts.append("SELECT * ")
-            length = len(parts[0])
-        places = [(length, 0)]
+        places = [(0, 0)]
         for number, token in enumerate(self.tokens):
             between = self.text[last : token.start]
             piece = self.before.get(number, "") + self.pieces.get(number, token.text)

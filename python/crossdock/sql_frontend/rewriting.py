@@ -17,6 +17,7 @@ from crossdock.sql_frontend.tokens import Token, quoted, words_of
 from crossdock.sql_frontend.using_joins import UsingJoins
 
 _SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
+_BEFORE_QUERIES = frozenset(("", "union", "intersect", "except"))  # clauses where one may begin
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
@@ -38,6 +39,12 @@ EXTREMES = {
     "arg_max": "arg_max", "argmax": "arg_max", "max_by": "arg_max",
 }  # fmt: skip
 DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
+
+# Kinds of joins that the parser would take for the name of the table before them.
+_OTHER_JOINS = {
+    "positional": "row_number() OVER () of both sides, and a join by it",
+    "asof": 'relation.join_asof(other, "left key", "right key")',
+}
 
 
 @dataclass
@@ -215,18 +222,27 @@ class _Rewriting(Pieces):
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             self._keep_all(number, word)
+        if word in _OTHER_JOINS and following is not None and following.lower == "join":
+            raise unsupported(
+                f"{word.upper()} JOIN", self.text, self.tokens[number].start, _OTHER_JOINS[word]
+            )
         if word == "tablesample":
             raise unsupported(
                 "TABLESAMPLE", self.text, self.tokens[number].start,
                 try_="relation.sample(fraction=0.1)",
             )  # fmt: skip
-        if word == "join" and frame.clause == "from":
+        if word in ("semi", "anti") and frame.clause == "from":
+            if self._word_at(number - 1) not in ("left", "right"):
+                self.pieces[number] = f"LEFT {word}"
+        elif word == "join" and frame.clause == "from":
             frame.awaits_table = True
         elif word == "select" and (frame.is_query or frame.clause == "from"):
             frame.is_query, frame.clause, frame.item = True, "select", -1
             frame.names = set()
         elif word in CLAUSES and frame.is_query and not self._is_part_of_expression(number):
             self._end_item(number)
+            if word == "from" and frame.clause in _BEFORE_QUERIES:
+                self._using.unselected(number, frame)
             frame.clause = word
             frame.awaits_table = word == "from"
             frame.tables = []
@@ -316,7 +332,7 @@ class _Rewriting(Pieces):
         )
 
     def _is_part_of_expression(self, number: int) -> bool:
-        """IS DISTINCT FROM, and EXCEPT behind a star, are no clauses."""
+        """IS DISTINCT FROM, WITHIN GROUP, and EXCEPT behind a star, are no clauses."""
         token, before = self.tokens[number], self.at(number - 1)
         if before is None:
             return False
@@ -325,6 +341,8 @@ class _Rewriting(Pieces):
                 "is",
                 "not",
             )
+        if token.lower == "group":
+            return before.lower == "within"
         following = self.at(number + 1)
         is_list = following is not None and following.is_operator("(")
         return (

@@ -3,15 +3,17 @@ under names that results leave out, the join ON, and the keys are written for wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.pieces import Pieces
+from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.pieces import CLAUSES, Pieces
 from crossdock.sql_frontend.rewritten import HIDDEN, FileCall, stem_of
 from crossdock.sql_frontend.tokens import Token, quoted
 
-_OUTER = ("left", "right", "full")
+_KINDS = ("left", "right", "full", "semi", "anti")
+_OF_LEFT = ("semi", "anti")  # those whose result has no columns of the right side
 
 
 class Frame(Protocol):
@@ -57,6 +59,7 @@ class UsingJoins:
         self.aliases: dict[str, str] = {}  # of columns of the result -> what they are called
         self._items: dict[int, int] = {}  # the last token of a plain select item -> its first
         self._stars: list[tuple[int, int, int]] = []  # items with a star: first, last, query
+        self._unselected: list[tuple[int, int]] = []  # FROM without SELECT before it, query
 
     def name(self, number: int, query: Frame) -> None:
         """A name that may be a key of a join of the query."""
@@ -69,9 +72,14 @@ class UsingJoins:
         else:
             self._items[last] = first
 
+    def unselected(self, number: int, query: Frame) -> None:
+        """A FROM that begins a query, which selects all columns."""
+        self._unselected.append((number, id(query)))
+
     def table(self, number: int, frame: Frame) -> None:
         """A table that begins at a token."""
         frame.tables.append(number)
+        self._require_condition(number)
         kind = self._kind(number)
         right = self._operand(number) if kind else None
         if right is None:
@@ -82,7 +90,7 @@ class UsingJoins:
             return
         close = pieces.behind_bracket(right.behind + 1)
         keys = [t.name.lower() for t in pieces.tokens[right.behind + 2 : close - 1 : 2]]
-        if kind != "left" and (len(frame.tables) != 2 or not frame.is_query):
+        if kind in ("right", "full") and (len(frame.tables) != 2 or not frame.is_query):
             raise unsupported(
                 f"USING in a {kind} join behind others", pieces.text, word.start,
                 "ON t.a = u.a, and coalesce(t.a, u.a)",
@@ -91,12 +99,30 @@ class UsingJoins:
         for each in range(right.behind + 1, close):
             pieces.pieces[each] = ""
 
+    def _require_condition(self, number: int) -> None:
+        """The parser takes a JOIN without ON for a cross join, which is what a forgotten ON is not
+        meant to be."""
+        pieces = self._pieces
+        before = [self._word(number - i) for i in range(1, 5)]
+        if before[0] != "join" or "cross" in before or "natural" in before:
+            return
+        table = self._operand(number)
+        behind = None if table is None else pieces.at(table.behind)
+        is_end = behind is None or behind.is_operator(")", ",", ";") or behind.lower in CLAUSES
+        if table is not None and is_end:
+            raise sql_error(
+                "a JOIN has neither ON nor USING", pieces.text, pieces.tokens[number].start,
+                try_="ON t.a = u.a, or CROSS JOIN",
+            )  # fmt: skip
+
     def _join(self, kind: str, right: _Operand, keys: list[str], frame: Frame) -> None:
         names = self._names.setdefault(id(frame), _Names())
         self._frames.append(frame)
-        theirs = self._hide(right, keys, names)
-        names.joined.update(keys)
-        if kind == "left":
+        is_of_left = kind in _OF_LEFT
+        theirs = self._hide(right, keys, _Names() if is_of_left else names)
+        if not is_of_left:
+            names.joined.update(keys)
+        if kind == "left" or is_of_left:
             ours = [names.keys.get(key, quoted(key)) for key in keys]
         else:
             left = self._operand(frame.tables[0])
@@ -124,12 +150,12 @@ class UsingJoins:
         return of_table
 
     def _kind(self, number: int) -> str:
-        """left, right or full, of the join before a table; "" for others."""
+        """left, right, full, semi or anti, of the join before a table; "" for others."""
         before = [self._word(number - i) for i in range(1, 4)]
         if before[0] != "join":
             return ""
         kind = before[2] if before[1] == "outer" else before[1]
-        return kind if kind in _OUTER else ""
+        return kind if kind in _KINDS else ""
 
     def _word(self, number: int) -> str:
         token = self._pieces.at(number)
@@ -156,6 +182,10 @@ class UsingJoins:
         for first, last, query in self._stars:
             if query in self._names:
                 self._write_star(first, last, self._names[query])
+        for number, query in self._unselected:
+            before = self._pieces.before
+            star = self._star(self._names.get(query, _Names()))
+            before[number] = f"SELECT {star} " + before.get(number, "")
         for is_order in (False, True):
             for number, query, orders in self._used:
                 names = self._names.get(query, _Names())
@@ -198,15 +228,20 @@ class UsingJoins:
         """All columns: keys that are of both sides first, and none that are left out."""
         pieces = self._pieces
         if first == last:
-            keys, hidden = dict(names.keys), list(names.hidden)
-        else:
-            table: Token = pieces.tokens[first]
-            own = {k: w for (t, k), w in self._of_tables.items() if t == table.name.lower()}
-            keys, hidden = own, [written.rpartition(".")[2] for written in own.values()]
-        if not hidden:
+            pieces.pieces[last] = self._star(names)
             return
-        shown = "".join(
-            f"{written} AS {quoted(self._shown(key, names))}, " for key, written in keys.items()
-        )
-        pieces.before[first] = shown + pieces.before.get(first, "")
-        pieces.pieces[last] = f"* EXCLUDE ({', '.join(hidden)})"
+        table: Token = pieces.tokens[first]
+        own = {k: w for (t, k), w in self._of_tables.items() if t == table.name.lower()}
+        if own:
+            hidden = [written.rpartition(".")[2] for written in own.values()]
+            pieces.before[first] = self._shown_keys(own, names) + pieces.before.get(first, "")
+            pieces.pieces[last] = f"* EXCLUDE ({', '.join(hidden)})"
+
+    def _star(self, names: _Names) -> str:
+        if not names.hidden:
+            return "*"
+        return f"{self._shown_keys(names.keys, names)}* EXCLUDE ({', '.join(names.hidden)})"
+
+    def _shown_keys(self, keys: Mapping[str, str], names: _Names) -> str:
+        items = [f"{written} AS {quoted(self._shown(k, names))}, " for k, written in keys.items()]
+        return "".join(items)

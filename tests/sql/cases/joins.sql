@@ -82,3 +82,11 @@ select count(*) from t x join t y on x.a is not distinct from y.a cross join u;
 select count(*) from t x join t y on x.a is not distinct from y.a join u on u.a = x.b or u.v > 2;
 select x.a, u.s from t x join t y on x.a is not distinct from y.a, u where u.v = y.b or u.s is null;
 select x.a, y.b, z.v from t x join t y on x.s is not distinct from y.s join u z on z.a is not distinct from y.a join u w on w.v > z.v;
+
+-- SEMI and ANTI
+select * from t semi join u on t.a = u.a;
+select t.s from t anti join u on t.a = u.a and u.v > 2 where t.b > 10;
+from t semi join u using (a);
+select t.* from t anti join u using (a, s);
+select t.a, x.v from t join u x on t.a = x.a semi join names n on n.n = x.v anti join u y on y.s = t.s and y.a = x.v;
+select a, s, v from t left join u w using (a, s) semi join u using (a);

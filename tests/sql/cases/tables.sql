@@ -13,4 +13,14 @@ select a from t where a in (select x from range(2, 6) q(x));
 select generate_series from generate_series(1, 2);
 select unnest from unnest([true, false]);
 select * from range(5, 1);
-select x from generate_series(3, 3) g(x)
+select x from generate_series(3, 3) g(x);
+
+-- FROM without SELECT
+(from t);
+from t union all from t where a > 2;
+with w as (from t where a > 1) from w;
+select * from (from t) x where a in (from (select v from u));
+select a from t where exists (from u where u.a = t.a);
+with w as (select 1 as a) from w join t using (a);
+from t full join u using (a);
+select a, v from (from t right join u using (a)) w;
