@@ -413,3 +413,17 @@ def test_groups_of_constants(dock: xd.Dock, value: object) -> None:
     # A column of the name that is no key is in nobody's way.
     found = rows.group_by("a", key=xd.lit(value)).agg(n=xd.sum("key")).collect()
     assert found.to_pylist() == [{"a": value, "key": value, "n": 18}]
+
+
+@pytest.mark.parametrize("other", [xd.min, xd.max, xd.first, xd.any, xd.last])
+@pytest.mark.parametrize("keys", [(), ("k",)])
+def test_distinct_counts_of_no_rows_beside_dictionaries(
+    keys: tuple[str, ...], other: Callable[[str], xd.Aggregate]
+) -> None:
+    table = pa.table({"k": [1, 2], "s": pa.array(["a", "b"]).dictionary_encode()})
+    with xd.connect(threads=1) as dock:
+        rows = dock.from_arrow(table).filter(col("k") > 9)
+        items = {"n": xd.count_distinct("k"), "m": xd.count_distinct("s"), "s": other("s")}
+        groups = rows.group_by(*keys) if keys else rows
+        found = groups.agg(**items).collect().to_pylist()
+    assert found == ([] if keys else [{"n": 0, "m": 0, "s": None}])

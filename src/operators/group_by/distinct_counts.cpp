@@ -190,6 +190,7 @@ Result<TablePtr> DistinctGroupBy::unite(const Table& main,
   for (const TablePtr& table : counts) tables.push_back(table.get());
   for (size_t t = 0; t < tables.size(); ++t) {
     for (const Batch& batch : tables[t]->batches) {
+      if (batch.rows == 0) continue;
       auto memory = std::make_shared<BatchMemory>(environment_.memory);
       memory->keep(batch.owner);
       Batch wide{schema, batch.rows, {}, nullptr};
@@ -205,8 +206,9 @@ Result<TablePtr> DistinctGroupBy::unite(const Table& main,
         } else {
           CD_ASSIGN(ColumnView zeros,
                     zero_column(type, batch.rows, !is_distinct(aggregate), *memory));
-          if (type.id == TypeId::kDictionary) {
-            zeros.dictionary = table_->batches.front().columns[aggregate.column].dictionary;
+          if (type.id == TypeId::kDictionary) {  // that of the groups, which are in every table
+            zeros.dictionary = main.batches.front().columns[next_other].dictionary;
+            memory->keep(main.batches.front().owner);
           }
           wide.columns.push_back(zeros);
         }
