@@ -71,22 +71,26 @@ class Aggregation:
         self._message = message
         self._values = values
         self._functions = functions
-        expressions = [values(each) for each in message.grouping_expressions]
-        self._distinct: list[Expr] = []  # grouping expressions, each once
+        self._distinct: list[Expr] = []  # grouping expressions of the plan, each once
         self._places: list[int] = []  # of each grouping expression of the message among them
-        known: dict[object, int] = {}
-        for each in expressions:
-            place = known.setdefault(identity(each), len(self._distinct))
+        known: dict[bytes, int] = {}
+        for each in message.grouping_expressions:  # two columns of the plan may be one of the node
+            said = each.SerializeToString(deterministic=True)
+            place = known.setdefault(said, len(self._distinct))
             if place == len(self._distinct):
-                self._distinct.append(each)
+                self._distinct.append(values(each))
             self._places.append(place)
 
     def keys(self, node: Node) -> list[tuple[str, Expr]]:
         """Names and expressions of the keys, by position."""
         found: list[tuple[str, Expr]] = []
         taken = dict.fromkeys(node.schema.names)
+        names: set[str] = set()
         for each in self._distinct:
             name = each.name if isinstance(each, Column) else name_for(each, taken)
+            if name in names:
+                name = unused(name, taken)
+            names.add(name)
             taken.setdefault(name)
             found.append((name, each))
         return found

@@ -20,3 +20,13 @@ select * from u left join (select 'a' as k, count(*) as n from t) w on w.k = 'b'
 select * from u join (select 'a' as k, count(*) as n from t) w on w.k = u.s;
 with w as (select 'all' as k, max(a) as m from t) select u.v from u, w where w.k <> 'all';
 select k, n from (select 'a' as k, count(*) as n from t where a > 99 group by 1) where n = 0;
+
+-- one column several times
+select distinct a as x, a from t;
+select distinct b, a, b as y from t;
+select distinct a + 1, a + 1 from t;
+select x, n from (select x, y, count(*) as n, max(z) as m from (select a as x, a as y, b as z from t) group by x, y);
+select x, m from (select x, y, count(*) as n, max(z) as m from (select a as x, a as y, b as z from t) group by x, y);
+select x, y, grouping(x), grouping(y), count(*) from (select a as x, a as y from t) group by cube(x, y);
+select a as x, a as y from t intersect select a, a from u;
+select distinct a, sum(b), sum(b) from t group by a;
