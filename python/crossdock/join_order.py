@@ -91,8 +91,8 @@ class _Search:
             if mask & bit:
                 found |= mask
         for other, needs in enumerate(self._needs):
-            if needs & bit:
-                found |= 1 << other
+            if needs & bit:  # what a filter needs is joined before it, without an equality, too
+                found |= 1 << other | needs
         return found & ~bit
 
     def components(self) -> list[int]:

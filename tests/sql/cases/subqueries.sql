@@ -42,3 +42,8 @@ select a from t where a in (select a from u) and s in (select s from u);
 select a from t where a in (select max(v) from u group by s);
 select t.a from t where t.a = (select u.a from u where u.v = 1);
 select a from t where b = (select max(b) from t x where x.s = t.s);
+
+-- partners of two tables that nothing else joins
+select t.b, u.v from t cross join u where exists (select * from u w where w.a = t.a and w.v = u.v);
+select t.b, u.v from t, u where not exists (select * from u w where w.a = t.a and w.v = u.v);
+select t.b, u.v, n.n from t, u, names n where exists (select * from u w where w.a = t.a and w.v = u.v) and not exists (select * from t x where x.a = n.n and x.b = u.v * 10);
