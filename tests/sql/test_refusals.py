@@ -19,6 +19,8 @@ TEXTS = (
     "select sum(a) over (order by a groups 1 preceding) from t",
     "select stddev(a) over () from t",
     "select count(distinct a) over () from t",
+    "select nth_value(a) over (order by a) from t",
+    "select first_value() over () from t",
     "select string_agg(distinct s, ',') from t",
     "select string_agg(s, s) from t",
     "select distinct on (s) a from t order by a",

@@ -10,7 +10,7 @@ from typing import Any
 from crossdock import aggregates, window_expressions
 from crossdock.expressions import Expr, Literal
 from crossdock.orders import Order
-from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.functions import constant
 from crossdock.sql_frontend.substrait_types import Interval
 from crossdock.window_expressions import Windowed, WindowFunction
@@ -63,6 +63,8 @@ def _function(name: str, arguments: list[Expr]) -> Windowed:
         raise unsupported(f"the window function {name}", word=name)
     if name in _PLAIN:
         return _PLAIN[name]()
+    if not arguments and name != "count":
+        raise sql_error(f"{name}() of nothing", try_=f"{name}(x)")
     if name == "count":
         first = arguments[0] if arguments else Literal(1)
         is_row = isinstance(first, Literal) and first.value is not None
@@ -77,6 +79,8 @@ def _function(name: str, arguments: list[Expr]) -> Windowed:
         build = window_expressions.lag if name == "lag" else window_expressions.lead
         return build(arguments[0], offset, default)
     if name == "nth_value":
+        if len(arguments) < 2:
+            raise sql_error("nth_value takes a value and a place", try_="nth_value(x, 2)")
         place = constant(arguments[1], "a place of nth_value")
         return window_expressions.nth_value(arguments[0], place)
     return _OF_ONE[name](arguments[0])
