@@ -13,6 +13,9 @@ import click
 from crossdock_cli import command as verbs
 from crossdock_cli import output
 
+SQL = """select o_orderpriority, count(*) as lines, sum(l_extendedprice) as price
+from lineitem join orders on l_orderkey = o_orderkey
+where l_shipdate >= date '1995-01-01' group by o_orderpriority order by price desc"""
 COLUMNS = ("l_orderkey", "l_extendedprice", "o_orderpriority")
 
 
@@ -34,8 +37,8 @@ COLUMNS = ("l_orderkey", "l_extendedprice", "o_orderpriority")
 def command(
     scale: float, folder: str | None, threads: int | None, memory: str | None, as_json: bool
 ) -> None:
-    """Joins TPC-H lineitem with orders on the order key, carrying the order's priority along.
-    Makes both tables as Parquet first, if they are not there."""
+    """Joins TPC-H lineitem with orders on the order key, carrying the order's priority along, then
+    asks for totals in SQL. Makes both tables as Parquet first, if they are not there."""
     import crossdock as xd
 
     from crossdock_cli.progress import progress_bar
@@ -50,11 +53,43 @@ def command(
         )
         with progress_bar(dock):
             profile = joined.profile()
-    facts = _facts(profile.data)
+        facts = _facts(profile.data)
+        if not as_json:
+            _show(profile, facts)
+        query = _run_sql(dock, files)
     if as_json:
-        output.show_json({"scale": scale, **facts, "profile": profile.data})
-    else:
-        _show(profile, facts)
+        sql = None if query is None else {"text": SQL, "profile": query.data}
+        output.show_json({"scale": scale, **facts, "profile": profile.data, "sql": sql})
+    elif query is not None:
+        _show_sql(query)
+
+
+def _run_sql(dock: Any, files: dict[str, Path]) -> Any:
+    """The query's profile; None without the extra, which is said."""
+    from crossdock.errors import SqlError
+
+    from crossdock_cli.progress import progress_bar
+
+    for name, file in files.items():
+        dock.register(name, dock.read_parquet(file))
+    try:
+        relation = dock.sql(SQL)
+    except SqlError as error:
+        if error.code != "CD-514":  # the extra is not installed
+            raise
+        output.say(str(error))
+        return None
+    with progress_bar(dock):
+        return relation.profile()
+
+
+def _show_sql(profile: Any) -> None:
+    from crossdock.display import Preview
+
+    output.show(f"\n{SQL}\n")
+    output.show(Preview.of_table(profile.table).text())
+    output.show("")
+    output.show(profile.text)
 
 
 def _cache_folder() -> Path:

@@ -7,12 +7,13 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import output
+from crossdock_cli import output, rows
 from crossdock_cli.termination import removing_unfinished
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -31,6 +32,7 @@ class Wanted:
     """What the command line asks for, besides the relation itself."""
 
     out: str | None
+    kind: str | None  # of rows.KINDS
     overwrite: bool
     limit: int
     count: bool
@@ -46,10 +48,14 @@ class Wanted:
         asked = [name for name in ("explain", "count", "out") if getattr(wanted, name)]
         if len(asked) > 1:
             raise click.UsageError(f"--{asked[0]} and --{asked[1]} cannot go together.")
+        if wanted.kind and (other := [n for n in ("count", "explain", "json") if options[n]]):
+            raise click.UsageError(f"--format and --{other[0]} cannot go together.")
         if wanted.overwrite and not wanted.out:
             raise click.UsageError("--overwrite goes with --out FILE.")
         if wanted.profile and asked and asked[0] != "out":
             raise click.UsageError(f"--profile and --{asked[0]} cannot go together.")
+        if wanted.kind not in (None, "table"):
+            refuse_limit("format", "shows all rows")
         if asked:
             refuse_limit(asked[0])
         return wanted
@@ -73,14 +79,12 @@ STEP_WITHIN = click.option(
 )  # fmt: skip
 
 
-def refuse_limit(other: str) -> None:
-    """click.UsageError for a --limit that was given beside an option that shows no rows."""
+def refuse_limit(other: str, does: str = "shows nothing") -> None:
+    """click.UsageError for a --limit that was given beside an option that does without."""
     context = click.get_current_context()
     if context.get_parameter_source("limit") == click.core.ParameterSource.COMMANDLINE:
         by_sort = "; --top cuts the result" if "top" in context.params else ""
-        raise click.UsageError(
-            f"--limit says how much is shown, and --{other} shows nothing{by_sort}."
-        )
+        raise click.UsageError(f"--limit says how much is shown, and --{other} {does}{by_sort}.")
 
 
 def result_options(instead: str) -> Callable[[Decorated], Decorated]:
@@ -90,6 +94,9 @@ def result_options(instead: str) -> Callable[[Decorated], Decorated]:
                      help="Write the result to .parquet, .arrow, .csv or .json, in place of a file "
                      "that is there; not of an input. Under mpirun a name without ending is a new "
                      "folder, with a file of each rank."),
+        click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
+                     help=f"{', '.join(rows.KINDS)}: of --out, or of all rows on standard output; "
+                     "table shows the first and last.  [default: table, or as --out ends]"),
         click.option("--overwrite", is_flag=True,
                      help="Let --out replace an input, once the result is complete."),
         click.option("--limit", type=click.IntRange(0), default=10, show_default=True,
@@ -162,6 +169,10 @@ def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
         show_plan(dock, lambda: relation.explain(read=True), wanted.json)
         return
     start = time.perf_counter()
+    if wanted.kind not in (None, "table") and not wanted.out:
+        _print_all(dock, relation, wanted)
+        output.say(f"{done} in {rows.seconds_since(start)}")
+        return
     with progress_bar(dock), removing_unfinished() if wanted.out else contextlib.nullcontext():
         found = _produce(dock, relation, wanted)
     found["seconds"] = time.perf_counter() - start
@@ -177,6 +188,16 @@ def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
         _show(found, wanted, done)
 
 
+def _print_all(dock: Any, relation: Any, wanted: Wanted) -> None:
+    """All rows on standard output; what was measured beside them, among the talk."""
+    if wanted.profile:
+        profile = relation.profile()
+        output.say(profile.text)
+        is_replicated = profile.data.get("is_replicated", False)
+        relation = dock.from_arrow(profile.table, replicated=is_replicated)
+    rows.show_rows(dock, relation, rows.Shown(str(wanted.kind), wanted.limit))
+
+
 def show_plan(dock: Any, make: Callable[[], Any], as_json: bool) -> None:
     """A plan as text or JSON. Of ranks each makes its own, and the error of one is that of all."""
     ranks = dock.over_ranks()
@@ -188,7 +209,8 @@ def show_plan(dock: Any, make: Callable[[], Any], as_json: bool) -> None:
 def _produce(dock: Any, relation: Any, wanted: Wanted) -> dict[str, Any]:
     """Runs the relation: rows, and what else was asked for."""
     if wanted.out:
-        relation.require_target(wanted.out, overwrite=wanted.overwrite)
+        has_kind = wanted.kind is not None
+        relation.require_target(wanted.out, overwrite=wanted.overwrite, any_name=has_kind)
     if wanted.count:
         return {"rows": relation.count()}
     found: dict[str, Any] = {}
@@ -197,8 +219,8 @@ def _produce(dock: Any, relation: Any, wanted: Wanted) -> dict[str, Any]:
         is_replicated = profile.data.get("is_replicated", False)
         relation = dock.from_arrow(profile.table, replicated=is_replicated)
     if wanted.out:
-        rows = relation.write(wanted.out, overwrite=True)
-        return {**found, "rows": rows, "out": wanted.out}
+        target = rows.Target(Path(wanted.out), wanted.kind, overwrite=True)
+        return {**found, "rows": rows.write_rows(relation, target), "out": wanted.out}
     preview = relation.preview(min(wanted.limit, _MOST_ROWS))
     return {**found, "rows": preview.rows, "preview": preview}
 

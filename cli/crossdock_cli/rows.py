@@ -71,24 +71,29 @@ def show_rows(dock: Any, relation: Any, shown: Shown) -> None:
 def write(dock: Any, relation: Any, target: Target) -> int:
     """Runs the relation into a file; gives the number of rows. Errors: PathError, those of the
     run."""
+    with progress_bar(dock), removing_unfinished():
+        return write_rows(relation, target)
+
+
+def write_rows(relation: Any, target: Target) -> int:
+    """The same without a progress bar, and without a look at signals."""
     from crossdock.display import Preview
     from crossdock.replacement import replacing_file
     from crossdock.sql_frontend.copying import write_whole
-    from crossdock.text_formats import write_rows
+    from crossdock.text_formats import write_rows as write_as
 
     def write_batches(batches: Iterator[Any]) -> int:
         with replacing_file(target.path) as stream:
             if kind != "table":
-                return write_rows(batches, relation.schema, stream, str(kind))
+                return write_as(batches, relation.schema, stream, str(kind))
             preview = Preview.of_batches(batches, relation.schema, sys.maxsize)
             stream.write(f"{preview.text()}\n".encode())
             return preview.rows
 
     kind = target.kind or _BY_ENDING.get(target.path.suffix.lower())
-    with progress_bar(dock), removing_unfinished():
-        if kind is None:
-            return int(relation.write(target.path, overwrite=target.overwrite))
-        return write_whole(relation, target.path, target.overwrite, write_batches)
+    if kind is None:
+        return int(relation.write(target.path, overwrite=target.overwrite))
+    return write_whole(relation, target.path, target.overwrite, write_batches)
 
 
 def _write_to(dock: Any, relation: Any, stream: Any, kind: str) -> int:

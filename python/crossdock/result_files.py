@@ -95,16 +95,19 @@ class ResultFiles(ABC):
             )  # fmt: skip
         return self._written(path, layout.options, overwrite, layout.keys)
 
-    def require_target(self, path: PathLike, *, overwrite: bool = False) -> None:
-        """Refuses what `write` would refuse before anything runs. For modules of this project.
-        Errors: PathError, OptionError."""
+    def require_target(
+        self, path: PathLike, *, overwrite: bool = False, any_name: bool = False
+    ) -> None:
+        """Refuses what `write` would refuse before anything runs; any_name: but for the ending of
+        the file's name. For modules of this project. Errors: PathError, OptionError."""
         ranks = self._dock.over_ranks()
 
         def check() -> None:
-            if ranks is not None and not is_file_name(path):
+            if ranks is not None and not any_name and not is_file_name(path):
                 require_free_folder(path)
                 return
-            format_of(path)
+            if not any_name:
+                format_of(path)
             writers.require_target(path, self.files(), overwrite)
 
         check() if ranks is None else ranks.by_first("write", check)

@@ -27,6 +27,8 @@ def test_the_demo_runs_twice_and_makes_data_once(crossdock: Any, tmp_path: Path)
     assert "75,175 rows in, 60,175 out" in first.out
     for part in ("rows expected", "thread time", "tuples/s", "peak memory"):
         assert part in first.out
+    assert "group by o_orderpriority order by price desc" in first.out
+    assert "5 rows" in first.out
     assert [entry.name for entry in tmp_path.iterdir()] == ["tpch-sf0.01"]
     second = crossdock("demo", "--scale", "0.01", "--data", str(tmp_path), "--json")
     assert "make" not in second.err
@@ -35,6 +37,7 @@ def test_the_demo_runs_twice_and_makes_data_once(crossdock: Any, tmp_path: Path)
     assert found["result_rows"] == 60_175
     assert found["tuples_per_s"] > 0
     assert found["process_peak_bytes"] > 0
+    assert found["sql"]["profile"]["result_rows"] == 5
 
 
 def test_without_the_generator(

@@ -55,6 +55,38 @@ def test_written_results(crossdock: Any, folder: Path, name: str, profile: tuple
     assert again.out == "3\n", again.err
 
 
+def test_all_rows_in_a_format_on_standard_output(crossdock: Any, folder: Path) -> None:
+    rows = crossdock(*JOIN, "--select", "id,name,cost", "--where", "cost < 2", "--format", "csv")
+    assert rows.out.splitlines() == ['"id","name","cost"', '2,"bob",1.5']
+    assert rows.err.startswith("read, joined and shown in ")
+    lines = crossdock(*JOIN, "--format", "ndjson", "--profile")
+    assert len(list(map(json.loads, lines.out.splitlines()))) == 3
+    assert "total" in lines.err
+    sorted_rows = crossdock("sort", "people.parquet", "--by", "id desc", "--format", "ndjson")
+    assert [json.loads(line)["id"] for line in sorted_rows.out.splitlines()] == [3, 2, 1]
+    counted = crossdock("groupby", "visits.parquet", "--agg", "n=count(*)", "--format", "markdown")
+    assert counted.out.splitlines()[0].split() == ["|", "n", "|"]
+
+
+def test_a_format_of_a_file(crossdock: Any, folder: Path) -> None:
+    assert crossdock(*JOIN, "--out", "rows.txt", "--format", "csv").code == 0
+    assert len((folder / "rows.txt").read_text().splitlines()) == 4
+    assert crossdock(*JOIN, "--out", "rows.txt", "--format", "table").code == 0
+    assert "3 rows" in (folder / "rows.txt").read_text()
+    kept = (folder / "people.csv").read_bytes()
+    refused = crossdock(
+        "sort", "people.csv", "--by", "id", "--out", "people.csv", "--format", "csv"
+    )
+    assert refused.code == 1
+    assert "is an input of this result" in refused.err
+    assert (folder / "people.csv").read_bytes() == kept
+    for other in ("--count", "--explain", "--json"):
+        ended = crossdock(*JOIN, "--format", "csv", other)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"--format and {other} cannot go together." in ended.err
+    assert "--format shows all rows" in crossdock(*JOIN, "--format", "csv", "--limit", "3").err
+
+
 def test_json(crossdock: Any, folder: Path) -> None:
     found = json.loads(crossdock(*JOIN, "--json", "--limit", "1", "--profile").out)
     assert found["schema_version"] == 1
