@@ -62,13 +62,16 @@ def _like(name: str) -> Build:
 
 
 def _substring(arguments: list[Expr]) -> Expr:
-    """Characters are counted from 1; a length that begins before the first is cut."""
+    """Characters are counted from 1, and with a negative start from the end; a length that begins
+    before the first is cut."""
     start = constant(arguments[1], "a position of SUBSTRING")
     length = constant(arguments[2], "a length of SUBSTRING") if len(arguments) > 2 else None
     if start is None or (len(arguments) > 2 and length is None):
         return Literal(None).cast("string")
-    if start < 1 and length is not None:
-        length = max(0, length + start - 1)
+    if start < 0:
+        return arguments[0].substring(start, length)
+    if start == 0 and length is not None:
+        length = max(0, length - 1)
     return arguments[0].substring(max(start - 1, 0), length)
 
 

@@ -23,3 +23,6 @@ select case when s like 'a%' then 'A' when s like 'b%' then 'B' else '?' end as 
 select s || cast(n as varchar) from names;
 select lower(s) = 'élan', length(s) from names where s like '%lan';
 select s from names where s like '%\_%' escape '\';
+
+-- from the end
+select substr(s, -2), substr(s, -1), substring(s, -3, 2), substring(s, -9, 8), substr(s, 0, 2) from names;
