@@ -22,7 +22,7 @@ from harness.measure import Memcpy, ratio_in_turns
 from harness.programs import ROOT, ProgramError, output_of
 from harness.report import Row, machine, seconds, write_json
 
-from mpi import model_row, program_rows
+from mpi import model_row, program_rows, query_row
 from mpi.rows import WORKS, RankWork
 
 WORKER = Path(__file__).with_name("rank_work.py")
@@ -34,6 +34,7 @@ IDLE_WAIT_S = 10.0
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     names = [*(work.name for work in WORKS), *program_rows.names(), *model_row.NAMES]
+    names.append(query_row.NAME)
     parser = argparse.ArgumentParser(
         prog="python bench mpi",
         description="Joins over ranks of one machine beside one process, memcpy and rivals",
@@ -202,5 +203,13 @@ def main(arguments: list[str]) -> int:
         except (ProgramError, subprocess.TimeoutExpired) as failure:
             print(f"  {model_row.RANKS_TITLE}: FAILED, {failure}", flush=True)
             failed.append(model_row.RANKS_NAME)
+    if is_wanted(query_row.NAME):
+        try:
+            start = launch(options.mpirun, query_row.RANKS)
+            rows.append(query_row.query_row(options.rows_scale, options.repeat, start))
+            query_row.print_queries(rows[-1])
+        except (ProgramError, subprocess.TimeoutExpired) as failure:
+            print(f"  {query_row.TITLE}: FAILED, {failure}", flush=True)
+            failed.append(query_row.NAME)
     write_json(options.json, "mpi", rows, failed)
     return 1 if failed else 0

@@ -133,6 +133,18 @@ def test_the_models_rows(tmp_path: Path, name: str) -> None:
     assert row["near"] == sum(one["is_near"] for one in row["works"])
 
 
+@NEEDS_MPI
+def test_queries_over_ranks(tmp_path: Path) -> None:
+    report = tmp_path / "mpi.json"
+    done = bench(
+        "--repeat", "1", "--rows-scale", "0.002", "--only", "queries", "--json", str(report)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = json.loads(report.read_text())["rows"]
+    assert [one["query"] for one in row["queries"]] == ["3", "5", "10", "12", "14", "19"]
+    assert all(one["sent_bytes"] > 0 and one["slower"] > 0 for one in row["queries"])
+
+
 @pytest.mark.parametrize(
     "options",
     [("--only", "nothing"), ("--rival", "x=1"), ("--only", "dense", "--rival", "x"),
