@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from crossdock.sql_frontend.call_arguments import call_arguments
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.pieces import CLAUSES, Pieces
-from crossdock.sql_frontend.rewritten import HIDDEN, KEEPS_ALL, FileCall, Rewritten, stem_of
+from crossdock.sql_frontend.rewritten import (
+    HIDDEN,
+    KEEPS_ALL,
+    RANGE_MARK,
+    FileCall,
+    Rewritten,
+    stem_of,
+)
 from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS
 from crossdock.sql_frontend.select_items import is_column, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
@@ -217,6 +224,7 @@ class _Rewriting(Pieces):
             self._require_plain_call(number - 1)
         if word in ("preceding", "following"):
             self._require_whole_bound(number)
+            self._mark_range(number)
         if word == "from" and self._is_part_of_expression(number):
             self._compare_distinct(number)
         self._found.has_exists = self._found.has_exists or word == "exists"
@@ -321,6 +329,24 @@ class _Rewriting(Pieces):
                 "a bound of a frame that is no whole number", self.text, before.start,
                 "over(..., range=(-timedelta(days=1), 0)) of the relation",
             )  # fmt: skip
+
+    def _mark_range(self, number: int) -> None:
+        """Plans have no distances of floats and decimals: those of a RANGE are written as numbers
+        of rows that no table has."""
+        bound, unit = self.tokens[number - 1], number - 1
+        if not bound.text.isdecimal():
+            return
+        while unit and self._word_at(unit) not in ("rows", "range", "groups"):
+            unit -= 1
+        distance = int(bound.text)
+        if distance >= RANGE_MARK:
+            raise unsupported(
+                f"a distance of {RANGE_MARK} or more in a frame", self.text, bound.start,
+                "UNBOUNDED PRECEDING or FOLLOWING",
+            )  # fmt: skip
+        if self._word_at(unit) == "range":
+            self.pieces[unit] = "ROWS"
+            self.pieces[number - 1] = str(RANGE_MARK + distance)
 
     def _opens_query(self, number: int) -> bool:
         token, following = self.at(number), self.at(number + 1)

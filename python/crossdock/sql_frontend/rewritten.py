@@ -10,6 +10,7 @@ ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
 # Is true, and stands above the right side of INTERSECT ALL and EXCEPT ALL: their plans are those of
 # semi and anti joins, which count no rows.
 KEEPS_ALL = HIDDEN + "all"
+RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from crossdock.expressions import Expr, Literal
 from crossdock.orders import Order
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.functions import constant
+from crossdock.sql_frontend.rewritten import RANGE_MARK
 from crossdock.sql_frontend.substrait_types import Interval
 from crossdock.window_expressions import Windowed, WindowFunction
 
@@ -90,6 +91,8 @@ def _frame(message: Any, is_ordered: bool, translated: Callable[[Any], Any]) -> 
     """The frame of a function, as `over` takes it."""
     start = _bound(message.lower_bound, translated)
     end = _bound(message.upper_bound, translated)
+    if message.bounds_type == _ROWS and (_is_range(start) or _is_range(end)):
+        return {"range": (_distance_of(start), _distance_of(end))}
     if message.bounds_type == _ROWS:
         return {} if start is None and end is None and not is_ordered else {"rows": (start, end)}
     if message.bounds_type != _RANGE:
@@ -97,6 +100,17 @@ def _frame(message: Any, is_ordered: bool, translated: Callable[[Any], Any]) -> 
     if not is_ordered:  # all rows are equal in no order
         return {}
     return {"range": (start, end)}
+
+
+def _is_range(bound: Any) -> bool:
+    return isinstance(bound, int) and abs(bound) >= RANGE_MARK
+
+
+def _distance_of(bound: Any) -> Any:
+    """A bound without the mark of RANGE."""
+    if not _is_range(bound):
+        return bound
+    return bound - RANGE_MARK if bound > 0 else bound + RANGE_MARK
 
 
 def _bound(message: Any, translated: Callable[[Any], Any]) -> Any:

@@ -23,3 +23,10 @@ select a, a - lag(a) over (order by a) as step from t;
 select t.s, u.v, rank() over (partition by t.s order by u.v) from t join u on t.a = u.a;
 select sum(b) over (partition by s, bo) from t;
 select bool_or(bo) over (partition by s) from t;
+
+-- RANGE over values of all kinds
+select m, sum(b) over (order by m range between 1 preceding and 2 following) x, count(*) over (order by m desc range 1 preceding) y from t;
+select f, count(*) over (order by f range between 1 following and unbounded following) x, max(a) over (order by f range between 2 preceding and 1 preceding) y from t;
+select f, min(b) over (order by f desc range between unbounded preceding and 1 following) x, count(*) over (order by f nulls first range between 0 preceding and current row) y from t;
+select a, sum(b) over (order by a range between 1 preceding and 1 following) x, sum(b) over (order by a range 2 preceding) y, first_value(a) over (order by a desc range between current row and 1 following) z from t;
+select a, sum(b) over (order by f range between unbounded preceding and unbounded following) x, sum(a) over (order by m range between 1 preceding and current row) y, count(*) over (order by f rows between 1 preceding and 1 following) z from t;
