@@ -28,19 +28,22 @@ def marked(
             "IN or EXISTS under OR with a condition that is no equality",
             try_="two queries with UNION, one for each side of the OR", word="or",
         )  # fmt: skip
-    right = builder.filter(right, parts.right)
     has_three_values = of != "exists" and _may_be_null(parts, left, right)
-    if has_three_values and (not of or len(parts.keys) != 1):
+    known: list[tuple[str, Expr]] = [(name, Column(name)) for name in left.schema.names]
+    mark = unused("has partner", left.schema.names)
+    if of == "in" and not parts.keys and len(parts.right) == 1:
+        found, value = _of_constant(builder, left, right, parts.right[0])
+        return builder.project(found, [*known, (mark, value)]), mark
+    if has_three_values and (not of or len(parts.keys) != 1 or parts.right):
         raise unsupported(
             "IN under OR over columns that may be NULL, beside EXISTS or correlated",
             try_="EXISTS, or coalesce(...) on both sides", word="in",
         )  # fmt: skip
-    mark = unused("has partner", left.schema.names)
+    right = builder.filter(right, parts.right)
     found = _with_partners(builder, left, right, (parts, mark))
     value = coalesce(Column(mark), False)
     if has_three_values:
         found, value = _three_valued(builder, found, right, (parts.keys[0], mark))
-    known: list[tuple[str, Expr]] = [(name, Column(name)) for name in left.schema.names]
     return builder.project(found, [*known, (mark, value)]), mark
 
 
@@ -55,6 +58,17 @@ def _with_partners(builder: Builder, left: Node, right: Node, how: tuple[Sides, 
     partners = builder.with_columns(builder.group(right, keys, {}), [(mark, Literal(True))])
     pairs = [a == Column(name) for name, (a, _) in zip(names, parts.keys, strict=True)]
     return joins.joined(builder, left, partners, "left", pairs)
+
+
+def _of_constant(builder: Builder, left: Node, right: Node, same: Expr) -> tuple[Node, Expr]:
+    """The value of `constant IN (...)`, by how many rows `same` holds for, and is NULL for."""
+    counts = {
+        _ROWS: aggregates.count().where(same),
+        _VALUES: aggregates.count().where(same.is_null()),
+    }
+    both = builder.join(left, builder.group(right, (), counts), (), "inner")
+    value = when(Column(_ROWS) > 0).then(True).when(Column(_VALUES) > 0).then(None).otherwise(False)
+    return both, value
 
 
 def _three_valued(
@@ -75,19 +89,24 @@ def _three_valued(
 
 def _may_be_null(parts: Sides, left: Node, right: Node) -> bool:
     fields = {field.name: field for field in (*left.schema, *right.schema)}
-    read = {name for pair in parts.keys for side in pair for name in side.columns()}
+    pairs = [*parts.keys, *((each, each) for each in parts.right)]
+    read = {name for pair in pairs for side in pair for name in side.columns()}
     return any(fields[name].nullable for name in read)
 
 
-def kind_of_not_in(conditions: Sequence[Expr], left: Table, right: Node) -> str:
-    """How NOT IN is joined: NULL on the right side leaves nothing over."""
+def not_in(conditions: Sequence[Expr], left: Table, right: Node) -> tuple[str, tuple[Expr, ...]]:
+    """How NOT IN is joined, and on what: NULL on the right side leaves nothing over."""
     sides = joins.taken_apart(conditions, set(left.schema().names), set(right.schema.names))
-    read = {name for pair in sides.keys for side in pair for name in side.columns()}
+    pairs = [*sides.keys, *((each, each) for each in sides.right)]
+    read = {name for pair in pairs for side in pair for name in side.columns()}
     fields = [*left.schema(), *right.schema]
     if not any(field.nullable for field in fields if field.name in read):
-        return "anti"
-    if len(sides.keys) == 1 and not (sides.residual or sides.left or sides.null_keys):
-        return "anti_null_aware"
+        return "anti", tuple(conditions)
+    others = sides.residual or sides.left or sides.null_keys
+    if not others and not sides.keys and len(sides.right) == 1:  # a constant NOT IN
+        return "anti", (coalesce(sides.right[0], True),)
+    if not others and not sides.right and len(sides.keys) == 1:
+        return "anti_null_aware", tuple(conditions)
     raise unsupported(
         "NOT IN with a correlated subquery over columns that may be NULL", try_="NOT EXISTS"
     )

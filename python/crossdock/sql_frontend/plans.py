@@ -19,7 +19,7 @@ from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.joins import JoinTree, Table, beside, table_of
-from crossdock.sql_frontend.marks import kind_of_not_in, marked
+from crossdock.sql_frontend.marks import marked, not_in
 from crossdock.sql_frontend.messages import all_joins, has_subquery, null_aware_joins
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.substrait_types import arrow_type, column_names, constant_of
@@ -318,8 +318,9 @@ class Translation:
         """A semi or anti join. Where it stands among the other joins stays open."""
         node = self._node(right)
         if null_aware:
-            how = kind_of_not_in(conditions, left, node)
-        if how == "anti_null_aware" or not any(each.columns() for each in conditions):
+            how, conditions = not_in(conditions, left, node)
+        of_left = set(left.schema().names)
+        if how == "anti_null_aware" or not any(each.columns() & of_left for each in conditions):
             return table_of(
                 joins.joined(self._builder, self._node(left), node, how, conditions), left.columns
             )

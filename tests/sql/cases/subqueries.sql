@@ -47,3 +47,14 @@ select a from t where b = (select max(b) from t x where x.s = t.s);
 select t.b, u.v from t cross join u where exists (select * from u w where w.a = t.a and w.v = u.v);
 select t.b, u.v from t, u where not exists (select * from u w where w.a = t.a and w.v = u.v);
 select t.b, u.v, n.n from t, u, names n where exists (select * from u w where w.a = t.a and w.v = u.v) and not exists (select * from t x where x.a = n.n and x.b = u.v * 10);
+
+-- constants in lists of a query
+select a from t where 3 not in (select a from u);
+select a from t where 3 not in (select a from u where a is not null) and a > 1;
+select a from t where 9 not in (select a from u) or a = 1;
+select a from t where not (3 in (select a from u)) or a = 1;
+select a from t where 3 in (select a from u) or a = 1;
+select a from t where 9 in (select a from u) or a = 1;
+select a from t where 3 not in (select a from u where false);
+select a from t where 'x' || 'y' not in (select s from u);
+select a from t where abs(a) not in (select v from u where v < 3);
