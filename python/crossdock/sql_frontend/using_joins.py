@@ -1,5 +1,6 @@
-"""USING in outer joins, which DataFusion binds, and Substrait has not: the sides get their keys
-under names that results leave out, the join ON, and the keys are written for what they are."""
+"""USING. DataFusion binds it in outer joins, and Substrait has it not; and `*` of an inner join has
+its keys where the names of the tables say. So the sides get their keys under names that results
+leave out, the join ON, and the keys are written for what they are."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ class UsingJoins:
         theirs = self._hide(right, keys, _Names() if is_of_left else names)
         if not is_of_left:
             names.joined.update(keys)
-        if kind == "left" or is_of_left:
+        if kind in ("inner", "left") or is_of_left:
             ours = [names.keys.get(key, quoted(key)) for key in keys]
         else:
             left = self._operand(frame.tables[0])
@@ -150,12 +151,12 @@ class UsingJoins:
         return of_table
 
     def _kind(self, number: int) -> str:
-        """left, right, full, semi or anti, of the join before a table; "" for others."""
+        """inner, left, right, full, semi or anti, of the join before a table; "" for others."""
         before = [self._word(number - i) for i in range(1, 4)]
-        if before[0] != "join":
+        if before[0] != "join" or "cross" in before[:2] or "natural" in before:
             return ""
         kind = before[2] if before[1] == "outer" else before[1]
-        return kind if kind in _KINDS else ""
+        return kind if kind in _KINDS else "inner"
 
     def _word(self, number: int) -> str:
         token = self._pieces.at(number)

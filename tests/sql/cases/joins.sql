@@ -90,3 +90,9 @@ from t semi join u using (a);
 select t.* from t anti join u using (a, s);
 select t.a, x.v from t join u x on t.a = x.a semi join names n on n.n = x.v anti join u y on y.s = t.s and y.a = x.v;
 select a, s, v from t left join u w using (a, s) semi join u using (a);
+
+-- columns of inner joins by USING, whatever the tables are called
+select * from u join t using (s);
+select * from t x join u a using (s, a);
+select * from names z join t y using (s) join u x using (s);
+select y.*, z.n, s from names z inner join t y using (s) order by y.s;
