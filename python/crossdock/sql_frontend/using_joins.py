@@ -206,7 +206,7 @@ class UsingJoins:
             if table is not None:
                 pieces.pieces[number - 2] = pieces.pieces[number - 1] = ""
             pieces.pieces[number] = written
-        elif table is None or key not in names.joined:
+        elif key not in names.joined:
             return
         if number in self._items and number not in pieces.behind:
             pieces.behind[number] = f" AS {quoted(self._shown(key, names))}"
