@@ -60,6 +60,7 @@ class _Frame:
 
     is_query: bool
     clause: str = ""
+    part: int = 0  # of a set operation
     item: int = -1  # the token at which a select item begins; -1: none is open
     awaits_table: bool = False
     names: set[str] = field(default_factory=set)  # of the items of this list
@@ -110,11 +111,15 @@ class _Rewriting(Pieces):
         if frame.awaits_table and token.lower != "lateral":
             return self._table(number, frame)
         if token.kind in ("word", "quoted") and self._may_be_key(number):
-            self._using.name(number, next(f for f in reversed(self._frames) if f.is_query))
+            self._using.name(number, self._queries())
         if token.kind == "word":
             self._note_spelling(token, number)
             self._word(number, frame)
         return number + 1
+
+    def _queries(self) -> list[_Frame]:
+        """The queries around a token, the inner one first."""
+        return [frame for frame in reversed(self._frames) if frame.is_query]
 
     def _may_be_key(self, number: int) -> bool:
         """Whether a name is not that of a call, and not given by AS."""
@@ -146,7 +151,7 @@ class _Rewriting(Pieces):
             opened = _Frame(is_query, clause="" if is_query or not frame.awaits_table else "from")
             opened.awaits_table = opened.clause == "from"
             if frame.awaits_table:
-                self._using.table(number, frame)
+                self._using.table(number, frame, self._queries()[0])
             frame.awaits_table = False
             self._frames.append(opened)
         elif token.is_operator("[", "{"):
@@ -252,6 +257,7 @@ class _Rewriting(Pieces):
             if word == "from" and frame.clause in _BEFORE_QUERIES:
                 self._using.unselected(number, frame)
             frame.clause = word
+            frame.part += word in ("union", "intersect", "except")
             frame.awaits_table = word == "from"
             frame.tables = []
 
@@ -431,7 +437,7 @@ class _Rewriting(Pieces):
         """A name, a file or a function where a table is."""
         token = self.tokens[number]
         frame.awaits_table = False
-        self._using.table(number, frame)
+        self._using.table(number, frame, self._queries()[0])
         following = self.at(number + 1)
         is_call = following is not None and following.is_operator("(")
         if token.kind == "string":

@@ -4,7 +4,7 @@ leave out, the join ON, and the keys are written for what they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,7 +22,15 @@ class Frame(Protocol):
 
     is_query: bool
     clause: str
+    part: int  # of a set operation, from 0
     tables: list[int]  # the tokens at which the tables of this part of FROM begin
+
+
+Query = tuple[int, int]  # the id of a frame, and the part of a set operation in it
+
+
+def _query_of(frame: Frame) -> Query:
+    return id(frame), frame.part
 
 
 @dataclass
@@ -43,6 +51,8 @@ class _Names:
     keys: dict[str, str] = field(default_factory=dict)
     hidden: list[str] = field(default_factory=list)
     joined: set[str] = field(default_factory=set)  # keys of all joins
+    tables: set[str] = field(default_factory=set)
+    of_tables: dict[tuple[str, str], str] = field(default_factory=dict)  # (table, key) -> its name
     shown: set[str] = field(default_factory=set)  # keys that are columns of the result
 
 
@@ -52,38 +62,43 @@ class UsingJoins:
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self._count = 0
-        self._names: dict[int, _Names] = {}  # by the id of a frame
+        self._names: dict[Query, _Names] = {}
         self._frames: list[Frame] = []  # so that ids stay
-        self._of_tables: dict[tuple[str, str], str] = {}  # (table, key) -> its name
-        # Tokens that may be keys, the ids of their queries, and whether they order the result.
-        self._used: list[tuple[int, int, bool]] = []
+        # Tokens that may be keys, their queries, the inner one first, and whether they order the
+        # result.
+        self._used: list[tuple[int, list[Query], bool]] = []
         self.aliases: dict[str, str] = {}  # of columns of the result -> what they are called
         self._items: dict[int, int] = {}  # the last token of a plain select item -> its first
-        self._stars: list[tuple[int, int, int]] = []  # items with a star: first, last, query
-        self._unselected: list[tuple[int, int]] = []  # FROM without SELECT before it, query
+        self._stars: list[tuple[int, int, Query]] = []  # items with a star: first, last, query
+        self._unselected: list[tuple[int, Query]] = []  # FROM without SELECT before it, query
 
-    def name(self, number: int, query: Frame) -> None:
-        """A name that may be a key of a join of the query."""
-        self._used.append((number, id(query), query.clause == "order"))
+    def name(self, number: int, queries: Sequence[Frame]) -> None:
+        """A name that may be a key of a join of the first of the queries around it."""
+        is_order = queries[0].clause == "order"
+        self._used.append((number, [_query_of(each) for each in queries], is_order))
 
     def item(self, first: int, last: int, query: Frame) -> None:
         """A select item that is a plain column, or a star."""
         if self._pieces.tokens[last].is_operator("*"):
-            self._stars.append((first, last, id(query)))
+            self._stars.append((first, last, _query_of(query)))
         else:
             self._items[last] = first
 
     def unselected(self, number: int, query: Frame) -> None:
         """A FROM that begins a query, which selects all columns."""
-        self._unselected.append((number, id(query)))
+        self._unselected.append((number, _query_of(query)))
 
-    def table(self, number: int, frame: Frame) -> None:
-        """A table that begins at a token."""
+    def table(self, number: int, frame: Frame, query: Frame) -> None:
+        """A table that begins at a token, in the FROM of a query or in brackets of it."""
         frame.tables.append(number)
+        self._frames.append(query)
         self._require_condition(number)
+        names = self._names.setdefault(_query_of(query), _Names())
+        right = self._operand(number)
+        if right is not None:
+            names.tables.add(right.name)
         kind = self._kind(number)
-        right = self._operand(number) if kind else None
-        if right is None:
+        if right is None or not kind:
             return
         pieces = self._pieces
         word, opened = pieces.at(right.behind), pieces.at(right.behind + 1)
@@ -96,7 +111,7 @@ class UsingJoins:
                 f"USING in a {kind} join behind others", pieces.text, word.start,
                 "ON t.a = u.a, and coalesce(t.a, u.a)",
             )  # fmt: skip
-        self._join(kind, right, keys, frame)
+        self._join(kind, right, keys, (frame, names))
         for each in range(right.behind + 1, close):
             pieces.pieces[each] = ""
 
@@ -116,9 +131,10 @@ class UsingJoins:
                 try_="ON t.a = u.a, or CROSS JOIN",
             )  # fmt: skip
 
-    def _join(self, kind: str, right: _Operand, keys: list[str], frame: Frame) -> None:
-        names = self._names.setdefault(id(frame), _Names())
-        self._frames.append(frame)
+    def _join(
+        self, kind: str, right: _Operand, keys: list[str], where: tuple[Frame, _Names]
+    ) -> None:
+        frame, names = where
         is_of_left = kind in _OF_LEFT
         theirs = self._hide(right, keys, _Names() if is_of_left else names)
         if not is_of_left:
@@ -147,7 +163,7 @@ class UsingJoins:
         names.hidden += hidden
         of_table = [f"{quoted(table.name)}.{name}" for name in hidden]
         for key, written in zip(keys, of_table, strict=True):
-            self._of_tables[table.name, key] = written
+            names.of_tables[table.name, key] = written
         return of_table
 
     def _kind(self, number: int) -> str:
@@ -188,18 +204,20 @@ class UsingJoins:
             star = self._star(self._names.get(query, _Names()))
             before[number] = f"SELECT {star} " + before.get(number, "")
         for is_order in (False, True):
-            for number, query, orders in self._used:
-                names = self._names.get(query, _Names())
+            for number, queries, orders in self._used:
+                names = [self._names.get(query, _Names()) for query in queries]
                 if orders == is_order and self._pieces.pieces.get(number) != "":
                     self._write_name(number, names, is_order)
 
-    def _write_name(self, number: int, names: _Names, is_order: bool) -> None:
-        pieces = self._pieces
+    def _write_name(self, number: int, around: Sequence[_Names], is_order: bool) -> None:
+        pieces, names = self._pieces, around[0]
         key = pieces.tokens[number].name.lower()
         table = pieces.at(number - 2) if self._is_dotted(number) else None
         written = None
         if table is not None:
-            written = self._of_tables.get((table.name.lower(), key))
+            named = table.name.lower()
+            of = next((each for each in around if named in each.tables), names)
+            written = of.of_tables.get((named, key))
         elif not (is_order and key in names.shown):  # there the column of the result is meant
             written = names.keys.get(key)
         if written is not None:
@@ -232,7 +250,7 @@ class UsingJoins:
             pieces.pieces[last] = self._star(names)
             return
         table: Token = pieces.tokens[first]
-        own = {k: w for (t, k), w in self._of_tables.items() if t == table.name.lower()}
+        own = {k: w for (t, k), w in names.of_tables.items() if t == table.name.lower()}
         if own:
             hidden = [written.rpartition(".")[2] for written in own.values()]
             pieces.before[first] = self._shown_keys(own, names) + pieces.before.get(first, "")

@@ -96,3 +96,10 @@ select * from u join t using (s);
 select * from t x join u a using (s, a);
 select * from names z join t y using (s) join u x using (s);
 select y.*, z.n, s from names z inner join t y using (s) order by y.s;
+
+-- USING in several queries of a text
+select s from t right join u using (s) intersect all select s from u join t using (s, a);
+select a from t full join u using (a) union all select a from t left join u using (a) order by a nulls first;
+select u.a, x.a from t left join u using (a), (select u.a from u) x;
+select t.b from t left join u using (a) where exists (select 1 from u where u.a = t.b / 10);
+select t.b, (select max(u.v) from u where u.a = t.a) from t join u using (a);
