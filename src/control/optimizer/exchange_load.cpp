@@ -49,6 +49,16 @@ class ServerLoad {
     return worst;
   }
 
+  // Of each traffic in the order of its addition: which part of its bytes takes which path.
+  std::vector<std::vector<double>> shares() const {
+    std::vector<std::vector<double>> all;
+    for (const Traffic& traffic : traffic_) {
+      std::vector<double>& shares = all.emplace_back(traffic.paths.size(), 0.0);
+      for (const size_t path : traffic.path_of_share) shares[path] += 1.0 / kShares;
+    }
+    return all;
+  }
+
   double seconds(uint32_t edge) const { return load_[edge] / shape_.edges()[edge].bytes_per_s; }
 
   std::vector<double> seconds() const {
@@ -108,7 +118,36 @@ void add_inside(ServerLoad& load, const ServerPlan& plan) {
   }
 }
 
+// What the channel does on a server, spread over its paths.
+ServerLoad whole_load(const ChannelPlan& plan, const ServerPlan& server) {
+  ServerLoad all(*server.shape);
+  add_inside(all, server);
+  const auto remote_to =
+      static_cast<double>(plan.destinations().size() - server.destinations.size());
+  const auto remote_from = static_cast<double>(plan.sources().size() - server.sources.size());
+  for (const StretchPathsPtr& paths : server.to_network) all.add(*paths, remote_to);
+  for (const StretchPathsPtr& paths : server.from_network) all.add(*paths, remote_from);
+  all.spread();
+  return all;
+}
+
 }  // namespace
+
+ExchangeShares exchange_shares(const ChannelPlan& plan, int server) {
+  const ServerPlan& part = plan.server_plan(server);
+  std::vector<std::vector<double>> all = whole_load(plan, part).shares();
+  ExchangeShares shares;
+  auto next = all.begin();
+  for (const StretchPathsPtr& paths : part.inside) {
+    shares.inside.push_back(paths ? std::move(*next++) : std::vector<double>());
+  }
+  for (size_t i = 0; i < part.to_network.size(); ++i)
+    shares.to_network.push_back(std::move(*next++));
+  for (size_t i = 0; i < part.from_network.size(); ++i) {
+    shares.from_network.push_back(std::move(*next++));
+  }
+  return shares;
+}
 
 ExchangeLoad exchange_load(const ChannelPlan& plan) {
   ExchangeLoad result;
@@ -122,14 +161,7 @@ ExchangeLoad exchange_load(const ChannelPlan& plan) {
     result.inside_seconds_per_byte =
         std::max(result.inside_seconds_per_byte, inside.seconds(inside.fullest()));
 
-    ServerLoad all(*server.shape);
-    add_inside(all, server);
-    const auto remote_to =
-        static_cast<double>(plan.destinations().size() - server.destinations.size());
-    const auto remote_from = static_cast<double>(plan.sources().size() - server.sources.size());
-    for (const StretchPathsPtr& paths : server.to_network) all.add(*paths, remote_to);
-    for (const StretchPathsPtr& paths : server.from_network) all.add(*paths, remote_from);
-    all.spread();
+    const ServerLoad all = whole_load(plan, server);
     const uint32_t fullest = all.fullest();
     if (all.seconds(fullest) <= result.seconds_per_byte) continue;
     const topology::Edge& edge = server.shape->edges()[fullest];

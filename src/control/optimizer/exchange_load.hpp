@@ -28,4 +28,15 @@ struct ExchangeLoad {
 // O(different server plans x pairs in a server). All zero for a channel from one vertex to itself.
 ExchangeLoad exchange_load(const ChannelPlan& plan);
 
+// How the same exchange spreads its bytes: for each set of paths in a ServerPlan, in its order, the part of a pair's
+// bytes that takes each path. They add up to 1; no parts where a pair needs no wire.
+struct ExchangeShares {
+  std::vector<std::vector<double>> inside;
+  std::vector<std::vector<double>> to_network;
+  std::vector<std::vector<double>> from_network;
+};
+
+// Of plan.servers()[server], and of all that share its ServerPlan. O(pairs in a server).
+ExchangeShares exchange_shares(const ChannelPlan& plan, int server);
+
 }  // namespace crossdock::control

@@ -1,0 +1,50 @@
+// What the ranks of a simulated join compute, in seconds: the models' formulas with rates that a caller gives, or with
+// those in force on this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/machine.hpp"
+#include "model/rank_join_cost.hpp"
+#include "model/rates.hpp"
+#include "model/transfer_cost.hpp"
+
+namespace crossdock::sim {
+
+enum class JoinKind : uint8_t { kHash, kMerge };
+
+// Of one rank.
+struct RankRates {
+  model::RankJoinRates join;  // rows per second
+  int passes = 1;             // of partitioning; the first goes over the network
+  int merges = 1;             // of the sort-merge join's runs, each side
+  double collective_s = 0;    // a round of a collective; there are log2(ranks)
+  double window_s = 0;        // opening memory to the others
+  double message_s = 0;       // that a message costs the rank that sends it
+  double imbalance_s = 0;     // the last rank's end behind the others, from what is not simulated
+  double codec_bytes_per_s = 0;  // of rows, each way; 0: coding takes no time
+};
+
+// Rates of the models in force, for joins whose rows go into partitions of the ranks (exchange_cost, radix_join_cost).
+RankRates rates_of_models(const model::Rates& rates,
+                          const model::Machine& machine,
+                          double build_rows,
+                          double probe_rows);
+
+struct RankRows {
+  double build = 0;
+  double probe = 0;
+  double all() const { return build + probe; }
+};
+
+// What a rank does before rows leave, while it arranges those that leave, and after all have come.
+struct RankSeconds {
+  model::PhaseCost before;
+  double arranging_s = 0;
+  std::vector<model::PhaseCost> after;
+};
+
+RankSeconds rank_seconds(JoinKind kind, const RankRates& rates, RankRows sent, RankRows received);
+
+}  // namespace crossdock::sim

@@ -1,0 +1,39 @@
+// The clock of a simulation, and what happens when: events in the order of their times, and of their arrangement where
+// times are equal, so that a run is the same every time. O(log events) each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+namespace crossdock::sim {
+
+class VirtualClock {
+ public:
+  double now_s() const { return now_s_; }
+  // `act` is called when it is `at_s`; at once, after what is due already, if that has passed.
+  void at(double at_s, std::function<void()> act);
+  // Whether there was an event to go to.
+  bool step();
+  uint64_t events() const { return done_; }
+
+ private:
+  struct Event {
+    double at_s = 0;
+    uint64_t number = 0;
+    std::function<void()> act;
+
+    // The earliest on top of a priority queue.
+    bool operator<(const Event& other) const {
+      return at_s != other.at_s ? at_s > other.at_s : number > other.number;
+    }
+  };
+
+  double now_s_ = 0;
+  uint64_t arranged_ = 0;
+  uint64_t done_ = 0;
+  std::priority_queue<Event> events_;
+};
+
+}  // namespace crossdock::sim
