@@ -39,6 +39,7 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
         "partition": "crossdock_cli.partition",
         "topo": "crossdock_cli.topo",
         "plan": "crossdock_cli.plan",
+        "simulate": "crossdock_cli.simulate",
         "perf": "crossdock_cli.perf",
         "controller": "crossdock_cli.controller",
         "agent": "crossdock_cli.agent",

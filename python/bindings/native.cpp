@@ -149,6 +149,7 @@ NB_MODULE(_native, module) {
   bind_query(module);
   bind_topology(module);
   bind_transfers(module);
+  bind_simulation(module);
   bind_channels(module);
   bind_cost_rates(module);
   bind_workload(module);

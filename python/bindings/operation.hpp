@@ -113,6 +113,7 @@ void bind_join(nb::module_& module);
 void bind_group_by(nb::module_& module);
 void bind_partition(nb::module_& module);
 void bind_query(nb::module_& module);
+void bind_simulation(nb::module_& module);
 void bind_sort(nb::module_& module);
 void bind_topology(nb::module_& module);
 void bind_transfers(nb::module_& module);

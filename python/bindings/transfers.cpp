@@ -1,5 +1,6 @@
 // crossdock._native.ChannelPlan: a channel over a machine, planned and described as JSON text.
 #include "bindings/operation.hpp"
+#include "bindings/planned_channel.hpp"
 #include "bindings/results.hpp"
 #include "control/optimizer/channel_json.hpp"
 #include "control/optimizer/transfer_optimizer.hpp"
@@ -9,10 +10,6 @@ namespace crossdock::python {
 namespace {
 
 using PlanPtr = std::shared_ptr<const control::ChannelPlan>;
-
-struct PlannedChannel {
-  PlanPtr plan;
-};
 
 std::shared_ptr<const topology::InfrastructureGraph> graph_of(const std::string& topology) {
   return std::make_shared<const topology::InfrastructureGraph>(
@@ -35,8 +32,8 @@ PlanPtr plan_between(const std::string& topology,
   return value_or_raise(optimizer.plan(std::span(&from, 1), std::span(&to, 1)));
 }
 
-// Every GPU to every GPU; every CPU to every CPU where there is no GPU.
-PlanPtr plan_among_all(const std::string& topology) {
+// Every GPU to every GPU, or every CPU to every CPU where there is no GPU: of the first `count`, or of all for 0.
+PlanPtr plan_among(const std::string& topology, size_t count) {
   const auto graph = graph_of(topology);
   const bool has_gpus = graph->count_of(topology::VertexKind::kGpu) > 0;
   const topology::VertexKind kind =
@@ -56,6 +53,15 @@ PlanPtr plan_among_all(const std::string& topology) {
                            endpoints.size(),
                            topology::kind_name(kind)));
   }
+  if (count > endpoints.size()) {
+    raise_error(make_error(ErrorCode::kInvalidArgument,
+                           "an exchange among {} {}: the machine has {}; name more servers, or "
+                           "fewer endpoints",
+                           count,
+                           topology::kind_name(kind),
+                           endpoints.size()));
+  }
+  if (count > 0) endpoints.resize(count);
   control::TransferOptimizer optimizer(graph);
   return value_or_raise(optimizer.plan(endpoints, endpoints));
 }
@@ -89,9 +95,17 @@ void bind_transfers(nb::module_& module) {
           "among_all",
           [](const std::string& topology) {
             GilRelease released;
-            return PlannedChannel{plan_among_all(topology)};
+            return PlannedChannel{plan_among(topology, 0)};
           },
           "topology"_a)
+      .def_static(
+          "among_first",
+          [](const std::string& topology, size_t count) {
+            GilRelease released;
+            return PlannedChannel{plan_among(topology, count)};
+          },
+          "topology"_a,
+          "count"_a)
       .def(
           "transfer",
           [](Self self, double bytes) {

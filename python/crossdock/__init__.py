@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         register,
         sql,
     )
+    from crossdock.simulation import Simulation, simulate
     from crossdock.topology import Topology
     from crossdock.window_expressions import (
         cume_dist,
@@ -198,6 +199,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.rendezvous": ("Rendezvous",),
     "crossdock.session": ("Dock", "connect"),
     "crossdock.settings": ("current_settings",),
+    "crossdock.simulation": ("Simulation", "simulate"),
     "crossdock.topology": ("Topology",),
     "crossdock.window_expressions": (
         "cume_dist",
@@ -242,6 +244,7 @@ __all__ = [
     "Profile",
     "Relation",
     "Rendezvous",
+    "Simulation",
     "SqlError",
     "Topology",
     "TopologyError",
@@ -300,6 +303,7 @@ __all__ = [
     "read_parquet",
     "register",
     "row_number",
+    "simulate",
     "sql",
     "sql_expr",
     "stddev",

@@ -82,6 +82,10 @@ class ChannelPlan:
     def among_all(topology: str) -> ChannelPlan:
         """Among all GPUs, or all CPUs where there is no GPU."""
 
+    @staticmethod
+    def among_first(topology: str, count: int) -> ChannelPlan:
+        """Among the first `count` of them, or all for 0."""
+
     def transfer(self, bytes: float) -> str:
         """From the one source to the one destination: ways, bottlenecks, time."""
 
@@ -90,6 +94,10 @@ class ChannelPlan:
 
     def tables(self, server: str) -> str:
         """The forwarding tables of a server by its name."""
+
+def simulate_join(channel: ChannelPlan, **options: object) -> str:
+    """A join over the channel's endpoints in virtual time, as JSON; the options are those of
+    crossdock.simulation."""
 
 class ReceivedRows:
     """Rows that came through a channel; may be consumed once."""

@@ -7,6 +7,9 @@
 namespace crossdock::sim {
 namespace {
 
+// Parts of a whole that are smaller are what rounding leaves.
+constexpr double kLeastPart = 1e-9;
+
 double messages_of(double bytes, double message_bytes) {
   return bytes <= 0 ? 0 : std::max(1.0, std::ceil(bytes / message_bytes - 1e-9));
 }
@@ -97,22 +100,34 @@ void ExchangeFlows::add_remote(const Pair& pair,
                             work.single_path);
   const double bytes = pair.bytes * work.coded_share;
   const double message = message_size(bytes / pair.rank_pairs, work);
-  for (const auto& [out_part, out_hops] : out) {
-    for (const auto& [in_part, in_hops] : in) {
+  // Laid side by side, as the planner joins them: n and m paths make fewer than n + m flows.
+  double out_end = out[0].first;
+  double in_end = in[0].first;
+  double begin = 0;
+  for (size_t i = 0, j = 0; i < out.size() && j < in.size();) {
+    const bool is_last = i + 1 == out.size() && j + 1 == in.size();
+    const double end = is_last ? 1 : std::min(out_end, in_end);
+    const double part = end - begin;
+    if (part > kLeastPart) {
       GroupFlow flow;
-      flow.shape.bytes = bytes * out_part * in_part;
-      flow.shape.message_bytes = message;
-      for (Hop hop : out_hops) flow.shape.hops.push_back({hop.link, targets});
-      for (Hop hop : in_hops) flow.shape.hops.push_back({hop.link, senders});
+      flow.shape = {{}, bytes * part, message};
+      for (const Hop hop : out[i].second) flow.shape.hops.push_back({hop.link, targets});
+      for (const Hop hop : in[j].second) flow.shape.hops.push_back({hop.link, senders});
       flow.from = pair.from;
       flow.source = pair.source;
       flow.to = pair.to;
       flow.is_remote = true;
       flow.alike = groups_[pair.from].servers * targets;
-      flow.messages = flow.alike * out_part * in_part * pair.rank_pairs *
-                      messages_of(bytes / pair.rank_pairs, message);
+      flow.messages =
+          flow.alike * part * pair.rank_pairs * messages_of(bytes / pair.rank_pairs, message);
       flows.push_back(std::move(flow));
+      begin = end;
     }
+    const bool out_ends = out_end <= end + kLeastPart && i + 1 < out.size();
+    const bool in_ends = in_end <= end + kLeastPart && j + 1 < in.size();
+    if (!out_ends && !in_ends) break;
+    if (out_ends) out_end += out[++i].first;
+    if (in_ends) in_end += in[++j].first;
   }
 }
 

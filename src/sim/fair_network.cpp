@@ -37,8 +37,8 @@ void FairNetwork::change(LinkNumber link) {
 
 void FairNetwork::set_link(double now_s, LinkNumber link, double bytes_per_s) {
   CD_CHECK(bytes_per_s >= 0, "a link of {} bytes/s", bytes_per_s);
-  for (const FlowNumber flow : links_[link].flows) {
-    if (flows_[flow].is_active) carry(now_s, flows_[flow]);
+  for (const Crossing& crossing : links_[link].flows) {
+    if (flows_[crossing.flow].is_active) carry(now_s, flows_[crossing.flow]);
   }
   links_[link].rate.bytes_per_s = bytes_per_s;
   change(link);
@@ -57,9 +57,9 @@ FlowNumber FairNetwork::start(double now_s, FlowShape shape) {
   for (const Hop& hop : shape.hops) {
     CD_CHECK(hop.link < links_.size() && hop.crossings > 0, "hop {} x {}", hop.link, hop.crossings);
     const double cost = message > 0 ? 1 + links_[hop.link].rate.message_bytes / message : 1;
-    uses_.push_back({hop.link, static_cast<float>(hop.crossings), hop.crossings * cost});
+    uses_.push_back({hop.link, hop.crossings, hop.crossings * cost});
     if (!flow.is_active) continue;
-    links_[hop.link].flows.push_back(number);
+    links_[hop.link].flows.push_back({number, hop.crossings * cost});
     change(hop.link);
   }
   if (flow.is_active) {
@@ -128,8 +128,8 @@ void FairNetwork::collect_part() {
   changed_.clear();
   for (size_t i = 0; i < part_links_.size(); ++i) {
     auto& flows = links_[part_links_[i]].flows;
-    std::erase_if(flows, [&](FlowNumber flow) { return !flows_[flow].is_active; });
-    for (const FlowNumber number : flows) {
+    std::erase_if(flows, [&](const Crossing& one) { return !flows_[one.flow].is_active; });
+    for (const auto& [number, weight] : flows) {
       Flow& flow = flows_[number];
       if (flow.mark == mark_) continue;
       flow.mark = mark_;
@@ -141,13 +141,56 @@ void FairNetwork::collect_part() {
 
 void FairNetwork::freeze(FlowNumber number, double level) {
   is_frozen_[number] = 1;
-  Flow& flow = flows_[number];
-  flow.rate = level;
-  for (const Use& use : uses_of(flow)) {
-    Filling& filling = fillings_[links_[use.link].place];
-    filling.left = std::max(0.0, filling.left - use.weight * level);
-    filling.weight -= use.weight;
-    --filling.open;
+  flows_[number].rate = level;
+  for (const Use& use : uses_of(flows_[number])) fillings_[links_[use.link].place].is_old = true;
+}
+
+// The level at which a link of the part is full. Summed up again whenever one of its flows has got its share: taking
+// away from a sum would leave nothing but rounding where weights differ by many powers of ten.
+void FairNetwork::fill(uint32_t place) {
+  const LinkNumber number = part_links_[place];
+  Filling& filling = fillings_[place];
+  filling = {links_[number].rate.bytes_per_s, 0, 0, false};
+  for (const Crossing& crossing : links_[number].flows) {
+    if (is_frozen_[crossing.flow]) {
+      filling.left -= crossing.weight * flows_[crossing.flow].rate;
+    } else {
+      filling.weight += crossing.weight;
+      ++filling.open;
+    }
+  }
+}
+
+// All shares of the part, from the link that is full first to the last.
+void FairNetwork::share_out() {
+  std::priority_queue<Level> levels;
+  for (uint32_t place = 0; place < fillings_.size(); ++place) {
+    fill(place);
+    if (fillings_[place].open > 0) levels.push({fillings_[place].level(), place});
+  }
+  std::vector<uint32_t> full;  // at one level
+  double level = 0;
+  while (!levels.empty()) {
+    full.clear();
+    while (!levels.empty() && (full.empty() || levels.top().level <= level * kSameLevel)) {
+      const Level lowest = levels.top();
+      levels.pop();
+      if (fillings_[lowest.place].is_old) fill(lowest.place);
+      if (fillings_[lowest.place].open == 0) continue;
+      // Shares elsewhere only raise a link's level, so one that has risen goes back to its place.
+      const double now = std::max(level, fillings_[lowest.place].level());
+      if (now > lowest.level * kSameLevel && now > level) {
+        levels.push({now, lowest.place});
+        continue;
+      }
+      if (full.empty()) level = now;
+      full.push_back(lowest.place);
+    }
+    for (const uint32_t place : full) {
+      for (const Crossing& crossing : links_[part_links_[place]].flows) {
+        if (!is_frozen_[crossing.flow]) freeze(crossing.flow, level);
+      }
+    }
   }
 }
 
@@ -159,45 +202,8 @@ void FairNetwork::solve(double now_s) {
   for (const FlowNumber number : part_flows_) {
     carry(now_s, flows_[number]);
     is_frozen_[number] = 0;
-    for (const Use& use : uses_of(flows_[number])) {
-      Filling& filling = fillings_[links_[use.link].place];
-      filling.weight += use.weight;
-      ++filling.open;
-    }
   }
-  std::priority_queue<Level> levels;
-  const auto arrange = [&](uint32_t place) {
-    const Filling& filling = fillings_[place];
-    if (filling.open > 0) levels.push({filling.left / filling.weight, place});
-  };
-  for (uint32_t place = 0; place < fillings_.size(); ++place) {
-    fillings_[place].left = links_[part_links_[place]].rate.bytes_per_s;
-    arrange(place);
-  }
-  std::vector<uint32_t> full;  // at one level
-  while (!levels.empty()) {
-    full.clear();
-    double level = 0;
-    while (!levels.empty() && (full.empty() || levels.top().level <= level * kSameLevel)) {
-      const Level lowest = levels.top();
-      levels.pop();
-      const Filling& filling = fillings_[lowest.place];
-      if (filling.open == 0) continue;
-      // Freezing flows elsewhere only raises a link's level, so one that has risen goes back to its place.
-      const double now = filling.left / filling.weight;
-      if (now > lowest.level * kSameLevel) {
-        levels.push({now, lowest.place});
-        continue;
-      }
-      if (full.empty()) level = now;
-      full.push_back(lowest.place);
-    }
-    for (const uint32_t place : full) {
-      for (const FlowNumber number : links_[part_links_[place]].flows) {
-        if (!is_frozen_[number]) freeze(number, level);
-      }
-    }
-  }
+  share_out();
   for (const FlowNumber number : part_flows_) {
     Flow& flow = flows_[number];
     ++flow.version;
@@ -214,7 +220,7 @@ double FairNetwork::next_end_s(double now_s) {
 
 std::vector<FlowNumber> FairNetwork::take_ended(double now_s) {
   std::vector<FlowNumber> ended = std::exchange(done_, {});
-  const double until_s = now_s * (1 + kSameTime);
+  const double until_s = now_s * (1 + same_time_);
   while (!ends_.empty() && ends_.top().at_s <= until_s) {
     const End end = ends_.top();
     ends_.pop();

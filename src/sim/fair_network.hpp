@@ -40,8 +40,11 @@ struct FlowShape {
 class FairNetwork {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
-  // Ends that are nearer to each other than this share of the time are one: rounding would make them many.
   static constexpr double kSameTime = 1e-9;
+
+  // Ends that are nearer to each other than this share of the time are one: rounding alone would make them many, and
+  // whoever can do with less gets his result sooner.
+  explicit FairNetwork(double same_time = kSameTime) : same_time_(same_time) {}
 
   LinkNumber add_link(const LinkRate& rate);
   // From now on. What is there goes on with new shares.
@@ -69,18 +72,22 @@ class FairNetwork {
   uint64_t flows_solved() const { return flows_solved_; }
 
  private:
+  struct Crossing {
+    FlowNumber flow = 0;
+    double weight = 1;  // as that of a Use
+  };
   struct Link {
     LinkRate rate;
     double busy_s = 0;
     double carried_bytes = 0;
-    std::vector<FlowNumber> flows;  // ended ones too, until they are looked at again
+    std::vector<Crossing> flows;  // ended ones too, until they are looked at again
     bool is_changed = false;
     uint32_t place = 0;  // in the part that is being computed
     uint32_t mark = 0;
   };
   struct Use {
     LinkNumber link = 0;
-    float crossings = 1;
+    double crossings = 1;
     double weight = 1;  // of the link's rate, per byte and second of one flow
   };
   struct Flow {
@@ -106,6 +113,9 @@ class FairNetwork {
     double left = 0;    // of its rate, beside flows whose share is known
     double weight = 0;  // of the others
     uint32_t open = 0;  // the others
+    bool is_old = false;
+
+    double level() const { return left > 0 ? left / weight : 0; }
   };
 
   std::span<const Use> uses_of(const Flow& flow) const {
@@ -115,9 +125,12 @@ class FairNetwork {
   void carry(double now_s, Flow& flow);
   void collect_part();
   void solve(double now_s);
+  void share_out();
+  void fill(uint32_t place);
   void freeze(FlowNumber flow, double level);
   void drop(double now_s, FlowNumber flow);
 
+  const double same_time_;
   std::vector<Link> links_;
   std::vector<Flow> flows_;
   std::vector<Use> uses_;

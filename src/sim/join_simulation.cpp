@@ -10,6 +10,8 @@ namespace crossdock::sim {
 namespace {
 
 constexpr size_t kLinksShown = 12;
+// Of the time: flows of uneven sizes end one by one, and each end shares links out again.
+constexpr double kResolution = 5e-3;
 
 Status check_join(const control::ChannelPlan& plan,
                   const JoinTask& task,
@@ -109,7 +111,7 @@ class JoinSimulation {
   const SimulatedMachine& machine_;
   const double all_ranks_;
   VirtualClock clock_;
-  FairNetwork network_;
+  FairNetwork network_{kResolution};
   ExchangeFlows flows_;
   TimedFlows timed_{clock_, network_};
   std::vector<State> states_;  // per group

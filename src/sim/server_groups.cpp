@@ -12,6 +12,8 @@ namespace {
 
 // Beyond these, keys have hardly more rows than others.
 constexpr int kFrequentKeys = 4096;
+// Of an even share: what is less makes no server one of its own.
+constexpr double kNotable = 0.01;
 
 struct ServerState {
   double slowness = 1;
@@ -47,7 +49,9 @@ double place_frequent(const control::ChannelPlan& plan,
   for (const auto& [place, share] : extra) by_size.emplace_back(share, place);
   std::ranges::sort(by_size, std::greater<>());
   double even = 1;
+  const double notable = kNotable / static_cast<double>(plan.destinations().size());
   for (const auto& [share, place] : by_size) {
+    if (share < notable) break;
     const bool is_known = states.contains(place.first);
     if (!is_known && states.size() >= kSingleServersMax) continue;
     states[place.first].extra[place.second] += share;

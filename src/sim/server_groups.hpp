@@ -35,7 +35,7 @@ struct Unevenness {
 };
 
 // The most groups of one server each. Rows that frequent keys bring to further servers are spread over all.
-inline constexpr int kSingleServersMax = 24;
+inline constexpr int kSingleServersMax = 8;
 
 // Frequent keys fall on destinations by chance, as a hash would have it.
 std::vector<ServerGroup> group_servers(const control::ChannelPlan& plan,

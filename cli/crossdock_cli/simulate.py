@@ -1,0 +1,90 @@
+"""crossdock simulate: what a join would take on a machine, in virtual time."""
+
+from __future__ import annotations
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import machines, output
+
+
+@click.command(
+    "simulate",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=(
+        'crossdock simulate --machine superpod-h100:128 --join "1e9 x 4e9, 16 B, Zipf 0.5"',
+        'crossdock simulate --machine superpod-a100:128 --join "1.5e8 x 6e8 each" '
+        "--sweep gpus=8..1024 --svg scaling.svg",
+        'crossdock simulate --machine dgx-a100:4 --join "1e8 x 4e8, merge" --planned --json',
+        'crossdock simulate --machine superpod-h100:64 --join "1e9 x 4e9" --slow-servers 1 '
+        "--slowness 2 --seed 7",
+    ),
+    short_help="Simulate a join on a machine that you need not have.",
+)
+@machines.options
+@click.option("--join", "join", required=True, metavar="SIZE",
+              help='Rows of both sides, "1e9 x 4e9" or "1e6 x 4e6 each", then "16 B", '
+              '"Zipf 0.5", "merge".')  # fmt: skip
+@click.option("--gpus", default=0, metavar="N",
+              help="Among the first N GPUs (CPUs where there is none) instead of all.")  # fmt: skip
+@click.option("--planned", is_flag=True,
+              help="What the planner chooses, and no other strategy beside it.")  # fmt: skip
+@click.option("--coded", "coded_share", default=1.0, metavar="SHARE",
+              help="What coding leaves of the bytes between servers: 0.25.")  # fmt: skip
+@click.option("--rates", default="", metavar="NAME",
+              help="Rates of ranks: a100, h100, xc30 or here.")  # fmt: skip
+@click.option("--rate", "changes", metavar="NAME=VALUE", multiple=True,
+              help="Another rate in its place: build=2e10.")  # fmt: skip
+@click.option("--slow-servers", default=0, metavar="N", help="Servers that compute slowly.")
+@click.option("--slowness", default=2.0, show_default=True, metavar="TIMES",
+              help="How slowly they do.")  # fmt: skip
+@click.option("--slow-links", default=0, metavar="N",
+              help="Servers whose links carry less.")  # fmt: skip
+@click.option("--link-share", default=0.5, show_default=True, metavar="SHARE",
+              help="How much less.")  # fmt: skip
+@click.option("--sweep", default="", metavar="NAME=VALUES",
+              help="Vary one thing: gpus=8..1024, gpus=8,24, rows=1e6..1e9.")  # fmt: skip
+@click.option("--seed", default=1, show_default=True, metavar="N",
+              help="Of all that is left to chance.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@click.option("--svg", metavar="FILE", help="Draw phases, or the sweep, into FILE.")
+def command(named: machines.Named, svg: str | None, as_json: bool, **options: object) -> None:
+    """Simulates a join among all GPUs of a machine, by the planner's paths and the models' rates.
+
+    Nothing is moved. Strategies stand side by side: what the planner chooses, one level and two,
+    streaming and bulk, one path of each pair and all, a broadcast. The same seed gives the same
+    result, to the byte. Without a machine named it is about this one.
+    """
+    from crossdock.simulation import Faults, simulate
+
+    slow = {name: options.pop(name) for name in ("slow_servers", "slowness", "slow_links",
+                                                 "link_share")}  # fmt: skip
+    planned, changes = options.pop("planned"), options.pop("changes")
+    simulation = simulate(
+        machine=named.topology(),
+        compare=not planned,
+        rate=_changed(changes),
+        faults=Faults(**slow),  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]
+    )
+    if svg is not None:
+        machines.write_picture(svg, simulation.svg())
+    if as_json:
+        output.show_json(simulation.to_dict())
+    else:
+        output.show(simulation.text())
+
+
+def _changed(changes: object) -> dict[str, float]:
+    """ "build=2e10" to {"build": 2e10}. Error: UsageError."""
+    values: dict[str, float] = {}
+    for change in changes:  # type: ignore[attr-defined]
+        name, _, value = change.partition("=")
+        try:
+            values[name] = float(value)
+        except ValueError:
+            raise click.UsageError(
+                f"--rate {change}: it is a name and a number, such as build=2e10."
+            ) from None
+    return values

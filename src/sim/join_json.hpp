@@ -1,0 +1,14 @@
+// A simulated join as JSON text: names instead of numbers, for whoever shows it.
+#pragma once
+
+#include <string>
+
+#include "sim/join_simulation.hpp"
+
+namespace crossdock::sim {
+
+std::string join_json(const control::ChannelPlan& plan,
+                      const JoinStrategy& strategy,
+                      const SimulatedJoin& join);
+
+}  // namespace crossdock::sim

@@ -1,0 +1,257 @@
+// Joins whose time is known, messages that can be counted, and what more or less of something must do.
+#include "sim/join_simulation.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/optimizer/transfer_optimizer.hpp"
+#include "sim/join_json.hpp"
+#include "topology/catalogue.hpp"
+
+namespace crossdock::sim {
+namespace {
+
+using control::Distribution;
+using control::ExchangeLevels;
+using control::ExchangeMode;
+
+using PlanPtr = std::shared_ptr<const control::ChannelPlan>;
+
+PlanPtr gpus_of_machine(std::string_view name) {
+  auto graph = topology::make_machine(name);
+  EXPECT_TRUE(graph.ok());
+  const auto shared =
+      std::make_shared<const topology::InfrastructureGraph>(std::move(graph.value()));
+  std::vector<topology::Location> gpus;
+  for (topology::ServerIndex server = 0;
+       server < static_cast<topology::ServerIndex>(shared->server_count());
+       ++server) {
+    const auto range = shared->shape(server).of_kind(topology::VertexKind::kGpu);
+    for (int i = 0; i < range.count; ++i) {
+      gpus.push_back({server, static_cast<topology::VertexIndex>(range.first + i)});
+    }
+  }
+  control::TransferOptimizer optimizer(shared);
+  auto plan = optimizer.plan(gpus, gpus);
+  EXPECT_TRUE(plan.ok());
+  return plan.value();
+}
+
+// A rate that takes no time.
+constexpr double kAtOnce = 1e30;
+
+// Ranks that compute at once, and links on which messages cost nothing.
+SimulatedMachine wires_alone() {
+  SimulatedMachine machine;
+  machine.rates.join = {kAtOnce, kAtOnce, kAtOnce, kAtOnce, kAtOnce, kAtOnce};
+  machine.links.message_bytes = 0;
+  return machine;
+}
+
+JoinTask task_of(double build_rows, double probe_rows) {
+  JoinTask task;
+  task.build_rows = build_rows;
+  task.probe_rows = probe_rows;
+  return task;
+}
+
+SimulatedJoin simulated(const control::ChannelPlan& plan,
+                        const JoinTask& task,
+                        const JoinStrategy& strategy,
+                        const SimulatedMachine& machine,
+                        uint64_t seed = 1) {
+  SeededChance chance(seed);
+  auto join = simulate_join(plan, task, strategy, machine, chance);
+  EXPECT_TRUE(join.ok()) << (join.ok() ? "" : join.error().message);
+  return join.value();
+}
+
+double seconds_of(const SimulatedJoin& join, std::string_view name) {
+  for (const SimulatedPhase& phase : join.phases) {
+    if (phase.name == name) return phase.seconds;
+  }
+  return 0;
+}
+
+TEST(JoinSimulation, AnExchangeTakesWhatThePlannerSaysOfItsLinks) {
+  for (const char* name :
+       {"dgx-a100", "dgx-a100:4", "superpod-h100:16", "topo-1", "topo-4", "figure-2i:3"}) {
+    const PlanPtr plan = gpus_of_machine(name);
+    const SimulatedJoin join = simulated(*plan, task_of(1e9, 3e9), {}, wires_alone());
+    const auto gpus = static_cast<double>(plan->destinations().size());
+    const double pair_bytes = 4e9 * 16 / gpus / gpus;
+    const double expected = control::exchange_load(*plan).seconds_per_byte * pair_bytes;
+    EXPECT_GE(join.seconds, expected * 0.995) << name;  // the resolution of ends
+    EXPECT_LE(join.seconds, expected * 1.1) << name;  // fair shares need not be the best ones
+    const double total = join.bytes_between_servers + join.bytes_inside;
+    EXPECT_NEAR(total, 4e9 * 16 * (1 - 1 / gpus), 1e-6 * total) << name;
+  }
+}
+
+TEST(JoinSimulation, PhasesAreTheModelsFormulas) {
+  SimulatedMachine machine = wires_alone();
+  machine.rates.join = {225e6, kAtOnce, 120e6, 225e6, 75e6, 45e6};
+  const PlanPtr plan = gpus_of_machine("dgx-a100");
+  const SimulatedJoin join = simulated(*plan, task_of(8e8, 16e8), {}, machine);
+  EXPECT_NEAR(seconds_of(join, "histogram"), 3e8 / 225e6, 1e-9);
+  EXPECT_NEAR(seconds_of(join, "build"), 1e8 / 120e6, 1e-9);
+  EXPECT_NEAR(seconds_of(join, "probe"), 2e8 / 225e6, 1e-9);
+  double sum = 0;
+  for (const SimulatedPhase& phase : join.phases) sum += phase.seconds;
+  EXPECT_NEAR(sum, join.seconds, 1e-9);
+}
+
+TEST(JoinSimulation, StreamingHidesArrangingAndBulkDoesNot) {
+  SimulatedMachine machine = wires_alone();
+  const PlanPtr plan = gpus_of_machine("dgx-a100:4");
+  const double wires = simulated(*plan, task_of(1e9, 3e9), {}, machine).seconds;
+  machine.rates.join.partition = 4e9 / 32 / (0.5 * wires);  // half as long as the wires
+  JoinStrategy bulk;
+  bulk.mode = ExchangeMode::kBulk;
+  EXPECT_NEAR(simulated(*plan, task_of(1e9, 3e9), {}, machine).seconds, wires, 0.01 * wires);
+  EXPECT_NEAR(
+      simulated(*plan, task_of(1e9, 3e9), bulk, machine).seconds, 1.5 * wires, 0.01 * wires);
+  machine.rates.join.partition /= 4;  // twice as long as the wires
+  EXPECT_NEAR(simulated(*plan, task_of(1e9, 3e9), {}, machine).seconds, 2 * wires, 0.01 * wires);
+}
+
+TEST(JoinSimulation, CountsTheMessagesOf512GpusAsGaoAndSakharnykhDo) {
+  // "Scaling joins to a thousand GPUs": 261,632 messages with one level, 4,032 with two. The first are all ordered pairs
+  // of GPUs, of which 3,584 are on one server; the second are those of one rail of eight.
+  const PlanPtr plan = gpus_of_machine("superpod-a100:64");
+  JoinStrategy strategy;
+  strategy.mode = ExchangeMode::kBulk;
+  const SimulatedJoin one = simulated(*plan, task_of(1e9, 0), strategy, wires_alone());
+  EXPECT_NEAR(one.messages_between_servers + one.messages_inside, 261632, 1e-3);
+  EXPECT_NEAR(one.messages_inside, 3584, 1e-6);
+  strategy.levels = ExchangeLevels::kTwo;
+  const SimulatedJoin two = simulated(*plan, task_of(1e9, 0), strategy, wires_alone());
+  EXPECT_NEAR(two.messages_between_servers / 8, 4032, 1e-6);
+  EXPECT_NEAR(two.messages_inside, 512 * 7, 1e-6);
+  EXPECT_NEAR(two.bytes_between_servers, one.bytes_between_servers, 1);
+}
+
+TEST(JoinSimulation, TwoLevelsPayWhereMessagesAreSmall) {
+  const PlanPtr plan = gpus_of_machine("superpod-a100:64");
+  SimulatedMachine machine = wires_alone();
+  machine.links.message_bytes = 1e6;
+  JoinStrategy one{ExchangeMode::kBulk}, two{ExchangeMode::kBulk, ExchangeLevels::kTwo};
+  const JoinTask small = task_of(512e4, 512e4), large = task_of(512e9, 512e9);
+  EXPECT_LT(simulated(*plan, small, two, machine).seconds,
+            0.5 * simulated(*plan, small, one, machine).seconds);
+  EXPECT_GT(simulated(*plan, large, two, machine).seconds,
+            simulated(*plan, large, one, machine).seconds);
+}
+
+TEST(JoinSimulation, AGroupOfAlikeServersIsEachOfThem) {
+  // The same machine with some servers apart, though nothing about them differs that could be seen.
+  const PlanPtr plan = gpus_of_machine("dgx-a100:6");
+  SimulatedMachine machine = wires_alone();
+  machine.rates.join.partition = 1e9;
+  for (const ExchangeLevels levels : {ExchangeLevels::kOne, ExchangeLevels::kTwo}) {
+    for (const ExchangeMode mode : {ExchangeMode::kStreaming, ExchangeMode::kBulk}) {
+      machine.unevenness = {};
+      const SimulatedJoin together = simulated(*plan, task_of(1e9, 3e9), {mode, levels}, machine);
+      machine.unevenness.slow_servers = 3;
+      machine.unevenness.slowness = 1 + 1e-13;
+      const SimulatedJoin apart = simulated(*plan, task_of(1e9, 3e9), {mode, levels}, machine);
+      EXPECT_GT(apart.flows, 2 * together.flows);
+      EXPECT_NEAR(apart.seconds, together.seconds, 1e-6 * together.seconds);
+      EXPECT_NEAR(apart.messages_between_servers, together.messages_between_servers, 1e-3);
+      EXPECT_NEAR(apart.bytes_between_servers, together.bytes_between_servers, 10);
+    }
+  }
+}
+
+TEST(JoinSimulation, SlowServersAndLinksHoldTheOthersUp) {
+  const PlanPtr plan = gpus_of_machine("dgx-a100:8");
+  SimulatedMachine machine = wires_alone();
+  machine.rates.join.scan = 1e9;
+  const JoinTask task = task_of(1e9, 3e9);
+  const double even = simulated(*plan, task, {}, machine).seconds;
+  machine.unevenness.slow_servers = 1;
+  machine.unevenness.slowness = 4;
+  const SimulatedJoin late = simulated(*plan, task, {}, machine);
+  EXPECT_NEAR(late.seconds - even, 3 * 4e9 / 64 / 1e9, 1e-6);
+  machine.unevenness = {};
+  machine.unevenness.slow_links = 1;
+  machine.unevenness.link_share = 0.5;
+  const SimulatedJoin slow = simulated(*plan, task, {}, machine);
+  const double wires = even - 4e9 / 64 / 1e9;
+  EXPECT_NEAR(slow.seconds, even + wires, 0.01 * wires);
+}
+
+TEST(JoinSimulation, SkewFillsOneRank) {
+  const PlanPtr plan = gpus_of_machine("figure-2i:6");
+  SimulatedMachine machine = wires_alone();
+  machine.unevenness.keys = 1'000'000;
+  double before_s = simulated(*plan, task_of(1e6, 4e9), {}, machine).seconds;
+  double before_memory = 0;
+  for (const double theta : {0.5, 0.75, 1.0}) {
+    machine.unevenness.zipf_theta = theta;
+    const SimulatedJoin join = simulated(*plan, task_of(1e6, 4e9), {}, machine);
+    EXPECT_GE(join.seconds, before_s * (1 - 1e-9)) << theta;
+    EXPECT_GT(join.rank_memory_bytes, before_memory) << theta;
+    before_s = join.seconds;
+    before_memory = join.rank_memory_bytes;
+    const double total = join.bytes_between_servers + join.bytes_inside;
+    EXPECT_LT(total, (1e6 + 4e9) * 16) << theta;
+    EXPECT_GT(total, (1e6 + 4e9) * 16 * 0.95) << theta;
+  }
+}
+
+TEST(JoinSimulation, ABroadcastSendsTheBuildSideToAll) {
+  const PlanPtr plan = gpus_of_machine("dgx-a100:4");
+  JoinStrategy strategy;
+  strategy.distribution = Distribution::kBroadcast;
+  const SimulatedJoin join = simulated(*plan, task_of(1e6, 4e9), strategy, wires_alone());
+  EXPECT_NEAR(join.bytes_between_servers + join.bytes_inside, 1e6 * 16 * 31, 1);
+  strategy.levels = ExchangeLevels::kTwo;
+  const SimulatedJoin two = simulated(*plan, task_of(1e6, 4e9), strategy, wires_alone());
+  EXPECT_NEAR(two.bytes_between_servers, 1e6 * 16 * 3, 1);  // once for each other server
+}
+
+TEST(JoinSimulation, IsTheSameToTheLastBitForASeed) {
+  const PlanPtr plan = gpus_of_machine("superpod-h100:128");
+  SimulatedMachine machine;
+  machine.unevenness.zipf_theta = 0.9;
+  machine.unevenness.keys = 1'000'000'000;
+  machine.unevenness.slow_servers = 3;
+  machine.unevenness.slowness = 1.5;
+  const JoinTask task = task_of(1e9, 4e9);
+  const auto text = [&](uint64_t seed) {
+    return join_json(*plan, {}, simulated(*plan, task, {}, machine, seed));
+  };
+  EXPECT_EQ(text(5), text(5));
+  EXPECT_NE(text(5), text(6));
+}
+
+TEST(JoinSimulation, SixteenThousandEndpointsAreAFewFlows) {
+  const PlanPtr plan = gpus_of_machine("superpod-h100:2048");
+  SimulatedMachine machine;
+  machine.unevenness.slow_servers = 4;
+  machine.unevenness.slowness = 2;
+  const SimulatedJoin join = simulated(*plan, task_of(1e12, 4e12), {}, machine);
+  EXPECT_EQ(plan->destinations().size(), 16384u);
+  EXPECT_LT(join.flows, 10'000u);
+  EXPECT_GT(join.seconds, 0);
+}
+
+TEST(JoinSimulation, RefusesWhatCannotBe) {
+  const PlanPtr plan = gpus_of_machine("dgx-a100");
+  SeededChance chance(1);
+  const auto refused = [&](const JoinTask& task, const JoinStrategy& strategy) {
+    const auto join = simulate_join(*plan, task, strategy, SimulatedMachine{}, chance);
+    return join.ok() ? std::string("ran") : join.error().message;
+  };
+  EXPECT_THAT(refused(task_of(0, 0), {}), testing::HasSubstr("a join of 0 x 0 rows"));
+  EXPECT_THAT(refused(task_of(-1, 5), {}), testing::HasSubstr("-1 x 5"));
+  EXPECT_THAT(refused(task_of(1, 5), {ExchangeMode::kBulk, ExchangeLevels::kTwo}),
+              testing::HasSubstr("simulate one level"));
+}
+
+}  // namespace
+}  // namespace crossdock::sim
