@@ -15,7 +15,7 @@ from crossdock.nodes import Node
 from crossdock.orders import Order
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.functions import constant
+from crossdock.sql_frontend.functions import constant, is_null
 from crossdock.sql_frontend.rewritten import HIDDEN
 from crossdock.sql_frontend.values import Values, plain_number, widened_integer
 from crossdock.sql_frontend.window_values import DIRECTIONS
@@ -192,7 +192,7 @@ class Aggregation:
                 "count() of several columns", try_="count(*) of (select distinct a, b ...)"
             )
         first = arguments[0] if arguments else Literal(1)
-        if isinstance(first, Literal) and not distinct and first.value is not None:
+        if isinstance(first, Literal) and not distinct and not is_null(first):
             return aggregates.count()
         return aggregates.count_distinct(first) if distinct else aggregates.count(first)
 

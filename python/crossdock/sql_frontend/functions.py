@@ -39,6 +39,11 @@ def constant(argument: Expr, what: str) -> Any:
     return value.as_py() if hasattr(value, "as_py") else value
 
 
+def is_null(argument: Expr) -> bool:
+    """Whether an argument is the constant NULL, of a type or of none."""
+    return isinstance(argument, Literal) and constant(argument, "a value") is None
+
+
 def _called(name: str) -> Build:
     return lambda arguments: Call(name, tuple(arguments))
 

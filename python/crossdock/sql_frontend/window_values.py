@@ -11,7 +11,7 @@ from crossdock import aggregates, window_expressions
 from crossdock.expressions import Expr, Literal
 from crossdock.orders import Order
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.functions import constant
+from crossdock.sql_frontend.functions import constant, is_null
 from crossdock.sql_frontend.rewritten import RANGE_MARK
 from crossdock.sql_frontend.substrait_types import Interval
 from crossdock.window_expressions import Windowed, WindowFunction
@@ -68,14 +68,14 @@ def _function(name: str, arguments: list[Expr]) -> Windowed:
         raise sql_error(f"{name}() of nothing", try_=f"{name}(x)")
     if name == "count":
         first = arguments[0] if arguments else Literal(1)
-        is_row = isinstance(first, Literal) and first.value is not None
+        is_row = isinstance(first, Literal) and not is_null(first)
         return aggregates.count() if is_row else aggregates.count(first)
     if name == "ntile":
         return window_expressions.ntile(constant(arguments[0], "a number of parts of ntile"))
     if name in ("lag", "lead"):
         offset = constant(arguments[1], f"a distance of {name}") if len(arguments) > 1 else 1
         default = arguments[2] if len(arguments) > 2 else None
-        if isinstance(default, Literal) and default.value is None:
+        if default is not None and is_null(default):
             default = None
         build = window_expressions.lag if name == "lag" else window_expressions.lead
         return build(arguments[0], offset, default)

@@ -73,3 +73,8 @@ select count(*) from (select distinct on (s) s, a from t order by s, a) x where 
 select max(v) from (select distinct on (s) s, v from u order by s, v);
 -- ordered
 select distinct on (t.s) t.s, v from t join u using (a) order by t.s, v desc limit 2;
+
+-- NULL is not counted
+select count(null), count(1), count('x') from t;
+select s, count(cast(null as varchar)), count(cast(null as int)) filter (where a > 1) from t group by s;
+select count(cast(null as int)) over (), count(cast(null as varchar)) over (partition by s order by a), count(1) over (order by a) from t;
