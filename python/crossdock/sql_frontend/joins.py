@@ -159,6 +159,12 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
         left = builder.filter(left, sides.left)
     else:
         residual += sides.left
+    names = (*left.schema.names, *right.schema.names)
+    constants = [each for each in residual if not each.columns()]
+    if constants and how == "full":  # a condition of the join reads a column
+        said = unused("condition", names)
+        right = builder.with_columns(right, [(said, conjunction(constants))])
+        residual = [each for each in residual if each.columns()] + [Column(said)]
     pairs = sides.keys
     if sides.null_keys and not pairs:
         pairs = sides.null_keys
@@ -169,7 +175,10 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
     keys = list(zip(left_keys, right_keys, strict=True))
     null_equals_null = bool(sides.null_keys) and pairs is sides.null_keys
     condition = JoinCondition(conjunction(residual), null_equals_null)
-    return builder.join(left, right, keys, how, condition)
+    found = builder.join(left, right, keys, how, condition)
+    if constants and how == "full":
+        return builder.project(found, [(name, Column(name)) for name in names])
+    return found
 
 
 def kept(builder: Builder, sides: tuple[Node, Node], how: str, conditions: Sequence[Expr]) -> Node:

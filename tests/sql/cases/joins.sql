@@ -103,3 +103,9 @@ select a from t full join u using (a) union all select a from t left join u usin
 select u.a, x.a from t left join u using (a), (select u.a from u) x;
 select t.b from t left join u using (a) where exists (select 1 from u where u.a = t.b / 10);
 select t.b, (select max(u.v) from u where u.a = t.a) from t join u using (a);
+
+-- constant conditions
+select t.a, u.v from t full join u on t.a = u.a and false;
+select t.a, u.v from t full join u on t.a = u.a and null and u.v > 1;
+select * from t full join u on 1 = 2;
+select t.a, u.v from t full join u on t.a < u.a and false;
