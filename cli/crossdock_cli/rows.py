@@ -99,8 +99,10 @@ def write_rows(relation: Any, target: Target) -> int:
 def _write_to(dock: Any, relation: Any, stream: Any, kind: str) -> int:
     """Over ranks the rows of all, by the first one."""
     from crossdock.text_formats import write_rows
+    from crossdock.writers import writing_errors
 
-    if dock.over_ranks() is None:
-        return write_rows(relation.to_batches(), relation.schema, stream, kind)
-    whole = relation.gather()
-    return 0 if whole is None else write_rows(whole.to_batches(), whole.schema, stream, kind)
+    with writing_errors("standard output", kind):
+        if dock.over_ranks() is None:
+            return write_rows(relation.to_batches(), relation.schema, stream, kind)
+        whole = relation.gather()
+        return 0 if whole is None else write_rows(whole.to_batches(), whole.schema, stream, kind)

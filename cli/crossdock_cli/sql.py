@@ -80,10 +80,20 @@ def _statements_text(dock: Any, text: str | None, file: str | None) -> str:
 
 
 def _read(file: str) -> str:
-    from crossdock.replacement import path_errors
+    from crossdock.errors import make_error
 
-    with path_errors(Path(file)):
+    try:
         return Path(file).expanduser().read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise make_error(
+            "CD-302", f"{file!r} is no text of statements: {error.reason} at byte {error.start}",
+            try_="a file of SQL in UTF-8",
+        ) from None  # fmt: skip
+    except OSError as error:
+        raise make_error(
+            "CD-502", f"{file!r} cannot be read: {error.strerror}",
+            where=f"working folder {Path.cwd()}", try_="crossdock sql -f report.sql",
+        ) from None  # fmt: skip
 
 
 def _register(dock: Any, given: str) -> None:

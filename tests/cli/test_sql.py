@@ -136,6 +136,23 @@ def test_errors_show_the_place(crossdock: Command) -> None:
     assert shown[caret.index("^") :].startswith("idd")
 
 
+def test_statements_that_cannot_be_read(tmp_path: Path, crossdock: Command) -> None:
+    ended = crossdock("sql", "-f", str(tmp_path / "none.sql"))
+    assert (ended.code, "cannot be read: No such file" in ended.err) == (1, True)
+    binary = tmp_path / "binary.sql"
+    binary.write_bytes(b"select \xff")
+    ended = crossdock("sql", "-f", str(binary))
+    assert (ended.code, "CD-302" in ended.err, "byte 7" in ended.err) == (1, True, True)
+
+
+def test_lists_are_no_csv(tmp_path: Path, crossdock: Command) -> None:
+    lists = tmp_path / "lists.ndjson"
+    lists.write_text('{"a": [1]}\n')
+    for verb in (("head", str(lists)), ("sql", f"select * from '{lists}'")):
+        ended = crossdock(*verb, "--format", "csv")
+        assert (ended.code, "CD-503" in ended.err, "list<item" in ended.err) == (1, True, True)
+
+
 def test_explain_is_text(crossdock: Command) -> None:
     ended = crossdock("sql", "explain select id from 'people.parquet' where id > 1")
     assert "scan parquet" in ended.out
