@@ -118,18 +118,26 @@ def _sign(value: Any, _: Any) -> Any:
     return found if pa.types.is_floating(found.type) else pc.cast(found, pa.int8())
 
 
+def _with_room(value: Any, kernel: Callable[[Any], Any]) -> Any:
+    """What is rounded. pyarrow looks at the digits of decimals that are rounded up where it casts,
+    not where it rounds: 999.99 of five digits would become 0."""
+    data_type = value.type
+    if not pa.types.is_decimal128(data_type):
+        return kernel(value)
+    wide = pa.decimal256(data_type.precision + 1, data_type.scale)
+    return pc.cast(kernel(pc.cast(value, wide)), data_type)
+
+
 def _whole(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def of(value: Any, _: Any) -> Any:
-        data_type = value.type
-        if pa.types.is_integer(data_type):
-            return value
-        if not pa.types.is_decimal128(data_type):
-            return kernel(value)
-        # pyarrow looks at the digits of what is rounded up where it casts, not where it rounds.
-        wide = pa.decimal256(data_type.precision + 1, data_type.scale)
-        return pc.cast(kernel(pc.cast(value, wide)), data_type)
+        return value if pa.types.is_integer(value.type) else _with_room(value, kernel)
 
     return of
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    mode = "half_towards_infinity"
+    return _with_room(value, lambda wide: pc.round(wide, digits, round_mode=mode))
 
 
 def _of_real(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
@@ -158,7 +166,7 @@ OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "try_cast": try_cast,
     "negate": lambda value, _: pc.negate_checked(value),
     "abs": lambda value, _: pc.abs_checked(value),
-    "round": lambda value, digits: pc.round(value, digits, round_mode="half_towards_infinity"),
+    "round": _rounded,
     "floor": _whole(pc.floor),
     "ceil": _whole(pc.ceil),
     "sign": _sign,

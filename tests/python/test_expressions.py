@@ -413,3 +413,14 @@ def test_nulls_without_a_type_stay_without(dock: xd.Dock, function: str) -> None
         "a": [None, None],
         "b": [1, None],
     }
+
+
+@pytest.mark.parametrize("cast_to", ["int64", "float64", None])
+def test_decimals_that_round_up_beyond_their_digits_are_errors(cast_to: str | None) -> None:
+    """pyarrow gives 0 for them: a cast to int64 is computed there, and what is below it."""
+    rows = pa.table({"x": pa.array([Decimal("999.99")], pa.decimal128(5, 2))})
+    rounded = xd.col("x").round()
+    with xd.connect(threads=1) as dock, pytest.raises(xd.ExpressionError, match=r"does not fit"):
+        dock.from_arrow(rows).select(
+            x=rounded if cast_to is None else rounded.cast(cast_to)
+        ).collect()

@@ -22,6 +22,8 @@ _COMPARISONS = frozenset(
 # What DataFusion makes of a double that it compares with a decimal. Here both become doubles.
 _DOUBLE_BESIDE_DECIMAL = pa.decimal128(30, 15)
 
+_MOST_DIGITS = 38  # of a decimal128
+
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
 Subquery = Callable[[Any], Expr]
 
@@ -251,7 +253,7 @@ class Values:
         if pa.types.is_timestamp(found) and pa.types.is_date(target):
             return value.date()
         if pa.types.is_integer(target) and pa.types.is_decimal(found):
-            return value.round().cast(target)
+            return _with_room(value, found).round().cast(target)
         if pa.types.is_integer(target) and pa.types.is_floating(found):
             return _nearest_even(value).cast(target)
         if (
@@ -259,7 +261,7 @@ class Values:
             and pa.types.is_decimal(found)
             and found.scale > target.scale
         ):
-            return value.round(target.scale).cast(target)
+            return _with_room(value, found).round(target.scale).cast(target)
         if pa.types.is_decimal(target) and pa.types.is_floating(found):
             return value.round(target.scale).cast(target)
         if pa.types.is_integer(found) and pa.types.is_decimal(target):
@@ -305,6 +307,13 @@ def _tried(expression: Expr) -> Expr:
         return expression
     arguments = tuple(map(_tried, expression.arguments))
     return Call("try_cast", arguments, expression.option)
+
+
+def _with_room(value: Expr, data_type: Any) -> Expr:
+    """A decimal with a digit more, which rounding up may need."""
+    if data_type.precision >= _MOST_DIGITS:
+        return value
+    return value.cast(pa.decimal128(data_type.precision + 1, data_type.scale))
 
 
 def _is_null(value: Any) -> bool:

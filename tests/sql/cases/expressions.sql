@@ -71,3 +71,7 @@ select case t.bo is not distinct from t.a > 2 when true then t.bo is distinct fr
 select t.bo is distinct from left(t.s, 1) = 'x' or t.a = 1, t.d is distinct from date '2000-01-01' + interval '1' day or bo from t;
 select t.a, u.a from t join t u on t.bo is not distinct from u.bo and t.s <> u.s;
 select count(*) filter (where bo is distinct from a > 1 and b > 10) n from t where (bo is distinct from null) or bo;
+
+-- decimals that round up to a digit more
+select cast(x as bigint), cast(x as decimal(4, 0)), try_cast(x as decimal(3, 0)), try_cast(x as tinyint), cast(x as decimal(6, 1)) from (select cast(v as decimal(5, 2)) as x from (values (999.99), (-999.99), (1.25), (null)) w(v));
+select sum(cast(x as int)), max(x) from (select cast(v as decimal(3, 1)) as x from (values (99.9), (-99.9), (99.5)) w(v));
