@@ -45,6 +45,7 @@ class RankRates:
     message_bytes: float = 4.1e6
     crowding: float = 0.0
     latency_s: float = 0.0
+    segment_bytes: float = 16 << 20  # of streaming exchanges, at most
     ranks: int = 1  # that share an endpoint
     own: bool = True
 
@@ -71,7 +72,7 @@ class RankRates:
                     try_=f"{close}={value:g}" if close else "",
                 )
             is_count = name in ("passes", "merges", "ranks")
-            least = 1 if name in ("passes", "ranks") else 0
+            least = 1 if name in ("passes", "ranks", "segment_bytes") else 0
             if not least <= value < float("inf") or (is_count and value != int(value)):
                 kind = "an integer" if is_count else "a number"
                 raise make_error("CD-105", f"{name}={value:g}: it is {kind} from {least}")

@@ -398,7 +398,7 @@ def _outcomes(
     }
     made = []
     for strategy in chosen:
-        if strategy.two_levels and not strategy.planned and not _has_levels(topology, endpoints):
+        if strategy.two_levels and len(chosen) > 1 and not _has_levels(topology, endpoints):
             continue
         with public_errors():
             text = _native.simulate_join(channel, **options, **strategy.options())
@@ -414,7 +414,7 @@ def _endpoints(topology: Topology) -> int:
 def _has_levels(topology: Topology, endpoints: int) -> bool:
     """Whether the first `endpoints` are on several servers, one of which has two of them."""
     kind = "gpu" if any(shape.of_kind("gpu") for _, shape in topology.servers) else "cpu"
-    counts = []
+    counts: list[int] = []
     for _, shape in topology.servers:
         here = min(len(shape.of_kind(kind)), endpoints - sum(counts))
         if here > 0:

@@ -1,9 +1,9 @@
 // A network at the level of flows: bytes that leave by a path of links, and no packets.
 //
 // Every flow gets its max-min fair share of the links on its path: the rates of all rise together, and those on a link
-// that is full stay where they are (Bertsekas and Gallager, Data Networks, section 6.5.2). Flows that are alike are one:
-// a hop says how many of them cross one link, so a whole exchange among servers that are alike is a few flows on the
-// links of one of them. A flow of messages takes more of a link than its bytes, by what a message costs there.
+// that is full stay where they are (Bertsekas and Gallager, Data Networks, section 6.5.2). Flows that are alike are
+// one: a hop says how many of them cross one link, so a whole exchange among servers that are alike is a few flows on
+// the links of one of them. A flow of messages takes more of a link than its bytes, by what a message costs there.
 //
 // When a flow begins or ends or a link changes, only what shares links with it is computed again, directly or over
 // others. Cost: links and hops of that part, times the logarithm of its links. Deterministic; not thread-safe.
@@ -40,11 +40,10 @@ struct FlowShape {
 class FairNetwork {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
-  static constexpr double kSameTime = 1e-9;
 
   // Ends that are nearer to each other than this share of the time are one: rounding alone would make them many, and
   // whoever can do with less gets his result sooner.
-  explicit FairNetwork(double same_time = kSameTime) : same_time_(same_time) {}
+  void set_same_time(double share) { same_time_ = share; }
 
   LinkNumber add_link(const LinkRate& rate);
   // From now on. What is there goes on with new shares.
@@ -130,7 +129,7 @@ class FairNetwork {
   void freeze(FlowNumber flow, double level);
   void drop(double now_s, FlowNumber flow);
 
-  const double same_time_;
+  double same_time_ = 1e-9;
   std::vector<Link> links_;
   std::vector<Flow> flows_;
   std::vector<Use> uses_;

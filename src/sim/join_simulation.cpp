@@ -10,8 +10,10 @@ namespace crossdock::sim {
 namespace {
 
 constexpr size_t kLinksShown = 12;
-// Of the time: flows of uneven sizes end one by one, and each end shares links out again.
-constexpr double kResolution = 5e-3;
+// Many flows of uneven sizes end one by one, and each end shares links out again: those that end within this share of
+// the time end together.
+constexpr size_t kManyFlows = 4096;
+constexpr double kManyFlowsTime = 5e-3;
 
 Status check_join(const control::ChannelPlan& plan,
                   const JoinTask& task,
@@ -92,6 +94,7 @@ class JoinSimulation {
   bool is_two() const { return strategy_.levels == control::ExchangeLevels::kTwo; }
   double source_bytes() const;
   double codec_s(double bytes) const;
+  double next_hops() const;
   ExchangeWork exchange_work() const;
   void make_flows();
   void add_makers();
@@ -111,7 +114,7 @@ class JoinSimulation {
   const SimulatedMachine& machine_;
   const double all_ranks_;
   VirtualClock clock_;
-  FairNetwork network_{kResolution};
+  FairNetwork network_;
   ExchangeFlows flows_;
   TimedFlows timed_{clock_, network_};
   std::vector<State> states_;  // per group
@@ -131,6 +134,13 @@ double JoinSimulation::codec_s(double bytes) const {
   return strategy_.coded_share < 1 && rate > 0 ? bytes / rate : 0;
 }
 
+// Of a rank: all others, or those at its place and those of its server.
+double JoinSimulation::next_hops() const {
+  if (!is_two()) return all_ranks_;
+  const auto servers = static_cast<double>(plan_.servers().size());
+  return servers + all_ranks_ / servers;
+}
+
 ExchangeWork JoinSimulation::exchange_work() const {
   ExchangeWork work;
   work.bytes_per_source = source_bytes();
@@ -139,15 +149,10 @@ ExchangeWork JoinSimulation::exchange_work() const {
   work.single_path = strategy_.single_path;
   work.coded_share = strategy_.coded_share;
   work.tables = !is_broadcast() && task_.build_rows > 0 && task_.probe_rows > 0 ? 2 : 1;
+  // One segment of each next hop is being filled while another leaves.
   if (!is_bulk()) {
-    const double places = static_cast<double>(plan_.destinations().size()) /
-                          static_cast<double>(plan_.servers().size());
-    const double hops = is_two()
-                          ? static_cast<double>(plan_.servers().size()) + places * machine_.ranks
-                          : all_ranks_;
-    // One segment of each next hop is being filled while another leaves.
     work.message_bytes_max =
-        std::min(machine_.segment_bytes, machine_.segments_bytes_max / (2 * hops));
+        std::min(machine_.segment_bytes, machine_.segments_bytes_max / (2 * next_hops()));
   }
   return work;
 }
@@ -180,6 +185,7 @@ void JoinSimulation::make_flows() {
   traffic_ = flows_.flows(exchange_work());
   for (int group = 0; group < static_cast<int>(states_.size()); ++group) work_out(group);
   count_traffic();
+  if (traffic_.size() > kManyFlows) network_.set_same_time(kManyFlowsTime);
   if (!is_bulk()) add_makers();
   for (size_t i = 0; i < traffic_.size(); ++i) {
     State& state = states_[traffic_[i].to];
@@ -294,7 +300,7 @@ void JoinSimulation::count_traffic() {
   // In bulk form all rows are arranged in a copy; else two segments stand for each next hop.
   const double segments =
       exchange_work().message_bytes_max > 0
-          ? std::min(machine_.segments_bytes_max, 2 * all_ranks_ * join_.message_bytes)
+          ? std::min(machine_.segments_bytes_max, 2 * next_hops() * join_.message_bytes)
           : sent;
   join_.rank_memory_bytes = held + received + segments;
 }

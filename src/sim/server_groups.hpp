@@ -1,7 +1,7 @@
 // The endpoints of a channel, put together: servers that a simulation cannot tell apart are one group.
 //
-// Flows among alike servers have alike shares, so the links of one of them stand for those of all. A server that is slow,
-// whose links are slow, or that gets more rows than others is a group of its own.
+// Flows among alike servers have alike shares, so the links of one of them stand for those of all. A server that is
+// slow, whose links are slow, or that gets more rows than others is a group of its own.
 #pragma once
 
 #include <cstdint>

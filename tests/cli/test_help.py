@@ -22,6 +22,7 @@ VERBS = (
     "partition",
     "topo",
     "plan",
+    "simulate",
     "perf",
     "controller",
     "agent",

@@ -84,7 +84,7 @@ TEST(JoinSimulation, AnExchangeTakesWhatThePlannerSaysOfItsLinks) {
     const auto gpus = static_cast<double>(plan->destinations().size());
     const double pair_bytes = 4e9 * 16 / gpus / gpus;
     const double expected = control::exchange_load(*plan).seconds_per_byte * pair_bytes;
-    EXPECT_GE(join.seconds, expected * 0.995) << name;  // the resolution of ends
+    EXPECT_GE(join.seconds, expected * (1 - 1e-6)) << name;
     EXPECT_LE(join.seconds, expected * 1.1) << name;  // fair shares need not be the best ones
     const double total = join.bytes_between_servers + join.bytes_inside;
     EXPECT_NEAR(total, 4e9 * 16 * (1 - 1 / gpus), 1e-6 * total) << name;
@@ -119,8 +119,8 @@ TEST(JoinSimulation, StreamingHidesArrangingAndBulkDoesNot) {
 }
 
 TEST(JoinSimulation, CountsTheMessagesOf512GpusAsGaoAndSakharnykhDo) {
-  // "Scaling joins to a thousand GPUs": 261,632 messages with one level, 4,032 with two. The first are all ordered pairs
-  // of GPUs, of which 3,584 are on one server; the second are those of one rail of eight.
+  // "Scaling joins to a thousand GPUs": 261,632 messages with one level, 4,032 with two. The first are all ordered
+  // pairs of GPUs, of which 3,584 are on one server; the second are those of one rail of eight.
   const PlanPtr plan = gpus_of_machine("superpod-a100:64");
   JoinStrategy strategy;
   strategy.mode = ExchangeMode::kBulk;
@@ -199,7 +199,7 @@ TEST(JoinSimulation, SkewFillsOneRank) {
     before_memory = join.rank_memory_bytes;
     const double total = join.bytes_between_servers + join.bytes_inside;
     EXPECT_LT(total, (1e6 + 4e9) * 16) << theta;
-    EXPECT_GT(total, (1e6 + 4e9) * 16 * 0.95) << theta;
+    EXPECT_GT(total, (1e6 + 4e9) * 16 * 0.85) << theta;
   }
 }
 
