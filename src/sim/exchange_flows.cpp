@@ -37,7 +37,6 @@ ExchangeFlows::ExchangeFlows(const control::ChannelPlan& plan,
                              const LinkRates& rates,
                              FairNetwork& network)
     : plan_(plan), groups_(std::move(groups)), ranks_(ranks) {
-  const double all_ranks = static_cast<double>(plan.sources().size()) * ranks;
   for (size_t i = 0; i < groups_.size(); ++i) {
     const ServerGroup& group = groups_[i];
     const topology::ServerIndex server = plan.servers()[group.server];
@@ -47,7 +46,7 @@ ExchangeFlows::ExchangeFlows(const control::ChannelPlan& plan,
                     edge.latency_s > 0 ? edge.latency_s : rates.latency_s,
                     rates.message_bytes};
       if (edge.kind == topology::LinkKind::kNetwork)
-        rate.bytes_per_s /= 1 + rates.crowding * all_ranks;
+        rate.bytes_per_s /= 1 + rates.crowding * rates.far_ranks;
       network.add_link(rate);
       named_.push_back(
           {{server, edge.from}, {server, edge.to}, static_cast<int>(i), rate.bytes_per_s});

@@ -29,8 +29,10 @@ struct ExchangeWork {
 
 struct LinkRates {
   double message_bytes = model::TransferRates{}.message_bytes;
-  // Of a link to the network, what every further rank of the exchange takes away: paths that cross in the switches.
+  // Of a link to the network, what each rank on another server that a rank sends to takes away: paths that cross in
+  // the switches.
   double crowding = 0;
+  double far_ranks = 0;  // those ranks
   double latency_s = 0;  // of an edge whose latency the graph does not know
 };
 

@@ -56,6 +56,19 @@ Status check_join(const control::ChannelPlan& plan,
   return {};
 }
 
+// With how many ranks of other servers a rank exchanges rows: with two levels one on each server.
+LinkRates links_of(const control::ChannelPlan& plan,
+                   const JoinStrategy& strategy,
+                   const SimulatedMachine& machine) {
+  const auto servers = static_cast<double>(plan.servers().size());
+  const auto endpoints = static_cast<double>(plan.destinations().size());
+  LinkRates links = machine.links;
+  links.far_ranks = strategy.levels == control::ExchangeLevels::kTwo
+                      ? servers - 1
+                      : endpoints * (1 - 1 / servers) * machine.ranks;
+  return links;
+}
+
 class JoinSimulation {
  public:
   JoinSimulation(const control::ChannelPlan& plan,
@@ -71,7 +84,7 @@ class JoinSimulation {
         flows_(plan,
                group_servers(plan, machine.unevenness, chance),
                machine.ranks,
-               machine.links,
+               links_of(plan, strategy, machine),
                network_),
         states_(flows_.groups().size()) {}
 
