@@ -21,6 +21,7 @@
 #include <crossdock/operation.hpp>
 #include <crossdock/partition.hpp>
 #include <crossdock/query.hpp>
+#include <crossdock/remote_file.hpp>
 #include <crossdock/sort.hpp>
 #include <crossdock/window.hpp>
 

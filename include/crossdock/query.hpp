@@ -24,6 +24,7 @@
 #include <crossdock/group_by.hpp>
 #include <crossdock/join.hpp>
 #include <crossdock/operation.hpp>
+#include <crossdock/remote_file.hpp>
 #include <crossdock/sort.hpp>
 #include <crossdock/window.hpp>
 
@@ -39,11 +40,13 @@ class ParquetFiles;
 
 namespace crossdock {
 
-// Parquet files of this machine, open, with their footers read. Immutable; copies share.
+// Parquet files, open, with their footers read. Immutable; copies share.
 class ParquetFiles {
  public:
   // Throws CD-302 where one cannot be opened, or is no Parquet file.
   static ParquetFiles open(const std::vector<std::string>& paths);
+  // Files that lie elsewhere. Their tails must hold the footers, or these are asked for.
+  static ParquetFiles open(std::vector<RemoteFile> files);
   // The same files, of which `values` has a row each: what all rows of the file have in columns of these names, such as
   // the parts of its path. A file's own column of such a name is not read. Throws CD-105 for another number of rows.
   ParquetFiles with_values(const ArrowTable& values) const;

@@ -1,5 +1,6 @@
 // crossdock._native.Plan and Query.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/variant.h>
 
 #include "bindings/operation.hpp"
@@ -21,12 +22,58 @@ void init_query(QueryObject* self,
   new (self) QueryObject{crossdock::Query(engine, plan, all), !plan.is_short()};
 }
 
+// A function of Python, which whatever thread drops it last lets go of.
+std::shared_ptr<nb::object> shared_object(nb::object object) {
+  return {new nb::object(std::move(object)), [](nb::object* last) {
+            GilHold held;
+            delete last;
+          }};
+}
+
+// `ask`(number of the file, request)
+crossdock::ParquetFiles open_remote(
+    const std::vector<std::tuple<std::string, int64_t, nb::bytes>>& files, nb::object ask) {
+  const auto shared = shared_object(std::move(ask));
+  std::vector<crossdock::RemoteFile> described;
+  for (const auto& [name, bytes, tail] : files) {
+    const auto number = static_cast<int64_t>(described.size());
+    const auto begin = [shared, number](std::shared_ptr<crossdock::RangeRequest> request) {
+      GilHold held;
+      try {
+        (*shared)(number, request);
+      } catch (const nb::python_error& error) {
+        request->fail(error.what());
+      }
+    };
+    described.push_back({name, bytes, std::string(tail.c_str(), tail.size()), begin});
+  }
+  GilRelease released;
+  return crossdock::ParquetFiles::open(std::move(described));
+}
+
+void bind_requests(nb::module_& module) {
+  using crossdock::RangeRequest;
+  nb::class_<RangeRequest>(module, "RangeRequest")
+      .def_prop_ro("offset", &RangeRequest::offset)
+      .def_prop_ro("bytes", &RangeRequest::bytes)
+      .def_prop_ro("is_wanted", &RangeRequest::is_wanted)
+      .def(
+          "deliver",
+          [](RangeRequest& self, const nb::bytes& data) {
+            self.deliver(data.c_str(), static_cast<int64_t>(data.size()));
+          },
+          "data"_a)
+      .def("fail", &RangeRequest::fail, "why"_a);
+}
+
 void bind_files(nb::module_& module) {
   nb::class_<crossdock::ParquetFiles>(module, "ParquetFiles")
-      .def_static("open",
-                  &crossdock::ParquetFiles::open,
-                  "paths"_a,
-                  nb::call_guard<nb::gil_scoped_release>())
+      .def_static(
+          "open",
+          nb::overload_cast<const std::vector<std::string>&>(&crossdock::ParquetFiles::open),
+          "paths"_a,
+          nb::call_guard<nb::gil_scoped_release>())
+      .def_static("open_remote", &open_remote, "files"_a, "ask"_a)
       .def("with_values", &crossdock::ParquetFiles::with_values, "values"_a)
       .def("schema_numbers", &crossdock::ParquetFiles::schema_numbers)
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
@@ -98,6 +145,7 @@ void bind_plan(nb::module_& module) {
 }  // namespace
 
 void bind_query(nb::module_& module) {
+  bind_requests(module);
   bind_files(module);
   bind_plan(module);
   bind_operation<crossdock::Query>(module, "Query")

@@ -2,6 +2,7 @@
 each run error by the method that runs; all are `NativeError`, which `crossdock.errors` turns into
 public classes. Objects may be shared between threads; an operation runs in one thread at a time."""
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, Required, TypedDict, Unpack
 
@@ -394,11 +395,30 @@ class Sort(_Operation):
 
     def __init__(self, engine: Engine, table: Table, **options: Unpack[_SortArguments]) -> None: ...
 
+class RangeRequest:
+    """A range of a file that the engine waits for, answered once."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def is_wanted(self) -> bool: ...
+    def deliver(self, data: builtins.bytes) -> None: ...
+    def fail(self, why: str) -> None: ...
+
 class ParquetFiles:
     """Parquet files that are open, with their footers read."""
 
     @staticmethod
     def open(paths: list[str]) -> ParquetFiles: ...
+    @staticmethod
+    def open_remote(
+        files: list[tuple[str, int, bytes]], ask: Callable[[int, RangeRequest], None]
+    ) -> ParquetFiles:
+        """Files that lie elsewhere: name, size and last bytes of each, and what begins to read a
+        range of one, by its number, in another thread."""
+
     def with_values(self, values: Table) -> ParquetFiles:
         """`values`: a row for each file, of what all its rows have in columns of these names."""
 

@@ -18,6 +18,7 @@ from crossdock.engine_types import engine_table
 from crossdock.errors import make_error, public_errors, unknown_column
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr, conjuncts
+from crossdock.far_files import open_stream, path_of, stream_in
 from crossdock.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.paths import Paths, delimiter_of, find_files
 from crossdock.sources import Source, read_for
@@ -46,12 +47,13 @@ def open_csv(
     first block of each file. Errors: PathError, DataError; ColumnError (a type for no column),
     OptionError."""
     wanted = CsvOptions.checked(given or {})
-    files = find_files(paths, "csv")
+    places = options or FileOptions()
+    files = find_files(paths, "csv", places.filesystem)
     leaves_out = wanted.header and (wanted.skip or wanted.names)
     changes = wanted.comment or wanted.ragged != "error"
-    by_lines = leaves_out or changes or any(map(_is_zstd, files))
+    by_lines = leaves_out or changes or any(map(_is_packed, files))
     opened = CsvLines if by_lines else CsvSource
-    source = opened(paths, wanted, options or FileOptions())
+    source = opened(paths, wanted, places)
     for name in wanted.types:
         if name not in source.schema.names:
             raise unknown_column(name, source.schema.names, "types=")
@@ -124,7 +126,7 @@ class CsvSource(DatasetFiles):
                 continue
             with self.data_errors(fragment.path):
                 for batch in csv.open_csv(
-                    fragment.path,
+                    stream_in(fragment.filesystem, fragment.path),
                     read_options=self._csv.read_options(dialect.names),
                     parse_options=self._csv.parse_options(dialect.delimiter),
                     convert_options=self._csv.convert_options(types, stored),
@@ -199,8 +201,10 @@ def _dialect(options: CsvOptions, delimiter: str, text: str) -> Dialect:
     return Dialect(options, delimiter, names)
 
 
-def _is_zstd(name: str) -> bool:
-    return name.lower().endswith(".zst")  # which pyarrow.dataset does not read
+def _is_packed(name: str) -> bool:
+    """Whether it is in a compression that pyarrow.dataset does not read, or not tell."""
+    path = path_of(name).lower()
+    return path.endswith(".zst") or (path.endswith(".gz") and path != name.lower())
 
 
 def _require_strings(file: str, schema: Any, types: Mapping[str, Any]) -> None:
@@ -217,7 +221,7 @@ def _require_strings(file: str, schema: Any, types: Mapping[str, Any]) -> None:
 
 def _first_undecodable(file: str) -> str:
     """The line of the first bytes that are not UTF-8, and these."""
-    with pa.input_stream(file) as stream:
+    with open_stream(file) as stream:
         block = stream.read(_UNDECODED_BYTES)
     try:
         block.decode()

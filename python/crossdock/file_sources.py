@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from crossdock.engine_types import engine_table, with_schema
 from crossdock.errors import CrossdockError, make_error, public_errors, system_limits
 from crossdock.evaluation import plain_type
 from crossdock.expressions import Expr
+from crossdock.far_files import FarFile, of_each_far, place_of, size_of, version_of
 from crossdock.file_schemas import require_same_schemas, unified_schema
 from crossdock.option_checks import require_flag
 from crossdock.path_values import folder_values, string_array, values_as
@@ -34,7 +34,7 @@ from crossdock.sources import Split, bare_schema, first_line
 
 _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 _FILE_NAME = "filename"
-FILE_OPTIONS = ("union_by_name", "hive_partitioning", "filename")
+FILE_OPTIONS = ("union_by_name", "hive_partitioning", "filename", "filesystem")
 
 Found = TypeVar("Found")
 
@@ -45,16 +45,22 @@ class FileOptions:
 
     union_by_name: whether columns may differ; else all files have the same. hive_partitioning:
     whether folders `name=value` are columns; None: those of a folder or glob. filename: the name of
-    a column with the path of each row's file; "" = none.
+    a column with the path of each row's file; "" = none. filesystem: of pyarrow or fsspec, in which
+    the paths are; None: on this machine, unless they are URLs.
     """
 
     union_by_name: bool = True
     hive_partitioning: bool | None = None
     filename: str = ""
+    filesystem: Any = None
 
     @staticmethod
     def checked(
-        method: str, union_by_name: object, hive_partitioning: object, filename: object
+        method: str,
+        union_by_name: object,
+        hive_partitioning: object,
+        filename: object,
+        filesystem: Any = None,
     ) -> FileOptions:
         """The options of a method, as users gave them. OptionError."""
         by_name = require_flag(union_by_name, "union_by_name", method)
@@ -69,7 +75,7 @@ class FileOptions:
                 f"{method}(filename={filename!r}) is neither True nor False nor a name",
                 try_="filename=True",
             )
-        return FileOptions(by_name, hive, filename)
+        return FileOptions(by_name, hive, filename, filesystem)
 
 
 class Opened:
@@ -80,7 +86,7 @@ class Opened:
         schema: Any,
         uneven: frozenset[str],
         values: Any,
-        versions: tuple[tuple[int, ...], ...],
+        versions: tuple[tuple[Any, ...], ...],
         make_fragments: Callable[[Any], Sequence[Any]],
     ) -> None:
         self.schema = schema
@@ -139,11 +145,13 @@ class FileSource(ABC):
 
     def __init__(self, paths: Paths, kind: str, options: FileOptions) -> None:
         self.kind = kind
-        self.files = find_files(paths, kind)
+        self.files = find_files(paths, kind, options.filesystem)
         self.name = shown_name(paths)
+        self.is_far = any(isinstance(file, FarFile) for file in self.files)
         self._options = options
         hive = options.hive_partitioning
-        self._has_folders = has_partitions(paths) if hive is None else hive
+        is_tree = hive is None and has_partitions(paths, self.files, options.filesystem)
+        self._has_folders = is_tree if hive is None else hive
         self.is_part = False
         self._reopening = threading.Lock()
         with self.data_errors():
@@ -188,7 +196,12 @@ class FileSource(ABC):
         return self.count_rows(None) if self.is_counted else None
 
     def stored_bytes(self) -> int:
-        return sum(Path(name).stat().st_size for name in self.files)
+        return sum(self.sizes())
+
+    def sizes(self) -> list[int]:
+        """Bytes of each file."""
+        with self.data_errors():
+            return self.of_each(self.files, size_of, str)
 
     def footers(self) -> _native.ParquetFiles | str:
         """The files for the engine's reader of Parquet, or why it does not read them. DataError if
@@ -240,6 +253,8 @@ class FileSource(ABC):
             with self.data_errors(file_of(item)):
                 return read(item)
 
+        if self.is_far:
+            return of_each_far(items, one)
         if len(items) == 1:
             return [one(items[0])]
         with ThreadPoolExecutor(min(_OPENING_THREADS, len(items))) as threads:
@@ -279,9 +294,10 @@ class FileSource(ABC):
             columns[column] = string_array(self.files)
         return pa.table(columns)
 
-    def _versions(self) -> tuple[tuple[int, ...], ...]:
-        found = (Path(name).stat() for name in self.files)
-        return tuple((f.st_mtime_ns, f.st_size, f.st_ino) for f in found)
+    def _versions(self) -> tuple[tuple[Any, ...], ...]:
+        if self.is_far:
+            return tuple(self.of_each(self.files, version_of, str))
+        return tuple(map(version_of, self.files))
 
     def current(self) -> Opened:
         """The files as they are now: footers that were read are of no use when a file has been
@@ -337,15 +353,15 @@ class DatasetFiles(FileSource):
                             lambda pair: pair[1].physical_schema, lambda pair: pair[0])  # fmt: skip
 
     def plain_fragments(self, values: Any = None) -> list[Any]:
-        import pyarrow.fs as file_systems
-
         made = self.dataset_format().make_fragment
-        local = file_systems.LocalFileSystem()
+        places = [place_of(file) for file in self.files]
         if values is None or not values.column_names:
-            return [made(file, local) for file in self.files]
+            return [made(path, system) for system, path in places]
         return [
-            made(file, local, _is_row(row))
-            for file, row in zip(self.files, rows_of_values(values, len(self.files)), strict=True)
+            made(path, system, _is_row(row))
+            for (system, path), row in zip(
+                places, rows_of_values(values, len(self.files)), strict=True
+            )
         ]
 
 

@@ -5,13 +5,13 @@ crashed when it ended with the error of a damaged file while it read ahead (vers
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from crossdock.batch_files import BatchFiles
 from crossdock.errors import make_error
+from crossdock.far_files import open_file, place_of
 from crossdock.file_sources import FileOptions
 from crossdock.paths import Paths
 from crossdock.sources import Source, first_line
@@ -32,7 +32,7 @@ class IpcSource(BatchFiles):
 
     def schema_of_file(self, path: str) -> Any:
         opened = pa.ipc.open_file if _is_ipc_file(path) else pa.ipc.open_stream
-        with pa.OSFile(path, "rb") as file:
+        with open_file(path) as file:
             try:
                 return opened(file).schema
             except pa.ArrowException as error:
@@ -51,14 +51,13 @@ class IpcSource(BatchFiles):
         if not _is_ipc_file(path):
             return super().rows_of_file(path)
         import pyarrow.dataset as dataset
-        import pyarrow.fs as file_systems
 
-        local = file_systems.LocalFileSystem()
-        return int(dataset.IpcFileFormat().make_fragment(path, local).count_rows())
+        system, place = place_of(path)
+        return int(dataset.IpcFileFormat().make_fragment(place, system).count_rows())
 
 
 def _file_batches(path: str, columns: Sequence[str]) -> Iterator[Any]:
-    with pa.OSFile(path, "rb") as file:
+    with open_file(path) as file:
         stored = pa.ipc.open_file(file).schema.names
         numbers = [stored.index(name) for name in columns if name in stored]
         # No numbers would mean all columns, of which one tells the number of rows as well.
@@ -69,10 +68,10 @@ def _file_batches(path: str, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _stream_batches(path: str) -> Iterator[Any]:
-    with pa.OSFile(path, "rb") as file, pa.ipc.open_stream(file) as reader:
+    with open_file(path) as file, pa.ipc.open_stream(file) as reader:
         yield from reader
 
 
 def _is_ipc_file(name: str) -> bool:
-    with Path(name).open("rb") as file:
-        return file.read(6) == b"ARROW1"
+    with open_file(name) as file:
+        return bool(file.read(6) == b"ARROW1")

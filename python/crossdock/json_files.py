@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from crossdock.batch_files import BatchFiles
 from crossdock.errors import CrossdockError, make_error
+from crossdock.far_files import open_stream
 from crossdock.file_sources import FileOptions
 from crossdock.option_checks import require_types
 from crossdock.paths import Paths
@@ -140,7 +141,7 @@ def _opened(path: str, schema: Any, unexpected: str) -> Any:
     if text.startswith("["):
         stream: Any = LinesFile(_elements(decoded_blocks(path, "utf-8"), path))
     else:
-        stream = pa.input_stream(path)
+        stream = open_stream(path)
     return pyarrow.json.open_json(
         stream,
         read_options=pyarrow.json.ReadOptions(block_size=_BLOCK_BYTES),

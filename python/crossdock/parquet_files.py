@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from crossdock import _native
 from crossdock.engine_types import engine_table
 from crossdock.expressions import Expr
+from crossdock.far_parquet import open_far, read_footers
 from crossdock.file_sources import DatasetFiles, FileOptions, Opened
 from crossdock.paths import Paths
 from crossdock.sources import Source
@@ -25,6 +28,7 @@ class ParquetSource(DatasetFiles):
     def __init__(self, paths: Paths, options: FileOptions) -> None:
         self._read: _native.ParquetFiles | str = ""
         self._footers: tuple[Opened, _native.ParquetFiles | str] | None = None
+        self._footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
         self._metadata: tuple[Opened, list[Any]] | None = None
         super().__init__(paths, "parquet", options)
 
@@ -37,15 +41,20 @@ class ParquetSource(DatasetFiles):
         import pyarrow.parquet as parquet
 
         numbers = list(range(len(self.files)))
+        footers = read_footers(self.files) if self.is_far else None
+        self._footer_bytes = None if footers is None else [one.tail for one in footers]
         try:
-            self._read = _native.ParquetFiles.open(self.files)
+            if footers is None:
+                self._read = _native.ParquetFiles.open(self.files)
+            else:
+                self._read = open_far(footers)
             numbers = self._read.schema_numbers()
         except _native.NativeError as error:
             self._read = str(error)  # pyarrow says what is wrong, or reads what the engine does not
         different = sorted(set(numbers))
         read = self.of_each(
             different,
-            lambda number: parquet.read_schema(self.files[number]),
+            lambda number: parquet.read_schema(self._footer_file(number)),
             self.files.__getitem__,
         )
         schemas = dict(zip(different, read, strict=True))
@@ -72,8 +81,22 @@ class ParquetSource(DatasetFiles):
 
         opened = self.current()
         if self._metadata is None or self._metadata[0] is not opened:
-            self._metadata = opened, self.of_each(self.files, parquet.read_metadata, str)
+            numbers = range(len(self.files))
+            self._metadata = (
+                opened,
+                self.of_each(
+                    numbers,
+                    lambda number: parquet.read_metadata(self._footer_file(number)),
+                    self.files.__getitem__,
+                ),
+            )
         return self._metadata[1]
+
+    def _footer_file(self, number: int) -> Any:
+        """What pyarrow reads the footer from: the file, or all that was read of one far away."""
+        if self._footer_bytes is None:
+            return self.files[number]
+        return pa.BufferReader(b"PAR1" + self._footer_bytes[number])
 
     def _with_values(self, opened: Opened) -> _native.ParquetFiles | str:
         if isinstance(self._read, str) or not opened.values.column_names:

@@ -29,6 +29,8 @@ def scanned_files(
     engine = checking_engine()
     try:
         like = engine_table(engine, empty_table(schema))
+        # Codes need a look at all dictionaries first, which are far apart in a file far away.
+        with_codes = with_codes and not source.is_far
         return _native.Plan.scan_parquet(files, like, source.name, with_codes)
     except _native.NativeError as error:
         return str(error)

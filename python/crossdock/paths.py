@@ -1,4 +1,4 @@
-"""Finds the files behind a path, folder, glob or list, and their format by the end of the name."""
+"""Finds the files behind a path, URL, folder, glob or list, and their format by their names."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import contextlib
 import glob
 import itertools
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
+from crossdock.far_files import FarFile, open_file, path_of
+from crossdock.far_paths import alternatives, far_files, is_glob, is_url, without_query
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Paths: TypeAlias = PathLike | Sequence[PathLike]
+# Paths, URLs, bytes in memory and files that are open for them; one or several.
+Paths: TypeAlias = PathLike | bytes | BinaryIO | pa.Buffer | Sequence[PathLike | bytes | BinaryIO]
 
 _PACKED = (".gz", ".zst")
 
@@ -38,9 +43,7 @@ FILE_KINDS = {
     stat.S_IFBLK: "a device",
 }
 
-_SHOWN_CHARACTERS = 80
-_ALTERNATIVES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/")
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc"}
 _ENDINGS = tuple(ending for endings in FORMATS.values() for ending in endings)
 
 
@@ -61,7 +64,7 @@ def format_of(path: PathLike) -> str:
 
 def delimiter_of(name: str) -> str:
     """What stands between the values of a line in a CSV file of that name."""
-    return "\t" if name.lower().endswith(_with_packed(".tsv")) else ","
+    return "\t" if path_of(name).lower().endswith(_with_packed(".tsv")) else ","
 
 
 def is_file_name(path: PathLike) -> bool:
@@ -69,11 +72,20 @@ def is_file_name(path: PathLike) -> bool:
     return os.fspath(path).lower().endswith(_ENDINGS)
 
 
-def detect_format(paths: Paths) -> str:
-    """The format of the files behind `paths`, by their names; PathError where they have several."""
+def detect_format(paths: Paths, filesystem: Any = None) -> str:
+    """The format of the files behind `paths`, by their names, or the first bytes of what is no
+    file; PathError where they have several."""
     of_formats: dict[str, str] = {}
-    for item in _items(paths):
+    for item in _items(paths, filesystem):
         text = os.fspath(item)
+        if isinstance(item, FarFile):
+            found = format_of(item) if is_file_name(item) else _format_of_bytes(item)
+            of_formats.setdefault(found, item)
+            continue
+        if filesystem is not None or is_url(text):
+            for name in _far(text, filesystem, _ENDINGS):
+                of_formats.setdefault(format_of(name), name)
+            continue
         place = Path(text).expanduser()
         if place.is_dir():
             names = [name for name in _files_below(place) if is_file_name(name)]
@@ -81,7 +93,7 @@ def detect_format(paths: Paths) -> str:
             names = [name for name in names if format_of(name) != "json"] or names
             if not names:
                 raise _nothing(text, "the folder holds no Parquet, Arrow, CSV or JSON file")
-        elif is_file_name(text) and not _is_pattern(text):
+        elif is_file_name(text) and not is_glob(text):
             names = [text]
         else:
             names = _expand(place, "")
@@ -98,64 +110,101 @@ def detect_format(paths: Paths) -> str:
     return next(iter(of_formats))
 
 
-def find_files(paths: Paths, format_name: str) -> list[str]:
+def _far(text: str, filesystem: Any, endings: Sequence[str]) -> Sequence[str]:
+    """Files that lie elsewhere; one whose name tells its format is not looked for."""
+    if is_file_name(path_of(text)) and not is_glob(text):
+        return [path_of(text)]
+    return far_files(text, filesystem, endings)
+
+
+def _format_of_bytes(name: str) -> str:
+    with open_file(name) as file:
+        begin = file.read(6)
+    found = next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), None)
+    if found is None:
+        raise make_error(
+            "CD-503", "what is in memory begins neither as Parquet nor as Arrow IPC",
+            try_="read_csv(...) or read_json(...), which say what it is",
+        )  # fmt: skip
+    return found
+
+
+def find_files(paths: Paths, format_name: str, filesystem: Any = None) -> list[str]:
     """The files behind `paths`, sorted within each item; PathError when an item has none, and
-    OptionError when it is no path.
+    OptionError when it is no path. Paths in `filesystem`, where one is given.
 
     A folder is searched with its subfolders for files of `format_name`. A glob knows `*`, `?`,
     `[ab]`, `{one,other}` and `**` for any folders. Names in them that begin with "." or "_" are
     passed over, as other engines do.
     """
-    return [
-        name for item in _items(paths) for name in _expand(Path(item).expanduser(), format_name)
-    ]
+    found: list[str] = []
+    for item in _items(paths, filesystem):
+        if isinstance(item, FarFile):
+            found.append(item)
+        elif filesystem is not None or is_url(item):
+            found += far_files(os.fspath(item), filesystem, FORMATS.get(format_name, ()))
+        else:
+            found += _expand(Path(item).expanduser(), format_name)
+    return found
 
 
-def has_partitions(paths: Paths) -> bool:
-    """Whether names of folders such as `year=2024` stand for columns: in one folder or glob."""
-    if not isinstance(paths, str | os.PathLike):
+def has_partitions(paths: Paths, files: Sequence[str], filesystem: Any = None) -> bool:
+    """Whether names of folders such as `year=2024` stand for columns: in one folder or glob, which
+    has these files."""
+    if not isinstance(paths, str | os.PathLike) or isinstance(paths, FarFile):
         return False
-    place = Path(paths).expanduser()
-    return place.is_dir() or (not place.is_file() and _is_pattern(str(place)))
+    text = os.fspath(paths)
+    if filesystem is not None or is_url(text):
+        return len(files) > 1 or Path(files[0]).name != Path(without_query(text)[0]).name
+    place = Path(_local(text)).expanduser()
+    return place.is_dir() or (not place.is_file() and is_glob(str(place)))
 
 
-def _items(paths: Paths) -> list[PathLike]:
+def _items(paths: Paths, filesystem: Any = None) -> list[Any]:
     """One path, or several, as a list of them."""
     items: list[Any] = [paths]
-    if isinstance(paths, Sequence) and not isinstance(paths, str | bytes | bytearray):
+    if isinstance(paths, Sequence) and not isinstance(paths, str | bytes | bytearray | memoryview):
         items = list(paths)
     if not items:
         raise _nothing("[]", "the list of paths is empty")
-    for item in items:
-        if not isinstance(item, str | os.PathLike):
-            raise make_error(
-                "CD-105",
-                f"a path is a str or a pathlib.Path, not {_shortened(item)}",
-                try_="from_arrow(pyarrow.parquet.read_table(...)) for bytes and open files; "
-                "pyarrow.csv and pyarrow.ipc have the like",
-            )
-        address = _ADDRESS.match(os.fspath(item))
-        if address is not None and not Path(item).exists():
-            raise make_error(
-                "CD-502",
-                f"nothing to read at {os.fspath(item)!r}: it is an address, not a path",
-                try_="the path alone"
-                if address[1] == "file"
-                else "from_arrow(pyarrow.dataset.dataset(ADDRESS).scanner().to_reader())",
-            )
-    return items
+    items = [placed(item) for item in items]
+    return items if filesystem is not None else [_local(item) for item in items]
 
 
-def _shortened(item: object) -> str:
-    text = repr(item)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"an object of type {type(item).__name__}"
+def placed(paths: Paths) -> Any:
+    """The same paths, with bytes and open files as files that may be opened again and again.
+    OptionError for what is neither."""
+    if isinstance(paths, str | os.PathLike):
+        return paths
+    if isinstance(paths, Sequence) and not isinstance(paths, bytes | bytearray | memoryview):
+        return [placed(item) if isinstance(item, str | os.PathLike) else _of_object(item)
+                for item in paths]  # fmt: skip
+    return _of_object(paths)
+
+
+def _of_object(item: Any) -> str:
+    from crossdock.file_objects import file_of_object
+
+    return file_of_object(item)
+
+
+def _local(item: Any) -> Any:
+    """The path of a URL of this machine; else what is given."""
+    if isinstance(item, FarFile):
+        return item
+    if isinstance(item, str) and item.startswith("file:/") and not Path(item).exists():
+        return unquote(urlsplit(item).path)
+    return item
 
 
 def shown_name(paths: Paths) -> str:
     """A short name for plans and errors: the last part of the path, or how many files."""
+    if isinstance(paths, FarFile):
+        return Path(paths).name
     if isinstance(paths, str | os.PathLike):
-        return Path(paths).name or os.fspath(paths)
-    return Path(paths[0]).name if len(paths) == 1 else f"{len(paths)} files"
+        return Path(path_of(os.fspath(paths))).name or os.fspath(paths)
+    items = list(paths)
+    return shown_name(items[0]) if len(items) == 1 else f"{len(items)} files"
 
 
 def _expand(path: Path, format_name: str) -> list[str]:
@@ -167,7 +216,7 @@ def _expand(path: Path, format_name: str) -> list[str]:
         if not found:
             raise _nothing(str(path), f"the folder holds no file named *{' or *'.join(endings)}")
         return found
-    if _is_pattern(str(path)):
+    if is_glob(str(path)):
         found = _matches(str(path))
         if not found:
             raise _nothing(str(path), "no file matches the pattern")
@@ -175,29 +224,15 @@ def _expand(path: Path, format_name: str) -> list[str]:
     raise _nothing(str(path), _what_is_there(path))
 
 
-def _is_pattern(text: str) -> bool:
-    return glob.has_magic(text) or _ALTERNATIVES.search(text) is not None
-
-
 def _matches(pattern: str) -> list[str]:
     """The files that a pattern stands for, each once, in order."""
     found: set[str] = set()
-    for plain in _alternatives(pattern):
+    for plain in alternatives(pattern):
         # Path.glob takes no absolute patterns, which users write.
         for name in glob.glob(plain, recursive=True):  # noqa: PTH207
             if not _is_hidden(name, plain) and Path(name).is_file():
                 found.add(name)
     return sorted(found)
-
-
-def _alternatives(pattern: str) -> Iterator[str]:
-    """The pattern with each of the parts of `{one,other}`, the innermost first."""
-    match = _ALTERNATIVES.search(pattern)
-    if match is None:
-        yield pattern
-        return
-    for part in match[1].split(","):
-        yield from _alternatives(pattern[: match.start()] + part + pattern[match.end() :])
 
 
 def _is_hidden(name: str, pattern: str) -> bool:
@@ -234,7 +269,7 @@ def _files_below(folder: Path) -> Iterator[str]:
 def _nothing(text: str, why: str) -> CrossdockError:
     path = Path(text)
     close = ""
-    if not os.path.lexists(path) and not _is_pattern(text):
+    if not os.path.lexists(path) and not is_glob(text):
         with contextlib.suppress(OSError):  # no such folder, or none that may be looked into
             name = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
             close = repr(str(path.with_name(name))) if name else ""

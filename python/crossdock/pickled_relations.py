@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Sequence
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ import pyarrow as pa
 
 from crossdock.csv_files import CsvLines, CsvSource
 from crossdock.errors import make_error
+from crossdock.far_files import FarFile
+from crossdock.far_paths import is_url
 from crossdock.file_sources import FileSource
 from crossdock.ipc_files import IpcSource
 from crossdock.json_files import JsonSource
@@ -56,12 +57,14 @@ def _table(stream: bytes, name: str, files: Sequence[str], is_replicated: bool) 
 
 def _reduced_files(source: FileSource) -> tuple[Any, ...]:
     paths, *others = source._opened_by
-    is_one = isinstance(paths, str | PathLike)
+    is_one = not isinstance(paths, list | tuple)
     whole = _absolute(paths) if is_one else [_absolute(path) for path in paths]
     return _files, (type(source), (whole, *others), source.schema)
 
 
-def _absolute(path: Any) -> str:
+def _absolute(path: Any) -> Any:
+    if isinstance(path, FarFile) or is_url(path):
+        return path
     return str(Path(path).expanduser().absolute())
 
 

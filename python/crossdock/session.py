@@ -18,7 +18,7 @@ from crossdock.ipc_files import open_ipc
 from crossdock.json_files import open_json
 from crossdock.option_checks import require_flag
 from crossdock.parquet_files import open_parquet
-from crossdock.paths import Paths, detect_format
+from crossdock.paths import Paths, detect_format, placed
 from crossdock.planning import plan_scan
 from crossdock.rates_file import use_rates_of_file
 from crossdock.relation import Relation
@@ -137,20 +137,26 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
+        filesystem: Any = None,
     ) -> Relation:
         """A relation over a Parquet file, folder, glob ("2024/**/*.parquet", "{a,b}.parquet") or
-        list of files. Files in folders and globs whose names begin with "." or "_" are left out.
+        list of files; URLs (file, http, https, s3, gs, az, abfs; others if fsspec knows them);
+        bytes, buffers and files that are open for bytes. Files in folders and globs whose names
+        begin with "." or "_" are left out.
 
         Reads the footers, no rows. Columns are matched by name: a file without a column has NULL
         there, and types are widened to what holds the values of all.
         union_by_name: False for files that must all have the same columns. hive_partitioning:
         whether folders `name=value` are columns, integers, dates or strings; by default those of a
         folder or glob. Filters on them leave whole files out. filename: True, or the name of a
-        column, for the path of each row's file.
+        column, for the path of each row's file. filesystem: of pyarrow.fs or fsspec, in which the
+        paths are.
         Errors: PathError, DataError (not Parquet; columns without a common type, which it names
         with the files), OptionError, ClosedError.
         """
-        options = FileOptions.checked("read_parquet", union_by_name, hive_partitioning, filename)
+        options = FileOptions.checked(
+            "read_parquet", union_by_name, hive_partitioning, filename, filesystem
+        )
         return self._open(open_parquet, paths, options)
 
     def read_ipc(
@@ -160,13 +166,16 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
+        filesystem: Any = None,
     ) -> Relation:
         """A relation over Arrow IPC files (.arrow, .feather, .ipc) and streams (.arrows): file,
         folder, glob or list. Options as for read_parquet.
 
         Errors: PathError, DataError, OptionError, ClosedError.
         """
-        options = FileOptions.checked("read_ipc", union_by_name, hive_partitioning, filename)
+        options = FileOptions.checked(
+            "read_ipc", union_by_name, hive_partitioning, filename, filesystem
+        )
         return self._open(open_ipc, paths, options)
 
     def read_csv(
@@ -176,6 +185,7 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
+        filesystem: Any = None,
         **options: Unpack[CsvArguments],
     ) -> Relation:
         """A relation over CSV files: file, folder, glob or list; named options as for read_parquet.
@@ -189,7 +199,9 @@ class Dock:
         another number of values, or "skip" them, or "fill" them up with empty ones.
         Errors: PathError, DataError, ColumnError (a type for no column), OptionError, ClosedError.
         """
-        files = FileOptions.checked("read_csv", union_by_name, hive_partitioning, filename)
+        files = FileOptions.checked(
+            "read_csv", union_by_name, hive_partitioning, filename, filesystem
+        )
         return self._open(open_csv, paths, options, files)
 
     def read_json(
@@ -200,6 +212,7 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
+        filesystem: Any = None,
     ) -> Relation:
         """A relation over files of JSON (.ndjson, .jsonl, .json): an object per line, or one array
         of objects; file, folder, glob or list. Named options as for read_parquet.
@@ -209,7 +222,9 @@ class Dock:
         first behind these is an error unless it is one of them.
         Errors: PathError, DataError, OptionError, ClosedError.
         """
-        files = FileOptions.checked("read_json", union_by_name, hive_partitioning, filename)
+        files = FileOptions.checked(
+            "read_json", union_by_name, hive_partitioning, filename, filesystem
+        )
         return self._open(open_json, paths, types, files)
 
     def read(self, paths: Paths, **options: Any) -> Relation:
@@ -225,7 +240,8 @@ class Dock:
             "json": self.read_json,
         }
         with self._together("read"):
-            found = detect_format(paths)
+            paths = placed(paths)
+            found = detect_format(paths, options.get("filesystem"))
             of_format = {"csv": tuple(CsvArguments.__annotations__), "json": ("types",)}
             known = (*FILE_OPTIONS, *of_format.get(found, ()))
             for name in options:
@@ -383,8 +399,9 @@ class Dock:
         place = "" if self._ranks is None else f"rank {self.rank} of {self.size}, "
         return f"crossdock.Dock ({place}{self.threads} threads, memory budget {limit})"
 
-    def _open(self, opener: Callable[..., Source], *arguments: Any) -> Relation:
+    def _open(self, opener: Callable[..., Source], paths: Paths, *arguments: Any) -> Relation:
         self.engine()
+        arguments = placed(paths), *arguments
         if self._ranks is None:
             return Relation(self, plan_scan(opener(*arguments)))
         from crossdock.ranks.session import open_share

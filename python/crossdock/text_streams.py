@@ -6,7 +6,7 @@ import codecs
 import io
 from collections.abc import Iterable, Iterator
 
-import pyarrow as pa
+from crossdock.far_files import open_stream
 
 _BLOCK_BYTES = 1 << 20
 
@@ -35,7 +35,7 @@ class LinesFile(io.RawIOBase):
 
 def first_text(path: str, encoding: str) -> str:
     """The begin of a file; what is not in the encoding is replaced, and found when it is read."""
-    with pa.input_stream(path) as stream:
+    with open_stream(path) as stream:
         block = stream.read(_BLOCK_BYTES)
     text = codecs.getincrementaldecoder(encoding)("replace").decode(block)
     return text.removeprefix("\ufeff")
@@ -48,7 +48,7 @@ def decoded_blocks(path: str, encoding: str) -> Iterator[str]:
         "surrogateescape" if encoding == "utf-8" else "strict"
     )
     is_first = True
-    with pa.input_stream(path) as stream:
+    with open_stream(path) as stream:
         while block := stream.read(_BLOCK_BYTES):
             text = decoder.decode(block)
             yield text.removeprefix("\ufeff") if is_first else text

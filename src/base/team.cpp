@@ -8,6 +8,11 @@
 
 namespace crossdock {
 
+const CancelFlag*& CancelScope::current() {
+  thread_local const CancelFlag* flag = nullptr;
+  return flag;
+}
+
 Team::Team(int worker_count) : worker_count_(worker_count), errors_(worker_count) {
   CD_CHECK(worker_count >= 1, "worker_count {}", worker_count);
   try {

@@ -35,6 +35,24 @@ class CancelFlag {
   const CancelFlag* whole_ = nullptr;
 };
 
+// While it lives, what this thread does is part of a run that ends when `flag` is set: what waits for something far
+// away looks at it. Scopes nest.
+class CancelScope {
+ public:
+  explicit CancelScope(const CancelFlag* flag) : outer_(current()) { current() = flag; }
+  ~CancelScope() { current() = outer_; }
+  CancelScope(const CancelScope&) = delete;
+  CancelScope& operator=(const CancelScope&) = delete;
+
+  // Whether the run that this thread is at work for has been cancelled.
+  static bool is_cancelled() { return current() != nullptr && current()->is_set(); }
+
+ private:
+  static const CancelFlag*& current();
+
+  const CancelFlag* outer_;
+};
+
 class Team {
  public:
   // Throws std::system_error if the system refuses to start a thread; none is left then.

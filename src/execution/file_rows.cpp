@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "execution/batch_writer.hpp"
+#include "execution/file_units.hpp"
 #include "scan/column_cursor.hpp"
 
 namespace crossdock::execution {
@@ -35,6 +36,7 @@ class FileRows final : public RowsByNumber {
       std::shared_ptr<const scan::ParquetTable> table;
       std::vector<std::shared_ptr<const scan::StringCodes>> codes;
     };
+    const auto ahead = ask_ahead(numbers, columns);
     auto owner = std::make_shared<Owner>();
     owner->table = options_.table;
     owner->codes = codes_;
@@ -57,6 +59,24 @@ class FileRows final : public RowsByNumber {
     uint64_t end = 0;
   };
 
+  std::unique_ptr<scan::ReadAhead> ask_ahead(const std::vector<uint64_t>& numbers,
+                                             const std::vector<int>& columns) const {
+    std::vector<bool> read(table_.columns().size(), false);
+    for (const int column : columns) read[static_cast<size_t>(column)] = true;
+    std::vector<Unit> wanted;
+    size_t at = 0;
+    for (const Group& group : groups_) {
+      const size_t first = at;
+      while (at < numbers.size() && numbers[at] < group.end) ++at;
+      if (at == first) continue;
+      Unit& unit = wanted.emplace_back();
+      unit.file = group.file;
+      unit.group = group.number;
+      unit.rows = static_cast<int64_t>(numbers[at - 1] + 1 - group.first);
+    }
+    return read_ahead_of_groups(table_, wanted, read, options_.memory);
+  }
+
   Result<Batch> read_column(const std::vector<uint64_t>& numbers, int column) const {
     const auto place = static_cast<size_t>(column);
     auto schema = std::make_shared<Schema>();
@@ -69,7 +89,8 @@ class FileRows final : public RowsByNumber {
     for (const Group& group : groups_) {
       if (at == numbers.size()) break;
       if (numbers[at] >= group.end) continue;
-      const scan::LocalFile& file = table_.files().files()[static_cast<size_t>(group.file)]->file();
+      const scan::ByteSource& file =
+          table_.files().files()[static_cast<size_t>(group.file)]->file();
       const scan::ColumnForm& form = table_.columns()[place].form_in(group.file);
       cursor.open(file, form, table_.chunk(column, group.file, group.number), 1);
       while (at < numbers.size() && numbers[at] < group.end) {

@@ -6,6 +6,7 @@
 
 #include "execution/column_filter.hpp"
 #include "execution/file_rows.hpp"
+#include "execution/file_units.hpp"
 #include "execution/row_group_bounds.hpp"
 #include "operators/run/operator_run.hpp"
 
@@ -21,56 +22,13 @@ using scan::ParquetTable;
 constexpr int32_t kStepRows = 1 << 14;  // of which nothing is known
 constexpr int32_t kStepRowsMost = 1 << 16;
 constexpr int32_t kKeptRowsWanted = 1 << 13;
-constexpr int64_t kPartRowsLeast = int64_t{1} << 16;
-constexpr int64_t kUnitsPerWorker = 4;
 constexpr int64_t kSampledUnits = 4;
-
-// Rows of a row group that one worker reads.
-struct Unit {
-  int file = 0;
-  int group = 0;
-  int64_t begin = 0;
-  int64_t rows = 0;
-  int64_t first_row = 0;  // of all files
-};
 
 // What the footers promise of a column, and steps are held against.
 struct Promise {
   bool no_nulls = false;
   std::optional<KeyRange> range;
 };
-
-int64_t group_count(const ParquetTable& table) {
-  int64_t groups = 0;
-  for (const auto& file : table.files().files()) {
-    groups += static_cast<int64_t>(file->metadata().row_groups.size());
-  }
-  return groups;
-}
-
-// Row groups in order; cut into parts where they are too few for the workers.
-std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
-  const int64_t groups = std::max<int64_t>(1, group_count(table));
-  const int64_t parts_wanted = (kUnitsPerWorker * workers + groups - 1) / groups;
-  std::vector<Unit> units;
-  int64_t first_row = 0;
-  const auto& files = table.files().files();
-  for (size_t f = 0; f < files.size(); ++f) {
-    const auto& row_groups = files[f]->metadata().row_groups;
-    for (size_t g = 0; g < row_groups.size(); ++g) {
-      const int64_t rows = row_groups[g].rows;
-      const int64_t parts = std::clamp<int64_t>(rows / kPartRowsLeast, 1, parts_wanted);
-      const int64_t part_rows = (rows + parts - 1) / parts;
-      for (int64_t begin = 0; begin < rows; begin += part_rows) {
-        Unit& unit = units.emplace_back();
-        unit = {static_cast<int>(f), static_cast<int>(g), begin, 0, first_row + begin};
-        unit.rows = std::min(part_rows, rows - begin);
-      }
-      first_row += rows;
-    }
-  }
-  return units;
-}
 
 Promise promise_of(const ParquetTable& table, int column) {
   const scan::ParquetColumn& read = table.columns()[static_cast<size_t>(column)];
@@ -164,6 +122,7 @@ class FileSource final : public Source {
     int32_t step_rows = kStepRows;
   };
 
+  void begin_ahead();
   Result<Worker*> worker(int index);
   // `rows`: that will be asked for.
   void open(Worker& worker, const Unit& unit, int64_t rows);
@@ -192,6 +151,7 @@ class FileSource final : public Source {
   std::vector<const Stage*> testing_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker> sample_;  // one for each sampled unit, whose cursors hold its rows
+  std::unique_ptr<scan::ReadAhead> ahead_;  // nullptr: all files are of this machine
   std::atomic<int64_t> units_skipped_{0};
   std::atomic<int64_t> rows_kept_{0};
   std::string text_;  // of the conditions
@@ -234,7 +194,7 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
 }
 
 void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
-  const scan::LocalFile& file = table_.files().files()[static_cast<size_t>(unit.file)]->file();
+  const scan::ByteSource& file = table_.files().files()[static_cast<size_t>(unit.file)]->file();
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr) continue;
     const scan::ColumnChunk& chunk = table_.chunk(static_cast<int>(c), unit.file, unit.group);
@@ -343,6 +303,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
     ++units_skipped_;
     return {};
   }
+  const PartUse use(ahead_.get(), unit.part);
   CD_ASSIGN(Worker * state, worker(index));
   open(*state, unit, unit.rows);
   const int64_t end = unit.begin + unit.rows;
@@ -370,8 +331,17 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
   return {};
 }
 
+// What the conditions read comes with what they spare: a request takes longer than the bytes that it might not need.
+void FileSource::begin_ahead() {
+  std::vector<bool> read = used_;
+  for (const ColumnConditions& of : conditions_) read[static_cast<size_t>(of.column)] = true;
+  ahead_ = read_ahead_of(
+      table_, units_, read, options_.memory, [this](const Unit& unit) { return can_match(unit); });
+}
+
 Status FileSource::run(OperatorRun& run, BlockSink& first) {
   sample_.clear();
+  begin_ahead();
   const auto count = static_cast<int64_t>(units_.size());
   const int64_t rows_each = count == 0 ? 0 : rows() / count;
   return run.for_indices("pipeline", count, rows_each, [&](int index, int64_t number) {
@@ -451,6 +421,7 @@ std::string FileSource::describe() const {
     text +=
         fmt::format(", {} of {} parts skipped by statistics", units_skipped_.load(), units_.size());
   }
+  if (ahead_ != nullptr) text += fmt::format(", {} requests", ahead_->requests());
   const int64_t kept = rows_kept_;
   if (kept > 0 && kept < rows_) text += fmt::format(", {} rows", kept);
   return text + ")" + text_;

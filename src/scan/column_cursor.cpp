@@ -25,7 +25,7 @@ ColumnCursor::ColumnCursor(ColumnForm form,
       memory_(std::move(memory)),
       store_(memory_) {}
 
-void ColumnCursor::open(const LocalFile& file,
+void ColumnCursor::open(const ByteSource& file,
                         const ColumnForm& form,
                         const ColumnChunk& chunk,
                         int64_t rows) {

@@ -26,7 +26,7 @@ class ColumnCursor {
 
   // Goes to a row group, whose chunk must outlive the steps; `form`: of its file. Reads nothing. `rows`: of it that
   // there will be steps of, at most.
-  void open(const LocalFile& file, const ColumnForm& form, const ColumnChunk& chunk, int64_t rows);
+  void open(const ByteSource& file, const ColumnForm& form, const ColumnChunk& chunk, int64_t rows);
   // What was decoded for the last step is no longer valid. Steps of a row group ascend.
   void step(int64_t begin, int32_t rows);
 
@@ -80,7 +80,7 @@ class ColumnCursor {
   std::shared_ptr<const StringCodes> string_codes_;
   std::shared_ptr<Memory> memory_;
   PageStore store_;
-  const LocalFile* file_ = nullptr;
+  const ByteSource* file_ = nullptr;
   const ColumnChunk* chunk_ = nullptr;
   int64_t rows_ahead_ = 0;   // of the chunk, that there will be steps of
   bool is_open_ = false;     // store_ is at the chunk

@@ -48,15 +48,7 @@ Result<Descriptor> LocalFile::open_again() const {
 }
 
 Status LocalFile::read(int64_t offset, std::span<uint8_t> out) const {
-  const auto wanted = static_cast<int64_t>(out.size());
-  if (offset < 0 || wanted > bytes_ || offset > bytes_ - wanted) {
-    return make_error(ErrorCode::kSourceFailed,
-                      "{}: bytes {} to {} are beyond its end at {}",
-                      path_,
-                      offset,
-                      offset + wanted,
-                      bytes_);
-  }
+  CD_TRY(check_range(offset, static_cast<int64_t>(out.size())));
   if (file_) return read_from(file_.get(), offset, out);
   CD_ASSIGN(const Descriptor descriptor, open_again());
   return read_from(descriptor.get(), offset, out);

@@ -8,31 +8,24 @@
 #include <string>
 
 #include "base/descriptor.hpp"
-#include "base/result.hpp"
+#include "scan/byte_source.hpp"
 
 namespace crossdock::scan {
 
-// Thread-safe to read.
-class LocalFile {
+class LocalFile final : public ByteSource {
  public:
   // Error kSourceFailed. A file that does not stay open is opened by each read().
   static Result<std::shared_ptr<const LocalFile>> open(const std::string& path,
                                                        bool stays_open = true);
 
-  const std::string& path() const { return path_; }
-  int64_t bytes() const { return bytes_; }
-  // Fills `out` with what stands from `offset` on. Error kSourceFailed where the file has less, or is another one by
-  // now.
-  Status read(int64_t offset, std::span<uint8_t> out) const;
+  Status read(int64_t offset, std::span<uint8_t> out) const override;
 
  private:
-  explicit LocalFile(std::string path) : path_(std::move(path)) {}
+  explicit LocalFile(std::string path) : ByteSource(std::move(path)) {}
   Result<Descriptor> open_again() const;
   Status read_from(int descriptor, int64_t offset, std::span<uint8_t> out) const;
 
-  std::string path_;
-  Descriptor file_;  // none: it does not stay open
-  int64_t bytes_ = 0;
+  Descriptor file_;         // none: it does not stay open
   uint64_t number_ = 0;     // of the file in its file system
   int64_t changed_ns_ = 0;  // when it was last written
 };

@@ -25,7 +25,10 @@ Status PageStore::reserve(Block& block, int64_t bytes) {
   return {};
 }
 
-Status PageStore::begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end, Ahead ahead) {
+Status PageStore::begin(const ByteSource& file,
+                        const ColumnChunk& chunk,
+                        int64_t end,
+                        Ahead ahead) {
   drop_before(INT64_MAX);
   file_ = &file;
   chunk_ = &chunk;
@@ -41,7 +44,7 @@ Status PageStore::begin(const LocalFile& file, const ColumnChunk& chunk, int64_t
   return file.read(next_, {whole_.data(), static_cast<size_t>(bytes)});
 }
 
-Status PageStore::open(const LocalFile& file,
+Status PageStore::open(const ByteSource& file,
                        const ColumnChunk& chunk,
                        bool has_levels,
                        Ahead ahead) {
@@ -49,7 +52,7 @@ Status PageStore::open(const LocalFile& file,
   return begin(file, chunk, chunk.begin() + chunk.compressed_bytes, ahead);
 }
 
-Status PageStore::open_dictionary(const LocalFile& file, const ColumnChunk& chunk) {
+Status PageStore::open_dictionary(const ByteSource& file, const ColumnChunk& chunk) {
   CD_TRY(begin(file, chunk, std::max(chunk.begin(), chunk.data_page_offset), Ahead::kChunk));
   CD_ASSIGN(const PageHeader header, next_header());
   if (header.type != PageType::kDictionary) return bad_page("a column has no dictionary");

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "memory/budget.hpp"
-#include "scan/local_file.hpp"
+#include "scan/byte_source.hpp"
 #include "scan/parquet_format.hpp"
 
 namespace crossdock::scan {
@@ -36,9 +36,9 @@ class PageStore {
     kPage    // no page: few of them will be asked for
   };
   // Begins with the first page. `has_levels`: rows can be null.
-  Status open(const LocalFile& file, const ColumnChunk& chunk, bool has_levels, Ahead ahead);
+  Status open(const ByteSource& file, const ColumnChunk& chunk, bool has_levels, Ahead ahead);
   // Reads the dictionary alone, which the chunk must have.
-  Status open_dictionary(const LocalFile& file, const ColumnChunk& chunk);
+  Status open_dictionary(const ByteSource& file, const ColumnChunk& chunk);
   // Finds the pages up to row `end` of the row group. Errors: kSourceFailed.
   Status find_until(int64_t end);
   // Forgets pages all of whose rows stand before `row`.
@@ -55,13 +55,13 @@ class PageStore {
   Result<std::span<const uint8_t>> stored(int64_t offset, int64_t bytes, Block& beside);
   Result<PageHeader> next_header();
   Status read_dictionary(const PageHeader& header);
-  Status begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
+  Status begin(const ByteSource& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
   Status load_split(DataPage& page, std::span<const uint8_t> body);
   Status load_whole(DataPage& page, std::span<const uint8_t> body);
   Status reserve(Block& block, int64_t bytes);
 
   std::shared_ptr<Memory> memory_;
-  const LocalFile* file_ = nullptr;
+  const ByteSource* file_ = nullptr;
   const ColumnChunk* chunk_ = nullptr;
   bool has_levels_ = false;
   int64_t next_ = 0;      // offset of the next header

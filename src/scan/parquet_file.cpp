@@ -5,18 +5,20 @@
 #include <array>
 #include <cstring>
 
+#include "scan/local_file.hpp"
+
 namespace crossdock::scan {
 namespace {
 
 constexpr int64_t kTailBytes = 8;  // length of the footer and magic
 constexpr int64_t kFooterGuess = int64_t{64} << 10;
 
-Error malformed(const LocalFile& file, std::string_view what) {
+Error malformed(const ByteSource& file, std::string_view what) {
   return make_error(ErrorCode::kSourceFailed, "{}: {}", file.path(), what);
 }
 
 // Reads what stands before the tail, mostly with the first read.
-Result<FileMetadata> read_footer(const LocalFile& file) {
+Result<FileMetadata> read_footer(const ByteSource& file) {
   if (file.bytes() < kTailBytes + 4) return malformed(file, "it is too short for a Parquet file");
   std::vector<uint8_t> bytes(static_cast<size_t>(std::min(file.bytes(), kFooterGuess)));
   CD_TRY(file.read(file.bytes() - static_cast<int64_t>(bytes.size()), bytes));
@@ -44,9 +46,14 @@ Result<FileMetadata> read_footer(const LocalFile& file) {
 Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(const std::string& path,
                                                              bool stays_open) {
   CD_ASSIGN(auto file, LocalFile::open(path, stays_open));
+  return open(std::shared_ptr<const ByteSource>(std::move(file)));
+}
+
+Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(
+    std::shared_ptr<const ByteSource> file) {
   CD_ASSIGN(FileMetadata metadata, read_footer(*file));
   if (metadata.is_encrypted) {
-    return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", path);
+    return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", file->path());
   }
   auto opened = std::shared_ptr<ParquetFile>(new ParquetFile(std::move(file), std::move(metadata)));
   CD_TRY(opened->number_leaves());

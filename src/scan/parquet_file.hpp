@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "scan/local_file.hpp"
+#include "scan/byte_source.hpp"
 #include "scan/parquet_format.hpp"
 
 namespace crossdock::scan {
@@ -17,8 +17,9 @@ class ParquetFile {
   // Reads the footer. Errors: kSourceFailed; kUnsupportedType where all of it is encrypted.
   static Result<std::shared_ptr<const ParquetFile>> open(const std::string& path,
                                                          bool stays_open = true);
+  static Result<std::shared_ptr<const ParquetFile>> open(std::shared_ptr<const ByteSource> file);
 
-  const LocalFile& file() const { return *file_; }
+  const ByteSource& file() const { return *file_; }
   const FileMetadata& metadata() const { return metadata_; }
   // The leaf that a column at the top of the schema is; -1 where there is none of that name.
   int leaf(std::string_view name) const;
@@ -30,12 +31,12 @@ class ParquetFile {
   }
 
  private:
-  ParquetFile(std::shared_ptr<const LocalFile> file, FileMetadata metadata)
+  ParquetFile(std::shared_ptr<const ByteSource> file, FileMetadata metadata)
       : file_(std::move(file)), metadata_(std::move(metadata)) {}
   Status number_leaves();
   Status check_chunks() const;
 
-  std::shared_ptr<const LocalFile> file_;
+  std::shared_ptr<const ByteSource> file_;
   FileMetadata metadata_;
   std::vector<int> leaf_elements_;  // by leaf: element of the schema
   std::vector<bool> is_top_;        // by leaf: it stands below the root

@@ -10,6 +10,7 @@
 #include "scan/codec.hpp"
 #include "scan/page_store.hpp"
 #include "scan/page_values.hpp"
+#include "scan/ranged_file.hpp"
 
 namespace crossdock::scan {
 namespace {
@@ -23,7 +24,7 @@ constexpr size_t kOpenFilesMost = 64;  // of one scan, of the 1024 that a proces
 constexpr size_t kFilesPerThread = 8;
 constexpr size_t kOpeningThreads = 8;
 
-Error not_read(const LocalFile& file, std::string_view column, std::string_view why) {
+Error not_read(const ByteSource& file, std::string_view column, std::string_view why) {
   return make_error(ErrorCode::kUnsupportedType,
                     "column \"{}\" of {} is not read here: {}",
                     column,
@@ -85,6 +86,17 @@ Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::open(
   auto opened = std::shared_ptr<ParquetFiles>(new ParquetFiles);
   CD_TRY(opened->open_all(paths));
   for (const auto& file : opened->files_) opened->rows_ += file->metadata().rows;
+  return std::shared_ptr<const ParquetFiles>(std::move(opened));
+}
+
+Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::open(std::vector<RemoteFile> files) {
+  auto opened = std::shared_ptr<ParquetFiles>(new ParquetFiles);
+  const auto recent = std::make_shared<RecentRanges>();
+  for (RemoteFile& described : files) {
+    auto file = std::make_shared<const RangedFile>(std::move(described), recent);
+    CD_ASSIGN(opened->files_.emplace_back(), ParquetFile::open(std::move(file)));
+    opened->rows_ += opened->files_.back()->metadata().rows;
+  }
   return std::shared_ptr<const ParquetFiles>(std::move(opened));
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <crossdock/remote_file.hpp>
+
 #include "memory/budget.hpp"
 #include "scan/column_form.hpp"
 #include "scan/parquet_file.hpp"
@@ -27,6 +29,7 @@ class ParquetFiles {
  public:
   // Errors: those of ParquetFile::open.
   static Result<std::shared_ptr<const ParquetFiles>> open(const std::vector<std::string>& paths);
+  static Result<std::shared_ptr<const ParquetFiles>> open(std::vector<RemoteFile> files);
   // The same files, of which `values` has a row each: what all rows of the file have in columns of these names. Errors:
   // kInvalidArgument for another number of rows, kUnsupportedType.
   Result<std::shared_ptr<const ParquetFiles>> with_values(const Table& values) const;

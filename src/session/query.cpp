@@ -122,6 +122,11 @@ ParquetFiles ParquetFiles::open(const std::vector<std::string>& paths) {
   opened.files_ = value_or_throw(scan::ParquetFiles::open(paths));
   return opened;
 }
+ParquetFiles ParquetFiles::open(std::vector<RemoteFile> files) {
+  ParquetFiles opened;
+  opened.files_ = value_or_throw(scan::ParquetFiles::open(std::move(files)));
+  return opened;
+}
 ParquetFiles ParquetFiles::with_values(const ArrowTable& values) const {
   ParquetFiles opened;
   opened.files_ = value_or_throw(files_->with_values(*values.state()->table));

@@ -44,19 +44,15 @@ def test_several_formats_are_not_one(dock: xd.Dock, folder: Path, paths: str) ->
 
 @pytest.mark.parametrize("method", ["read", "read_parquet", "read_csv", "read_ipc"])
 def test_what_is_no_path(dock: xd.Dock, method: str) -> None:
-    given: list[Any] = [io.BytesIO(b"x"), b"x", 7, None, [io.BytesIO()], [TABLE]]
+    given: list[Any] = [7, None, [7], [TABLE], io.StringIO("x")]
     for paths in given:
-        with pytest.raises(xd.OptionError, match=r"a path is a str or a pathlib.Path, not"):
+        with pytest.raises(xd.OptionError, match=r"a path is a str or a pathlib.Path, or bytes"):
             getattr(dock, method)(paths)
 
 
-@pytest.mark.parametrize("address", ["s3://b/x.parquet", "https://h/x.csv", "gs://b/*.parquet"])
-def test_addresses(dock: xd.Dock, address: str) -> None:
-    with pytest.raises(xd.PathError, match=r"it is an address(.|\n)*try +from_arrow") as error:
-        dock.read(address)
-    assert repr(address) in str(error.value)
-    with pytest.raises(xd.PathError, match=r"try +the path alone"):
-        dock.read("file:///tmp/x.parquet")
+def test_addresses_of_what_is_not_here(dock: xd.Dock) -> None:
+    with pytest.raises(xd.PathError, match="no such file or folder"):
+        dock.read("file:///nowhere/x.parquet")
 
 
 def test_what_is_no_file(dock: xd.Dock, tmp_path: Path) -> None:

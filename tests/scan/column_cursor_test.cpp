@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scan/local_file.hpp"
 #include "scan/parquet_table.hpp"
 #include "scan/written_parquet.hpp"
 

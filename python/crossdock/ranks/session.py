@@ -6,11 +6,11 @@ import os
 import socket
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from crossdock import _native
 from crossdock.errors import make_error, public_errors
+from crossdock.far_files import size_of
 from crossdock.group import Group, join_group, launched_group
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.shares import plain_table, rows_of_rank, share_of
@@ -79,7 +79,7 @@ def _neighbours(ranks: Ranks) -> tuple[int, int]:
 
 
 def _seen(source: Source) -> list[Any]:
-    sizes = [(name, Path(name).stat().st_size) for name in source.files]
+    sizes = [(str(name), size_of(name)) for name in source.files]
     return [len(sizes), sum(size for _, size in sizes), _digest(sizes), _digest(source.schema)]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -129,7 +128,7 @@ class FileShare:
 def _pieces(source: FileSource, rank: int, ranks: int) -> list[Piece]:
     fragments = source.fragments()
     if len(fragments) >= _FILES_PER_RANK * ranks:
-        sizes = [Path(fragment.path).stat().st_size for fragment in fragments]
+        sizes = source.sizes()
         return [Piece(fragments[i]) for i in _within(sizes, rank, ranks)]
     if source.kind == "parquet":
         groups = [

@@ -17,6 +17,7 @@ Status Operator::run(RowSink& sink,
                      RunProgress& progress,
                      RunProfile& profile) const {
   const auto start = std::chrono::steady_clock::now();
+  const CancelScope scope(&cancel);
   std::optional<Team> team;
   CD_TRY(start_team(team_size(sink), team));
   OperatorRun run{what(), &*team, environment().memory.get(), &sink, &cancel, &progress, &profile};

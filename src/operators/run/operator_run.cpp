@@ -19,7 +19,10 @@ Status OperatorRun::phase(const char* name,
   progress->rows_done.store(0);
   progress->rows_total.store(row_count);
   const auto start = std::chrono::steady_clock::now();
-  const Status status = team->run(task);
+  const Status status = team->run([&](int worker) {
+    const CancelScope scope(cancel);
+    return task(worker);
+  });
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   auto& phases = profile->phases;
   const auto known = std::find_if(

@@ -1,0 +1,142 @@
+// Row groups, cut for workers and gathered for requests.
+#include "execution/file_units.hpp"
+
+#include <algorithm>
+
+namespace crossdock::execution {
+namespace {
+
+using scan::ParquetTable;
+
+constexpr int64_t kPartRowsLeast = int64_t{1} << 16;
+constexpr int64_t kUnitsPerWorker = 4;
+constexpr int64_t kAheadBytesMost = int64_t{64} << 20;
+constexpr int64_t kAheadShare = 4;  // of the budget, one part in so many
+constexpr int64_t kFirstPages = int64_t{64} << 10;
+
+int64_t group_count(const ParquetTable& table) {
+  int64_t groups = 0;
+  for (const auto& file : table.files().files()) {
+    groups += static_cast<int64_t>(file->metadata().row_groups.size());
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
+  const int64_t groups = std::max<int64_t>(1, group_count(table));
+  const int64_t parts_wanted = (kUnitsPerWorker * workers + groups - 1) / groups;
+  std::vector<Unit> units;
+  int64_t first_row = 0;
+  const auto& files = table.files().files();
+  for (size_t f = 0; f < files.size(); ++f) {
+    const auto& row_groups = files[f]->metadata().row_groups;
+    for (size_t g = 0; g < row_groups.size(); ++g) {
+      const int64_t rows = row_groups[g].rows;
+      const int64_t parts = std::clamp<int64_t>(rows / kPartRowsLeast, 1, parts_wanted);
+      const int64_t part_rows = (rows + parts - 1) / parts;
+      for (int64_t begin = 0; begin < rows; begin += part_rows) {
+        Unit& unit = units.emplace_back();
+        unit = {static_cast<int>(f), static_cast<int>(g), begin, 0, first_row + begin};
+        unit.rows = std::min(part_rows, rows - begin);
+      }
+      first_row += rows;
+    }
+  }
+  return units;
+}
+
+namespace {
+
+// Of a chunk of `rows`, what holds the first `wanted` of them: about as large a share, and a page.
+scan::ByteRange first_rows(const scan::ColumnChunk& chunk, int64_t rows, int64_t wanted) {
+  const int64_t begin = chunk.begin();
+  int64_t bytes = chunk.compressed_bytes;
+  if (wanted < rows / 2) {
+    const double share = static_cast<double>(wanted) / static_cast<double>(rows);
+    const auto dictionary = std::max<int64_t>(0, chunk.data_page_offset - begin);
+    const auto some = static_cast<int64_t>(share * 1.5 * static_cast<double>(bytes));
+    bytes = std::min(bytes, dictionary + some + kFirstPages);
+  }
+  return {begin, begin + bytes};
+}
+
+// nullptr: no file lies elsewhere.
+std::unique_ptr<scan::ReadAhead> ahead_for(const ParquetTable& table,
+                                           const std::shared_ptr<Memory>& memory) {
+  const auto& files = table.files().files();
+  const bool any = std::any_of(files.begin(), files.end(), [](const auto& file) {
+    return file->file().ranged() != nullptr;
+  });
+  if (!any) return nullptr;
+  const int64_t bytes = std::min(kAheadBytesMost, memory->limit_bytes() / kAheadShare);
+  return std::make_unique<scan::ReadAhead>(memory, bytes);
+}
+
+// Of the columns that are read, for the first `wanted` rows. `read` may know of one more, the numbers of rows.
+std::vector<scan::ByteRange> ranges_of_group(const ParquetTable& table,
+                                             const Unit& unit,
+                                             const std::vector<bool>& read,
+                                             int64_t wanted) {
+  const scan::ParquetFile& file = *table.files().files()[static_cast<size_t>(unit.file)];
+  const int64_t rows = file.metadata().row_groups[static_cast<size_t>(unit.group)].rows;
+  std::vector<scan::ByteRange> ranges;
+  for (size_t c = 0; c < table.columns().size(); ++c) {
+    const scan::ParquetColumn& column = table.columns()[c];
+    if (!read[c] || column.leaves[static_cast<size_t>(unit.file)] < 0) continue;
+    const scan::ColumnChunk& chunk = table.chunk(static_cast<int>(c), unit.file, unit.group);
+    ranges.push_back(first_rows(chunk, rows, wanted));
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::unique_ptr<scan::ReadAhead> read_ahead_of(const ParquetTable& table,
+                                               std::vector<Unit>& units,
+                                               const std::vector<bool>& read,
+                                               const std::shared_ptr<Memory>& memory,
+                                               const std::function<bool(const Unit&)>& wanted) {
+  const auto& files = table.files().files();
+  auto ahead = ahead_for(table, memory);
+  if (ahead == nullptr) return nullptr;
+  for (size_t u = 0; u < units.size();) {
+    const Unit& first = units[u];
+    size_t end = u;  // of the units of its row group
+    int64_t last_row = 0;
+    int uses = 0;
+    for (; end < units.size() && units[end].file == first.file && units[end].group == first.group;
+         ++end) {
+      if (!wanted(units[end])) continue;
+      last_row = units[end].begin + units[end].rows;
+      ++uses;
+    }
+    const scan::RangedFile* file = files[static_cast<size_t>(first.file)]->file().ranged();
+    const bool is_part = file != nullptr && uses > 0;
+    const int part =
+        is_part ? ahead->add(*file, ranges_of_group(table, first, read, last_row), uses) : -1;
+    for (; u < end; ++u) units[u].part = wanted(units[u]) ? part : -1;
+  }
+  return ahead;
+}
+
+std::unique_ptr<scan::ReadAhead> read_ahead_of_groups(const ParquetTable& table,
+                                                      const std::vector<Unit>& groups,
+                                                      const std::vector<bool>& read,
+                                                      const std::shared_ptr<Memory>& memory) {
+  auto ahead = ahead_for(table, memory);
+  if (ahead == nullptr) return nullptr;
+  int parts = 0;
+  for (const Unit& group : groups) {
+    const auto& of = *table.files().files()[static_cast<size_t>(group.file)];
+    const scan::RangedFile* file = of.file().ranged();
+    if (file == nullptr) continue;
+    ahead->add(*file, ranges_of_group(table, group, read, group.rows), 1);
+    ++parts;
+  }
+  if (parts > 0) ahead->begin(0);
+  return ahead;
+}
+
+}  // namespace crossdock::execution

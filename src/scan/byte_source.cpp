@@ -1,0 +1,16 @@
+// What all sources of bytes check.
+#include "scan/byte_source.hpp"
+
+namespace crossdock::scan {
+
+Status ByteSource::check_range(int64_t offset, int64_t wanted) const {
+  if (offset >= 0 && wanted <= bytes_ && offset <= bytes_ - wanted) return {};
+  return make_error(ErrorCode::kSourceFailed,
+                    "{}: bytes {} to {} are beyond its end at {}",
+                    path_,
+                    offset,
+                    offset + wanted,
+                    bytes_);
+}
+
+}  // namespace crossdock::scan
