@@ -237,7 +237,7 @@ FUNCTIONS: dict[str, Build] = {
     "get_field": lambda a: a[0].field(str(constant(a[1], "the name of a field"))),
     "coalesce": lambda a: coalesce(*a),
     "nvl": lambda a: coalesce(*a),
-    "nullif": lambda a: nullif(*a),
+    "nullif": lambda a: a[0] if is_null(a[1]) else nullif(*a),
     "greatest": lambda a: greatest(*a),
     "least": lambda a: least(*a),
     "date_part": _date_part,

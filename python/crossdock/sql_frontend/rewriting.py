@@ -204,6 +204,11 @@ class _Rewriting(Pieces):
             elif word in DATE_PARTS and not (before is not None and before.is_operator(".")):
                 self.pieces[number] = "date_part"
                 self.pieces[number + 1] = f"('{word}', "
+        if word == "try_cast" and following is not None and following.is_operator("("):
+            # What could be told of TRY_CAST(x) > 0 by x is not true where it is NULL.
+            self.before[number] = self.before.get(number, "") + "nullif("
+            end = self.behind_bracket(number + 1) - 1
+            self.behind[end] = ", null)" + self.behind.get(end, "")
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
             before = self.at(number - 1)
             is_compared = before is not None and before.kind == "operator"

@@ -75,3 +75,8 @@ select count(*) filter (where bo is distinct from a > 1 and b > 10) n from t whe
 -- decimals that round up to a digit more
 select cast(x as bigint), cast(x as decimal(4, 0)), try_cast(x as decimal(3, 0)), try_cast(x as tinyint), cast(x as decimal(6, 1)) from (select cast(v as decimal(5, 2)) as x from (values (999.99), (-999.99), (1.25), (null)) w(v));
 select sum(cast(x as int)), max(x) from (select cast(v as decimal(3, 1)) as x from (values (99.9), (-99.9), (99.5)) w(v));
+
+-- TRY_CAST is NULL, not what it was cast from
+select b from t where try_cast(b * 10 as tinyint) > 0;
+select b from t where try_cast(b * 10 as tinyint) <> 7 or try_cast(b * 10 as tinyint) in (100);
+select try_cast(b * 10 as tinyint), count(*) from t group by try_cast(b * 10 as tinyint) having not try_cast(b * 10 as tinyint) < 0;
