@@ -161,10 +161,15 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
         residual += sides.left
     names = (*left.schema.names, *right.schema.names)
     constants = [each for each in residual if not each.columns()]
+    residual = [each for each in residual if each.columns()]
     if constants and how == "full":  # a condition of the join reads a column
         said = unused("condition", names)
         right = builder.with_columns(right, [(said, conjunction(constants))])
-        residual = [each for each in residual if each.columns()] + [Column(said)]
+        residual.append(Column(said))
+    elif how == "right":
+        left = builder.filter(left, constants)
+    else:
+        right = builder.filter(right, constants)
     pairs = sides.keys
     if sides.null_keys and not pairs:
         pairs = sides.null_keys

@@ -109,3 +109,7 @@ select t.a, u.v from t full join u on t.a = u.a and false;
 select t.a, u.v from t full join u on t.a = u.a and null and u.v > 1;
 select * from t full join u on 1 = 2;
 select t.a, u.v from t full join u on t.a < u.a and false;
+select t.a from t semi join u on t.a = u.a and t.b > cast(null as int);
+select t.a from t anti join u on t.a = u.a and t.b > cast(null as int);
+select t.a, u.v from t left join u on t.a = u.a and u.v > cast(null as int);
+select t.a, u.v from t right join u on t.a = u.a and u.v > cast(null as int);
