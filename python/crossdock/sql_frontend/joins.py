@@ -162,9 +162,10 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
     names = (*left.schema.names, *right.schema.names)
     constants = [each for each in residual if not each.columns()]
     residual = [each for each in residual if each.columns()]
-    if constants and how == "full":  # a condition of the join reads a column
+    whole = conjunction(constants)
+    if whole is not None and how == "full":  # a condition of the join reads a column
         said = unused("condition", names)
-        right = builder.with_columns(right, [(said, conjunction(constants))])
+        right = builder.with_columns(right, [(said, whole)])
         residual.append(Column(said))
     elif how == "right":
         left = builder.filter(left, constants)

@@ -205,10 +205,7 @@ class _Rewriting(Pieces):
                 self.pieces[number] = "date_part"
                 self.pieces[number + 1] = f"('{word}', "
         if word == "try_cast" and following is not None and following.is_operator("("):
-            # What could be told of TRY_CAST(x) > 0 by x is not true where it is NULL.
-            self.before[number] = self.before.get(number, "") + "nullif("
-            end = self.behind_bracket(number + 1) - 1
-            self.behind[end] = ", null)" + self.behind.get(end, "")
+            self._shield(number)
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
             before = self.at(number - 1)
             is_compared = before is not None and before.kind == "operator"
@@ -296,6 +293,13 @@ class _Rewriting(Pieces):
         self.pieces |= dict.fromkeys(range(first, number), "")
         self.pieces[first], self.pieces[number] = "<=>", "("
         self.behind[end - 1] = ")" + ("" if is_not else " IS FALSE") + self.behind.get(end - 1, "")
+
+    def _shield(self, number: int) -> None:
+        """TRY_CAST(x) > 0 is not x > 0, as DataFusion reads it, where x does not fit: it does not
+        look into nullif, which the plan leaves out again."""
+        self.before[number] = self.before.get(number, "") + "nullif("
+        end = self.behind_bracket(number + 1) - 1
+        self.behind[end] = ", null)" + self.behind.get(end, "")
 
     def _word_at(self, number: int) -> str:
         token = self.at(number)
