@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Column, Expr
-from crossdock.nodes import Join
+from crossdock.nodes import Join, Node, Scan
 from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.row_taking import table_bytes
+from crossdock.sources import ArrowSource
 
 if TYPE_CHECKING:
     from crossdock.ranks.spread import Spread
@@ -56,8 +57,8 @@ def settle_join(spread: Spread, node: Join) -> Placed:
 
 def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     left, right = (replace(side, node=spread.there(side.node)) for side in (left, right))
-    tables = (spread.table(left.node), spread.table(right.node))
-    sizes = spread.ranks.agree("sizes of a join", [_size_of(table) for table in tables])
+    mine = [_size_of(spread, side.node) for side in (left, right)]
+    sizes = spread.ranks.agree("sizes of a join", mine)
     left_bytes, right_bytes = (sum(size[side][1] for size in sizes) for side in (0, 1))
     right_rows = sum(size[1][0] for size in sizes)
     if node.options.exchange == "auto":
@@ -72,6 +73,7 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
         if node.how in LEFT_EVERYWHERE and to_all[0] < by_key:
             return _joined(node, spread.to_all(left.node), right)
     if _is_null_aware(node):
+        tables = [spread.table(side.node) for side in (left, right)]
         has_null = any(spread.ranks.agree("NULLs of a join", _has_null(tables[1], node)))
         if has_null or right_rows == 0:
             # One NULL on the right, and nothing is known not to be in it; nothing at all, and
@@ -88,18 +90,21 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
     together = node.options.null_equals_null
     tables: list[Any] = []
     apart: list[Any] = []
+    sides = [left, right]
     for number, side in enumerate((left, right)):
         is_there = _is_at(side, node, number) and (side.with_nulls or not together)
         rows = None if is_there else spread.table(side.node)
+        if rows is not None:  # of a filter, once for all that follows
+            sides[number] = replace(side, node=scan_of(rows))
         whole = (rows, None) if is_there or together else _split(rows, node.keys(number))
         tables.append(whole[0])
         apart.append(whole[1] if node.how in (_KEEPS_LEFT, _KEEPS_RIGHT)[number] else None)
     whole_tables = tables
-    tables = _thinned(spread, node, tables, (left, right))
-    if tables[0] is not whole_tables[0]:
-        left = replace(left, node=scan_of(tables[0]))
-    if tables[1] is not whole_tables[1]:
-        right = replace(right, node=scan_of(tables[1]))
+    tables = _thinned(spread, node, tables, (sides[0], sides[1]))
+    for number, rows in enumerate(tables):
+        if rows is not whole_tables[number]:
+            sides[number] = replace(sides[number], node=scan_of(rows))
+    left, right = sides
     uneven = None
     if None not in tables:
         uneven = skew.plan_of(spread, node, (tables[0], tables[1]))
@@ -254,16 +259,22 @@ def _split(table: Any, keys: tuple[str, ...]) -> tuple[Any, Any]:
     return keep_rows(table, valid), keep_rows(table, ~valid)
 
 
-def _uneven_bytes(sizes: list[Any], side: int) -> int:
+def _uneven_bytes(sizes: list[Any], side: int) -> float:
     """What staying where they are costs rows that lie unevenly: the rank with most of them joins
     them alone while the others, in this step and all that follow, have less to do. In bytes over
     all ranks, as a move of them counts; 0 where all have as many."""
-    bytes_of: list[int] = [size[side][1] for size in sizes]
+    bytes_of: list[float] = [size[side][1] for size in sizes]
     return len(bytes_of) * max(bytes_of) - sum(bytes_of)
 
 
-def _size_of(table: Any) -> tuple[int, int]:
-    return table.num_rows, table_bytes(table)
+def _size_of(spread: Spread, node: Node) -> tuple[int, float]:
+    """Rows and bytes of rows in memory; behind a filter they are counted, and as wide as those
+    before it: they may stay in the scan of the join."""
+    assert isinstance(node, Scan)
+    assert isinstance(node.source, ArrowSource)
+    whole = node.source.data.select(list(node.columns))
+    rows = whole.num_rows if node.predicate is None else spread.execution.count(node)
+    return rows, table_bytes(whole) * rows / max(whole.num_rows, 1)
 
 
 def _has_null(table: Any, node: Join) -> bool:
