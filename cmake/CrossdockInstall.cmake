@@ -20,4 +20,4 @@ configure_package_config_file(cmake/crossdock-config.cmake.in "${PROJECT_BINARY_
   INSTALL_DESTINATION "${package_folder}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/crossdock-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/crossdock-config.cmake" "${PROJECT_BINARY_DIR}/crossdock-config-version.cmake"
-  cmake/FindXxhash.cmake cmake/FindHwloc.cmake DESTINATION "${package_folder}")
+  cmake/FindXxhash.cmake cmake/FindRe2.cmake cmake/FindHwloc.cmake DESTINATION "${package_folder}")

@@ -42,6 +42,7 @@ BUILD_PACKAGES = {
     "libhwy-dev": "SIMD kernels chosen at run time",
     "libhwloc-dev": "finding CPUs, GPUs, NICs and the PCIe tree",
     "libxxhash-dev": "hashing of strings",
+    "libre2-dev": "regular expressions",
     "nlohmann-json3-dev": "plans and profiles as JSON",
 }
 RANK_PACKAGES = {

@@ -5,11 +5,14 @@
 //   lines.project({{"charge", price * (Expr::literal("100", "d:3,2") - discount)}});
 //
 // Functions: add subtract multiply divide floor_divide remainder negate abs; equal not_equal less less_equal greater
-// greater_equal; and_kleene or_kleene invert is_null is_valid; is_in starts_with ends_with contains like ilike (with
-// `values`); case coalesce greatest least; length lower upper concat; strip replace lpad rpad (with `values`),
-// substring (of a string and integers); power sqrt exp ln log2 log10 floor ceil round sign is_nan; year quarter month
-// week day day_of_year weekday hour minute second date truncate add_months; cast (with `type`). Types are Arrow format
-// strings. Strings that are computed are of the type "vu".
+// greater_equal; and_kleene or_kleene invert is_null is_valid; is_in starts_with ends_with contains like ilike matches
+// (with `values`); case coalesce greatest least; length lower upper concat reverse initcap code_point; strip lstrip
+// rstrip replace lpad rpad replace_matches extract (with `values`), find split_part (of strings), substring repeat (of
+// a string and integers), character hex (of integers), strptime try_strptime (with a format); power sqrt cbrt exp ln
+// log2 log10 sin cos tan asin acos atan atan2 degrees radians floor ceil round trunc sign is_nan; bit_and bit_or
+// bit_xor bit_not shift_left shift_right gcd lcm; year iso_year quarter month week day day_of_year weekday hour minute
+// second millisecond microsecond epoch date last_day truncate add_months date_diff strftime make_date; cast (with
+// `type`). Types are Arrow format strings. Strings that are computed are of the type "vu".
 #pragma once
 
 #include <cstdint>

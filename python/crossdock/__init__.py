@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
+    from crossdock.date_making import make_date
     from crossdock.device import Device
     from crossdock.device_table import DeviceTable
     from crossdock.errors import (
@@ -145,6 +146,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "var",
     ),
     "crossdock.channel": ("Channel",),
+    "crossdock.date_making": ("make_date",),
     "crossdock.errors": (
         "CancelledError",
         "CapacityError",
@@ -284,6 +286,7 @@ __all__ = [
     "list_agg",
     "lit",
     "machine_info",
+    "make_date",
     "max",
     "mean",
     "median",

@@ -24,6 +24,7 @@ from crossdock.expressions import (
     conjuncts,
     may_raise,
 )
+from crossdock.native_kernels import COMPUTED, WITH_ARGUMENTS, WITH_VALUES
 from crossdock.type_checks import checking_engine
 
 _FORMATS = {
@@ -33,7 +34,7 @@ _FORMATS = {
     pa.string(): "u", pa.large_string(): "U",
 }  # fmt: skip
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
-_PLAIN = COMPARISONS | frozenset((
+_PLAIN = COMPARISONS | COMPUTED | frozenset((
     "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "negate", "abs",
     "and_kleene", "or_kleene", "invert", "is_null", "is_valid", "case", "coalesce",
     "year", "quarter", "month", "week", "day", "day_of_year", "weekday",
@@ -41,9 +42,6 @@ _PLAIN = COMPARISONS | frozenset((
     "length", "lower", "upper", "concat", "greatest", "least",
     "power", "sqrt", "exp", "ln", "log2", "log10", "floor", "ceil", "sign", "is_nan",
 ))  # fmt: skip
-# Functions whose options are constants: integers and periods as arguments, strings as values.
-_WITH_CONSTANTS = frozenset(("strip", "substring", "replace", "lpad", "rpad"))
-_WITH_ARGUMENTS = frozenset(("round", "truncate", "add_months"))
 _CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
 _STRINGS = (pa.string(), pa.large_string())
 _VIEW = "vu"  # the format of strings that are computed
@@ -111,7 +109,7 @@ class Compiler:
             if not self._castable(call):
                 return None
             return self._of("cast", call.arguments, type=_format(call.option) or "")
-        if function in _WITH_CONSTANTS or function in _WITH_ARGUMENTS:
+        if function in WITH_VALUES or function in WITH_ARGUMENTS:
             return self._with_constants(call)
         if function == "add" and self._type_of(call) in _STRINGS:
             return self._of("concat", self._typed(call))
@@ -124,7 +122,7 @@ class Compiler:
         integers = [pa.scalar(c, pa.int64()) for c in constants if isinstance(c, int)]
         strings = [c for c in constants if isinstance(c, str)]
         arguments = [*call.arguments, *map(Literal, integers)]
-        if call.function in _WITH_ARGUMENTS:
+        if call.function in WITH_ARGUMENTS:
             arguments += map(Literal, strings)
             strings = []
         return self._of(call.function, arguments, values=strings)

@@ -45,12 +45,15 @@ from crossdock.function_kernels import (
     extreme,
     power,
 )
-from crossdock.native_kernels import CALENDAR_PARTS, calendar_part
+from crossdock.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
 from crossdock.nested_kernels import OF_NESTED, list_of, struct_of
 from crossdock.row_taking import filter_rows
 
 # Literals take the types of the arguments beside them.
-_OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {"coalesce", "concat", "greatest", "least", "list_of"}
+_OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {
+    "coalesce", "concat", "greatest", "least", "bit_and", "bit_or", "bit_xor", "gcd", "lcm",
+    "date_diff", "list_of",
+}  # fmt: skip
 
 
 def evaluate(expression: Expr, rows: Any) -> Any:
@@ -191,6 +194,8 @@ def _applied(expression: Call, values: list[Any]) -> Any:
         return power(*values)
     if function in ("greatest", "least"):
         return extreme(function, values)
+    if function in COMPUTED or (function in OF_TEXTS and len(values) > 1):
+        return computed(function, [decoded(value) for value in values], option)
     if function in OF_TEXTS:
         return OF_TEXTS[function](decoded(values[0]), option)
     if function in CALENDAR_PARTS:

@@ -14,6 +14,7 @@ from crossdock.option_checks import (
     like_pattern,
     require_choice,
     require_count,
+    require_flag,
     require_integer,
     require_text,
 )
@@ -27,10 +28,17 @@ DATE_PARTS = frozenset(("year", "month", "day", "weekday", "hour", "minute", "se
 # Never an error, whatever the value.
 TOTAL_FUNCTIONS = (
     TEXT_TESTS | TEXT_CHANGES | DATE_PARTS
-    | {"length", "substring", "replace", "lpad", "rpad", "is_nan", "try_cast"}
+    | {"length", "substring", "replace", "lpad", "rpad", "is_nan", "try_cast", "lstrip", "rstrip"}
+    | {"matches", "replace_matches", "extract", "find", "reverse", "split_part", "initcap"}
+    | {"code_point", "hex", "iso_year", "millisecond", "microsecond", "epoch", "strftime"}
+    | {"try_strptime", "bit_and", "bit_or", "bit_xor", "bit_not", "shift_right", "cbrt", "sin"}
+    | {"cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians"}
     | {"quarter", "week", "day_of_year", "sqrt", "exp", "ln", "log2", "log10"}
 )  # fmt: skip
-PERIODS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+PERIODS = (
+    "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond",
+    "microsecond",
+)  # fmt: skip
 _MOST_PADDED = 1_000_000
 
 
@@ -39,7 +47,7 @@ class StringFunctions:
 
     __slots__ = ()
 
-    def _called(self, function: str, option: Any = None) -> Expr:
+    def _called(self, function: str, option: Any = None, *others: object) -> Expr:
         raise NotImplementedError
 
     def starts_with(self, text: str) -> Expr:
@@ -63,6 +71,31 @@ class StringFunctions:
         """The same as `like` of both sides in lower case."""
         return self._called("ilike", like_pattern(pattern, escape, "ilike()"))
 
+    def matches(self, pattern: str) -> Expr:
+        """True where the regular expression `pattern` matches some part of a string. Patterns are
+        those of RE2: "^" and "$" are the ends of the string, "(?i)" begins one of any case."""
+        return self._called("matches", require_text(pattern, "matches()", "'^a[0-9]+$'"))
+
+    def replace_matches(self, pattern: str, by: str, all: bool = True) -> Expr:
+        """The string with every match of a regular expression replaced, or the first one. In `by`,
+        \\1 to \\9 stand for the groups of the pattern and \\0 for what it matches."""
+        example = "replace_matches('[0-9]+', '#')"
+        require_text(pattern, "replace_matches()", example)
+        require_text(by, "replace_matches()", example)
+        every = int(require_flag(all, "all", "replace_matches"))
+        return self._called("replace_matches", (pattern, by, every))
+
+    def extract(self, pattern: str, group: int = 0) -> Expr:
+        """What the first match of a regular expression is, or a group of it; "" where there is
+        none."""
+        require_text(pattern, "extract()", "extract('([0-9]+) kg', 1)")
+        return self._called("extract", (pattern, require_count(group, "extract()", "group")))
+
+    def find(self, part: object) -> Expr:
+        """The place of the character at which `part`, a text or an expression, begins for the first
+        time, counted from 0: int64; -1 where it is nowhere."""
+        return self._called("find", None, part)
+
     def lower(self) -> Expr:
         """The text in lower case."""
         return self._called("lower")
@@ -76,6 +109,39 @@ class StringFunctions:
         if characters is not None:
             require_text(characters, "strip()", "strip('-')")
         return self._called("strip", characters)
+
+    def lstrip(self, characters: str | None = None) -> Expr:
+        """The same at its beginning alone."""
+        if characters is not None:
+            require_text(characters, "lstrip()", "lstrip('-')")
+        return self._called("lstrip", characters)
+
+    def rstrip(self, characters: str | None = None) -> Expr:
+        """The same at its end alone."""
+        if characters is not None:
+            require_text(characters, "rstrip()", "rstrip('-')")
+        return self._called("rstrip", characters)
+
+    def initcap(self) -> Expr:
+        """The text with the first letter of each word in upper case, and others in lower case."""
+        return self._called("initcap")
+
+    def reverse(self) -> Expr:
+        """The characters of the text from the last to the first."""
+        return self._called("reverse")
+
+    def repeat(self, times: object) -> Expr:
+        """The text so many times, a number or an expression; "" for 0 and less."""
+        return self._called("repeat", None, times)
+
+    def split_part(self, separator: object, place: object) -> Expr:
+        """The part at `place` between separators: 1 is the first one, -1 the last, and "" where
+        there is none. With "" as separator parts are characters."""
+        return self._called("split_part", None, separator, place)
+
+    def code_point(self) -> Expr:
+        """The number that Unicode gives the first character: int64; 0 of an empty text."""
+        return self._called("code_point")
 
     def length(self) -> Expr:
         """Number of characters of a text, of bytes of a binary: int64."""
@@ -102,6 +168,15 @@ class StringFunctions:
         """The text with every `part` replaced; an empty `part` is nowhere."""
         require_text(part, "replace()", "replace('-', ' ')")
         return self._called("replace", (part, require_text(by, "replace()", "replace('-', ' ')")))
+
+    def strptime(self, format: str) -> Expr:
+        """The instant that a text has in a format such as "%Y-%m-%d %H:%M": a timestamp in
+        microseconds; an error where it is none."""
+        return self._called("strptime", require_text(format, "strptime()", "'%Y-%m-%d'"))
+
+    def try_strptime(self, format: str) -> Expr:
+        """The same, but NULL where a text is no instant in the format."""
+        return self._called("try_strptime", require_text(format, "try_strptime()", "'%Y-%m-%d'"))
 
     def lpad(self, width: int, fill: str = " ") -> Expr:
         """The text with as many `fill` before it as make it `width` characters long; a longer one
@@ -130,7 +205,7 @@ class NumberFunctions:
 
     __slots__ = ()
 
-    def _called(self, function: str, option: Any = None) -> Expr:
+    def _called(self, function: str, option: Any = None, *others: object) -> Expr:
         raise NotImplementedError
 
     def abs(self) -> Expr:
@@ -142,6 +217,11 @@ class NumberFunctions:
         rounded away from zero. The type stays."""
         found = require_integer(digits, "round() takes a number of digits", "round(2)")
         return self._called("round", found)
+
+    def trunc(self, digits: int = 0) -> Expr:
+        """The same towards zero."""
+        found = require_integer(digits, "trunc() takes a number of digits", "trunc(2)")
+        return self._called("trunc", found)
 
     def floor(self) -> Expr:
         """The largest whole number that is not above the value. The type stays."""
@@ -175,6 +255,88 @@ class NumberFunctions:
         """The logarithm to the base of 10: float64."""
         return self._called("log10")
 
+    def cbrt(self) -> Expr:
+        """The cube root: float64."""
+        return self._called("cbrt")
+
+    def sin(self) -> Expr:
+        """The sine of an angle in radians: float64."""
+        return self._called("sin")
+
+    def cos(self) -> Expr:
+        """The cosine of an angle in radians: float64."""
+        return self._called("cos")
+
+    def tan(self) -> Expr:
+        """The tangent of an angle in radians: float64."""
+        return self._called("tan")
+
+    def asin(self) -> Expr:
+        """The angle of a sine, in radians: float64; NaN beyond -1 and 1."""
+        return self._called("asin")
+
+    def acos(self) -> Expr:
+        """The angle of a cosine, in radians: float64; NaN beyond -1 and 1."""
+        return self._called("acos")
+
+    def atan(self) -> Expr:
+        """The angle of a tangent, in radians: float64."""
+        return self._called("atan")
+
+    def atan2(self, x: object) -> Expr:
+        """The angle of the point that is at `x` and this high, in radians: float64."""
+        return self._called("atan2", None, x)
+
+    def degrees(self) -> Expr:
+        """An angle in radians as degrees: float64."""
+        return self._called("degrees")
+
+    def radians(self) -> Expr:
+        """An angle in degrees as radians: float64."""
+        return self._called("radians")
+
+    def bit_and(self, other: object) -> Expr:
+        """The bits that both of two integers have, of the wider type."""
+        return self._called("bit_and", None, other)
+
+    def bit_or(self, other: object) -> Expr:
+        """The bits that one of two integers has, of the wider type."""
+        return self._called("bit_or", None, other)
+
+    def bit_xor(self, other: object) -> Expr:
+        """The bits that just one of two integers has, of the wider type."""
+        return self._called("bit_xor", None, other)
+
+    def bit_not(self) -> Expr:
+        """The bits that an integer has not. The type stays."""
+        return self._called("bit_not")
+
+    def shift_left(self, places: object) -> Expr:
+        """The bits of an integer from 0 on moved up by so many places. The type stays, and what
+        does not fit it is an error."""
+        return self._called("shift_left", None, places)
+
+    def shift_right(self, places: object) -> Expr:
+        """The bits of an integer moved down by so many places; 0 where these are more than it has
+        bits, or below 0. The type stays."""
+        return self._called("shift_right", None, places)
+
+    def gcd(self, other: object) -> Expr:
+        """The greatest common divisor of two integers, of the wider type."""
+        return self._called("gcd", None, other)
+
+    def lcm(self, other: object) -> Expr:
+        """The least common multiple of two integers, of the wider type."""
+        return self._called("lcm", None, other)
+
+    def character(self) -> Expr:
+        """The character that has the number in Unicode; an error where none has."""
+        return self._called("character")
+
+    def hex(self) -> Expr:
+        """The digits of an integer to the base of 16; of one below 0 those of 2^64 more."""
+        return self._called("hex")
+
     def is_nan(self) -> Expr:
         """True where a float is not a number; NULL where there is none."""
         return self._called("is_nan")
@@ -185,7 +347,7 @@ class DateFunctions:
 
     __slots__ = ()
 
-    def _called(self, function: str, option: Any = None) -> Expr:
+    def _called(self, function: str, option: Any = None, *others: object) -> Expr:
         raise NotImplementedError
 
     def year(self) -> Expr:
@@ -227,6 +389,45 @@ class DateFunctions:
     def second(self) -> Expr:
         """The whole second of a time or timestamp, 0 to 59."""
         return self._called("second")
+
+    def iso_year(self) -> Expr:
+        """The year that the ISO 8601 week of a date or timestamp belongs to."""
+        return self._called("iso_year")
+
+    def millisecond(self) -> Expr:
+        """The milliseconds of a timestamp's minute, 0 to 59,999."""
+        return self._called("millisecond")
+
+    def microsecond(self) -> Expr:
+        """The microseconds of a timestamp's minute, 0 to 59,999,999."""
+        return self._called("microsecond")
+
+    def epoch(self) -> Expr:
+        """Seconds since 1970 in UTC: float64."""
+        return self._called("epoch")
+
+    def strftime(self, format: str) -> Expr:
+        """A date or timestamp as a text of a format such as "%Y-%m-%d %H:%M"."""
+        return self._called("strftime", require_text(format, "strftime()", "'%Y-%m-%d'"))
+
+    def day_name(self) -> Expr:
+        """The day of the week in English, "Monday" to "Sunday"."""
+        return self._called("strftime", "%A")
+
+    def month_name(self) -> Expr:
+        """The month in English, "January" to "December"."""
+        return self._called("strftime", "%B")
+
+    def last_day(self) -> Expr:
+        """The last day of the month of a date or timestamp: date32."""
+        return self._called("last_day")
+
+    def date_diff(self, until: object, period: str) -> Expr:
+        """How many years, quarters, months, days, hours, minutes, seconds, milliseconds or
+        microseconds begin between this date or timestamp and `until`, and how many weeks of seven
+        days are between them: int64."""
+        found = require_choice(period, PERIODS, "date_diff()")
+        return self._called("date_diff", found, until)
 
     def date(self) -> Expr:
         """The date of a timestamp: date32."""

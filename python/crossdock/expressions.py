@@ -41,9 +41,10 @@ _SYMBOLS = {
 }
 COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "floor_divide", "remainder"))
-_LISTED = frozenset(("coalesce", "concat", "greatest", "least"))  # written as functions
+# Written as functions.
+_LISTED = frozenset(("coalesce", "concat", "greatest", "least", "make_date"))
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
-_TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in"}
+_TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in", "matches"}
 MOST_DEPTH = 200  # of calls within calls: walks over an expression are recursive
 _CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
 _TOTAL = _TESTS | TOTAL_FUNCTIONS | _CHOICES | {"concat"}
@@ -83,8 +84,8 @@ class Expr(StringFunctions, NumberFunctions, DateFunctions, NestedFunctions):
         """The expression as a column of that name: `select("id", (xd.col("a") * 2).alias("b"))`."""
         return Alias(self, require_text(name, "alias()", '.alias("total")'))
 
-    def _called(self, function: str, option: Any = None) -> Expr:
-        return Call(function, (self,), option)
+    def _called(self, function: str, option: Any = None, *others: object) -> Expr:
+        return Call(function, (self, *map(lit, others)), option)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
         return Call("equal", (self, lit(other)))
@@ -291,10 +292,10 @@ class Call(Expr):
         if self.function == "negate":
             return f"-{shown[0]}"
         shows = str if self.function in ("cast", "try_cast") else repr
-        option = "" if self.option is None else shows(self.option)
-        if isinstance(self.option, tuple) and self.function != "is_in":
-            option = ", ".join(map(repr, self.option))
-        return f"{shown[0]}.{self.function}({option})"
+        several = isinstance(self.option, tuple) and self.function != "is_in"
+        options = self.option if several else () if self.option is None else (self.option,)
+        others = [*map(repr, self.arguments[1:]), *map(shows, options)]
+        return f"{shown[0]}.{self.function}({', '.join(others)})"
 
 
 def _case_text(arguments: tuple[Expr, ...]) -> str:

@@ -128,6 +128,15 @@ bool can_fail(const Expression& expression) {
     case ExpressionOp::kRound:
     case ExpressionOp::kTruncate:
     case ExpressionOp::kAddMonths:
+    case ExpressionOp::kCharacter:
+    case ExpressionOp::kTrunc:
+    case ExpressionOp::kLastDay:
+    case ExpressionOp::kShiftLeft:
+    case ExpressionOp::kGcd:
+    case ExpressionOp::kLcm:
+    case ExpressionOp::kParseTime:
+    case ExpressionOp::kDateDiff:
+    case ExpressionOp::kMakeDate:
       fails = true;
       break;
     case ExpressionOp::kToInteger: {

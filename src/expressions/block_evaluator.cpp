@@ -21,16 +21,42 @@ static_assert(kMaxEvaluatedRows == steps::kBlockRows);
 void run_function(const steps::Frame& frame, int32_t index) {
   switch (frame.step(index).expression->op) {
     case ExpressionOp::kLength:
-      return steps::run_length(frame, index);
+    case ExpressionOp::kFind:
+    case ExpressionOp::kCodePoint:
+      return steps::run_string_number(frame, index);
     case ExpressionOp::kSubstring:
     case ExpressionOp::kLower:
     case ExpressionOp::kUpper:
     case ExpressionOp::kStrip:
+    case ExpressionOp::kStripLeft:
+    case ExpressionOp::kStripRight:
     case ExpressionOp::kConcat:
     case ExpressionOp::kReplace:
     case ExpressionOp::kPadLeft:
     case ExpressionOp::kPadRight:
       return steps::run_string(frame, index);
+    case ExpressionOp::kReplaceMatches:
+    case ExpressionOp::kExtract:
+    case ExpressionOp::kReverse:
+    case ExpressionOp::kRepeat:
+    case ExpressionOp::kSplitPart:
+    case ExpressionOp::kInitcap:
+    case ExpressionOp::kCharacter:
+    case ExpressionOp::kHex:
+      return steps::run_further_string(frame, index);
+    case ExpressionOp::kBitAnd:
+    case ExpressionOp::kBitOr:
+    case ExpressionOp::kBitXor:
+    case ExpressionOp::kBitNot:
+    case ExpressionOp::kShiftLeft:
+    case ExpressionOp::kShiftRight:
+    case ExpressionOp::kGcd:
+    case ExpressionOp::kLcm:
+      return steps::run_bits(frame, index);
+    case ExpressionOp::kLastDay:
+    case ExpressionOp::kIsoYear:
+    case ExpressionOp::kMillisecond:
+    case ExpressionOp::kMicrosecond:
     case ExpressionOp::kQuarter:
     case ExpressionOp::kWeek:
     case ExpressionOp::kDayOfYear:
@@ -38,6 +64,13 @@ void run_function(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kTruncate:
     case ExpressionOp::kAddMonths:
       return steps::run_date_move(frame, index);
+    case ExpressionOp::kEpoch:
+    case ExpressionOp::kFormatTime:
+    case ExpressionOp::kParseTime:
+    case ExpressionOp::kTryParseTime:
+    case ExpressionOp::kDateDiff:
+    case ExpressionOp::kMakeDate:
+      return steps::run_time(frame, index);
     default:
       return steps::run_number(frame, index);
   }
@@ -76,6 +109,7 @@ void run_step(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kContains:
     case ExpressionOp::kLike:
     case ExpressionOp::kLikeAnyCase:
+    case ExpressionOp::kMatches:
       return steps::run_string_test(frame, index);
     case ExpressionOp::kCase:
     case ExpressionOp::kCoalesce:
@@ -101,11 +135,26 @@ void run_step(const steps::Frame& frame, int32_t index) {
   }
 }
 
+// What a caller may do about it.
+const char* failure_advice(const Expression& expression) {
+  if (expression.op == ExpressionOp::kCharacter) return "a condition on the number before";
+  if (expression.op == ExpressionOp::kMakeDate) return "a condition on the numbers before";
+  if (expression.op == ExpressionOp::kParseTime) return "try_strptime, which is NULL there";
+  return "a wider type, by a cast of one side";
+}
+
 // Why a step can fail.
 std::string failure_text(const Expression& expression) {
   const std::string text = expression_text(expression);
   if (expression.op == ExpressionOp::kFloorDivide || expression.op == ExpressionOp::kRemainder) {
     return fmt::format("{} divides by zero, or overflows {}", text, type_name(expression.type));
+  }
+  if (expression.op == ExpressionOp::kCharacter) {
+    return fmt::format("{} is of a number that is no code point", text);
+  }
+  if (expression.op == ExpressionOp::kMakeDate) return text + " is no day of the calendar";
+  if (expression.op == ExpressionOp::kParseTime) {
+    return text + " is of a string that is no instant in this format";
   }
   return fmt::format("{} does not fit {}", text, type_name(expression.type));
 }
@@ -161,11 +210,11 @@ Status BlockEvaluator::check_poison(int32_t step) const {
     if (poison[i] == 0 || (wanted != nullptr && wanted[i] == 0)) continue;
     const ProgramStep& failed = program_->steps()[poison[i] - 1];
     return make_error(ErrorCode::kExpressionFailed,
-                      "{}\n  row      {} of a batch of {}\n  try      a wider type, by a cast of "
-                      "one side",
+                      "{}\n  row      {} of a batch of {}\n  try      {}",
                       failure_text(*failed.expression),
                       state_->frame.begin + i,
-                      state_->frame.batch->rows);
+                      state_->frame.batch->rows,
+                      failure_advice(*failed.expression));
   }
   return {};
 }

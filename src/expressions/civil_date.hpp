@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -71,12 +72,31 @@ constexpr int64_t days_in_month(int64_t year, int64_t month) {
   return kDays[month - 1] + (month == 2 && leaps ? 1 : 0);
 }
 
-enum class Period : uint8_t { kYear, kQuarter, kMonth, kWeek, kDay, kHour, kMinute, kSecond };
+enum class Period : uint8_t {
+  kYear,
+  kQuarter,
+  kMonth,
+  kWeek,
+  kDay,
+  kHour,
+  kMinute,
+  kSecond,
+  kMillisecond,
+  kMicrosecond,
+};
 
 constexpr std::optional<Period> find_period(std::string_view name) {
-  constexpr std::string_view kNames[] = {
-      "year", "quarter", "month", "week", "day", "hour", "minute", "second"};
-  for (int i = 0; i < 8; ++i) {
+  constexpr std::string_view kNames[] = {"year",
+                                         "quarter",
+                                         "month",
+                                         "week",
+                                         "day",
+                                         "hour",
+                                         "minute",
+                                         "second",
+                                         "millisecond",
+                                         "microsecond"};
+  for (size_t i = 0; i < std::size(kNames); ++i) {
     if (kNames[i] == name) return static_cast<Period>(i);
   }
   return std::nullopt;

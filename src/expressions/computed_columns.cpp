@@ -69,6 +69,8 @@ bool may_be_null(const Expression& expression, const std::vector<bool>& nulls) {
       return nulls[expression.column];
     case ExpressionOp::kLiteral:
       return expression.values[0].null;
+    case ExpressionOp::kTryParseTime:
+      return true;
     case ExpressionOp::kIsNull:
     case ExpressionOp::kIsValid:
       return false;

@@ -29,6 +29,12 @@ int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
       return (civil_date(days).month + 2) / 3;
     case ExpressionOp::kDayOfYear:
       return days - days_since_1970({civil_date(days).year, 1, 1}) + 1;
+    case ExpressionOp::kLastDay: {
+      const CivilDate date = civil_date(days);
+      return days + days_in_month(date.year, date.month) - date.day;
+    }
+    case ExpressionOp::kIsoYear:
+      return civil_date(days - weekday_of(days) + 3).year;
     case ExpressionOp::kWeek: {
       const int64_t thursday = days - weekday_of(days) + 3;  // is in the week's year
       return (thursday - days_since_1970({civil_date(thursday).year, 1, 1})) / 7 + 1;
@@ -36,7 +42,15 @@ int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
     default:
       break;
   }
-  const int64_t second = (ticks - days * per_day) / per_second;
+  const int64_t in_day = ticks - days * per_day;
+  const int64_t second = in_day / per_second;
+  if (op == ExpressionOp::kMillisecond || op == ExpressionOp::kMicrosecond) {
+    const int64_t wanted = op == ExpressionOp::kMillisecond ? 1000 : 1'000'000;
+    const int64_t rest = in_day % per_second;
+    const int64_t part =
+        per_second > wanted ? rest / (per_second / wanted) : rest * (wanted / per_second);
+    return second % 60 * wanted + part;
+  }
   if (op == ExpressionOp::kHour) return second / 3600;
   return op == ExpressionOp::kMinute ? second / 60 % 60 : second % 60;
 }
@@ -63,7 +77,9 @@ Int128 truncated(Period period, int64_t ticks, int64_t per_second) {
   int64_t unit = per_second * kSecondsPerDay;
   if (period == Period::kHour) unit = per_second * 3600;
   if (period == Period::kMinute) unit = per_second * 60;
-  if (period == Period::kSecond) unit = per_second;
+  if (period >= Period::kSecond) unit = per_second;
+  if (period == Period::kMillisecond) unit = std::max<int64_t>(per_second / 1000, 1);
+  if (period == Period::kMicrosecond) unit = std::max<int64_t>(per_second / 1'000'000, 1);
   const int64_t whole = floor_divide(ticks, unit);
   return static_cast<Int128>(period < Period::kDay ? first_day(period, whole) : whole) * unit;
 }
@@ -164,7 +180,7 @@ void run_date_part(const Frame& frame, int32_t index) {
     const auto ticks = static_cast<int64_t>(a.low[i]);
     slot.low[i] = static_cast<uint64_t>(date_part(expression.op, ticks, per_second));
   }
-  if (expression.op != ExpressionOp::kToDate) return;
+  if (expression.type.id != TypeId::kDate32) return;
   const IntegerRange range = integer_range(expression.type);
   if (known_bits(out, frame.count) <= 31) return;
   for (int32_t i = 0; i < frame.count; ++i) {

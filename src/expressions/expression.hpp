@@ -48,6 +48,7 @@ enum class ExpressionOp : uint8_t {
   kContains,
   kLike,         // % is any string, _ any one character, a backslash takes the next as it is
   kLikeAnyCase,  // the same of both sides in lower case
+  kMatches,      // has a part that the regular expression `values[0]` matches
   kCase,         // condition, value, condition, value, ..., otherwise
   kCoalesce,     // of two
   kYear,         // of a date32 or a timestamp without zone: int64
@@ -62,12 +63,24 @@ enum class ExpressionOp : uint8_t {
   kSubstring,  // of a string: first character (below 0: from the end), and how many, as int64
   kLower,
   kUpper,
-  kStrip,    // white space at both ends, or the characters of a second string
+  kStrip,  // white space at both ends, or the characters of `values[0]`
+  kStripLeft,
+  kStripRight,
   kConcat,   // of two
-  kReplace,  // every `values[0]` by `values[1]`
+  kReplace,  // every `values[0]` by `values[1]`, or a second string by a third
   kPadLeft,  // to a number of characters, with the characters of `values[0]`; cuts what is longer
   kPadRight,
-  kGreatest,  // of two; NULL only if both are, and NaN is above all
+  kReplaceMatches,  // the first match of `values[0]`, or where a literal says 1 all, by `values[1]`
+  kExtract,         // the group that a literal names of the first match of `values[0]`; empty: none
+  kFind,  // the character at which a second string begins in the first: int64, -1: nowhere
+  kReverse,
+  kRepeat,     // as often as an integer says
+  kSplitPart,  // what stands between occurrences of a second string: part 1 is the first, -1 the last
+  kInitcap,    // words with a first letter in upper case
+  kCodePoint,  // of the first character: int64, 0 of none
+  kCharacter,  // the string of a code point
+  kHex,        // digits of an integer, of 64 bits if it is below 0
+  kGreatest,   // of two; NULL only if both are, and NaN is above all
   kLeast,
   kPower,  // of reals
   kSqrt,
@@ -80,9 +93,38 @@ enum class ExpressionOp : uint8_t {
   kRound,  // to a literal number of digits; halves away from zero
   kSign,   // int8, or a real
   kIsNan,
+  kCbrt,  // of reals
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kAtan2,
+  kDegrees,
+  kRadians,
+  kTrunc,   // to a literal number of digits, towards zero
+  kBitAnd,  // of integers, in the wider type
+  kBitOr,
+  kBitXor,
+  kBitNot,
+  kShiftLeft,   // of the first integer's type, which it must not leave
+  kShiftRight,  // 0 by more than there are bits, or fewer than none
+  kGcd,
+  kLcm,
   kQuarter,
   kWeek,  // as ISO 8601 counts
   kDayOfYear,
+  kLastDay,      // of the month: date32
+  kIsoYear,      // that of the ISO week
+  kMillisecond,  // with the seconds of the minute, as kMicrosecond
+  kMicrosecond,
+  kEpoch,         // seconds since 1970: float64
+  kFormatTime,    // a string, in the format that a literal names
+  kParseTime,     // a timestamp in microseconds, of a string
+  kTryParseTime,  // the same; NULL of what is none
+  kDateDiff,      // bounds of the periods that a literal names between two instants: int64
+  kMakeDate,      // of year, month and day: date32
   kTruncate,  // of a date32 or a timestamp without zone, to the begin of a period, which a literal names
   kAddMonths,  // of these; the last day where a month has no such day
   kToText,     // integers, dates, bools, and strings of other layouts

@@ -219,6 +219,7 @@ Result<ExpressionPtr> string_test(CallParts parts) {
   const bool fits =
       parts.arguments.size() == 1 && is_text(parts.arguments[0]->type) && parts.values.size() == 1;
   if (!fits) return refuse(parts);
+  if (parts.op == ExpressionOp::kMatches) CD_TRY(check_regular(parts));
   return node(std::move(parts), type_of("b"));
 }
 
@@ -282,6 +283,20 @@ Result<ExpressionPtr> of_one(CallParts parts) {
 
 }  // namespace
 
+Result<ExpressionPtr> types::bits_call(CallParts parts) {
+  const size_t takes = parts.op == ExpressionOp::kBitNot ? 1 : 2;
+  bool fits = parts.arguments.size() == takes;
+  for (const ExpressionPtr& each : parts.arguments) fits = fits && is_integer(each->type);
+  if (!fits) return refuse(parts);
+  const DataType type = parts.arguments[0]->type;
+  const bool shifts = parts.op == ExpressionOp::kShiftLeft || parts.op == ExpressionOp::kShiftRight;
+  if (shifts || takes == 1) return node(std::move(parts), type);
+  const std::optional<DataType> both = common_integer(type, parts.arguments[1]->type);
+  if (!both) return refuse(parts);
+  for (ExpressionPtr& each : parts.arguments) each = converted(each, *both);
+  return node(std::move(parts), *both);
+}
+
 Result<ExpressionPtr> make_call(CallParts parts) {
   switch (parts.op) {
     case ExpressionOp::kAdd:
@@ -314,6 +329,7 @@ Result<ExpressionPtr> make_call(CallParts parts) {
     case ExpressionOp::kContains:
     case ExpressionOp::kLike:
     case ExpressionOp::kLikeAnyCase:
+    case ExpressionOp::kMatches:
       return string_test(std::move(parts));
     case ExpressionOp::kCase:
       return case_call(std::move(parts));

@@ -76,6 +76,12 @@ inline ExpressionPtr node(CallParts parts, DataType type) {
 // `value` in a type that holds all its values.
 ExpressionPtr converted(const ExpressionPtr& value, const DataType& type);
 
+// A call of kBitAnd ... kLcm. The error of make_call.
+Result<ExpressionPtr> bits_call(CallParts parts);
+
+// Error kInvalidArgument for a `values[0]` that is no regular expression, or a group of it that there is not.
+Status check_regular(const CallParts& parts);
+
 // Functions of values that take no part in choices: kLength ... kAddMonths.
 constexpr bool is_function(ExpressionOp op) {
   return op >= ExpressionOp::kLength && op <= ExpressionOp::kAddMonths &&

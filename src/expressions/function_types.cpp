@@ -4,6 +4,8 @@
 #include "expressions/civil_date.hpp"
 #include "expressions/expression.hpp"
 #include "expressions/expression_types.hpp"
+#include "expressions/regular_expression.hpp"
+#include "expressions/time_format.hpp"
 
 namespace crossdock::expressions {
 namespace {
@@ -25,15 +27,30 @@ StringArguments string_arguments(ExpressionOp op) {
     case ExpressionOp::kSubstring:
       return {1, 1, 1, 2, 0, 0};
     case ExpressionOp::kStrip:
+    case ExpressionOp::kStripLeft:
+    case ExpressionOp::kStripRight:
       return {1, 1, 0, 0, 0, 1};
     case ExpressionOp::kConcat:
       return {1, kMaxExpressionNodes, 0, 0, 0, 0};
-    case ExpressionOp::kReplace:
-      return {1, 1, 0, 0, 2, 2};
+    case ExpressionOp::kReplace:  // three strings, or one and two values
+      return {1, 3, 0, 0, 0, 2};
     case ExpressionOp::kPadLeft:
     case ExpressionOp::kPadRight:
       return {1, 1, 1, 1, 1, 1};
-    default:  // kLength, kLower, kUpper
+    case ExpressionOp::kReplaceMatches:
+      return {1, 1, 1, 1, 2, 2};
+    case ExpressionOp::kExtract:
+      return {1, 1, 1, 1, 1, 1};
+    case ExpressionOp::kFind:
+      return {2, 2, 0, 0, 0, 0};
+    case ExpressionOp::kRepeat:
+      return {1, 1, 1, 1, 0, 0};
+    case ExpressionOp::kSplitPart:
+      return {2, 2, 1, 1, 0, 0};
+    case ExpressionOp::kCharacter:
+    case ExpressionOp::kHex:
+      return {0, 0, 1, 1, 0, 0};
+    default:  // kLength, kLower, kUpper, kReverse, kInitcap, kCodePoint
       return {1, 1, 0, 0, 0, 0};
   }
 }
@@ -52,16 +69,24 @@ Result<ExpressionPtr> string_call(CallParts parts) {
               within(parts.values.size(), takes.values_min, takes.values_max);
   for (size_t i = strings; fits && i < parts.arguments.size(); ++i) {
     fits = is_integer(parts.arguments[i]->type);
-    if (fits) parts.arguments[i] = converted(parts.arguments[i], type_of("l"));
+    if (fits && parts.op != ExpressionOp::kHex)
+      parts.arguments[i] = converted(parts.arguments[i], type_of("l"));
   }
+  if (parts.op == ExpressionOp::kReplace) fits = fits && strings + parts.values.size() == 3;
   if (!fits) return refuse(parts);
-  const bool counts = parts.op == ExpressionOp::kLength;
+  if (parts.op == ExpressionOp::kReplaceMatches || parts.op == ExpressionOp::kExtract) {
+    if (parts.arguments[1]->op != ExpressionOp::kLiteral) return refuse(parts);
+    CD_TRY(check_regular(parts));
+  }
+  const bool counts = parts.op == ExpressionOp::kLength || parts.op == ExpressionOp::kFind ||
+                      parts.op == ExpressionOp::kCodePoint;
   return node(std::move(parts), counts ? type_of("l") : computed_string_type());
 }
 
-// kPower ... kLog10: of any numbers as float64s.
+// kPower ... kLog10, kCbrt ... kRadians: of any numbers as float64s.
 Result<ExpressionPtr> real_function(CallParts parts) {
-  const size_t takes = parts.op == ExpressionOp::kPower ? 2 : 1;
+  const bool of_two = parts.op == ExpressionOp::kPower || parts.op == ExpressionOp::kAtan2;
+  const size_t takes = of_two ? 2 : 1;
   bool fits = parts.arguments.size() == takes;
   for (const ExpressionPtr& each : parts.arguments) fits = fits && is_number(each->type);
   if (!fits) return refuse(parts);
@@ -69,10 +94,10 @@ Result<ExpressionPtr> real_function(CallParts parts) {
   return node(std::move(parts), type_of("g"));
 }
 
-// kFloor, kCeil, kRound: integers stay as they are.
+// kFloor, kCeil, kRound, kTrunc: integers stay as they are.
 Result<ExpressionPtr> rounding(CallParts parts) {
   constexpr int64_t kMostDigits = 10;  // more are rounded in other ways by others
-  const bool to_digits = parts.op == ExpressionOp::kRound;
+  const bool to_digits = parts.op == ExpressionOp::kRound || parts.op == ExpressionOp::kTrunc;
   if (parts.arguments.size() != (to_digits ? 2 : 1)) return refuse(parts);
   const DataType type = parts.arguments[0]->type;
   Int128 digits = 0;
@@ -117,10 +142,73 @@ Result<ExpressionPtr> of_number(CallParts parts) {
 
 Result<ExpressionPtr> date_part(CallParts parts) {
   const bool fits = parts.arguments.size() == 1 && is_instant(parts.arguments[0]->type);
-  return fits ? Result<ExpressionPtr>(node(parts, type_of("l"))) : refuse(parts);
+  const bool is_date = parts.op == ExpressionOp::kLastDay;
+  return fits ? Result<ExpressionPtr>(node(parts, type_of(is_date ? "tdD" : "l"))) : refuse(parts);
+}
+
+bool is_string_literal(const ExpressionPtr& expression) {
+  return expression->op == ExpressionOp::kLiteral && is_text(expression->type) &&
+         !expression->values[0].null;
+}
+
+Result<ExpressionPtr> formatted_or_parsed(CallParts parts) {
+  const bool writes = parts.op == ExpressionOp::kFormatTime;
+  const bool fits =
+      parts.arguments.size() == 2 && is_string_literal(parts.arguments[1]) &&
+      (writes ? is_instant(parts.arguments[0]->type) : is_text(parts.arguments[0]->type));
+  if (!fits) return refuse(parts);
+  const std::string_view format = parts.arguments[1]->values[0].text;
+  CD_TRY(TimeFormat::parse(format, writes ? FormatUse::kWrite : FormatUse::kRead));
+  return node(std::move(parts), writes ? computed_string_type() : type_of("tsu:"));
+}
+
+Result<ExpressionPtr> time_call(CallParts parts) {
+  const std::vector<ExpressionPtr>& arguments = parts.arguments;
+  const auto all = [&](size_t count, const auto& test) {
+    return arguments.size() >= count &&
+           std::all_of(arguments.begin(),
+                       arguments.begin() + static_cast<int64_t>(count),
+                       [&](const ExpressionPtr& each) { return test(each->type); });
+  };
+  switch (parts.op) {
+    case ExpressionOp::kFormatTime:
+    case ExpressionOp::kParseTime:
+    case ExpressionOp::kTryParseTime:
+      return formatted_or_parsed(std::move(parts));
+    case ExpressionOp::kDateDiff: {
+      const bool fits = all(2, is_instant) && arguments.size() == 3 &&
+                        is_string_literal(arguments[2]) &&
+                        find_period(arguments[2]->values[0].text).has_value();
+      return fits ? Result<ExpressionPtr>(node(parts, type_of("l"))) : refuse(parts);
+    }
+    case ExpressionOp::kMakeDate:
+      if (arguments.size() != 3 || !all(3, is_integer)) return refuse(parts);
+      for (ExpressionPtr& each : parts.arguments) each = converted(each, type_of("l"));
+      return node(std::move(parts), type_of("tdD"));
+    case ExpressionOp::kEpoch: {
+      const bool fits = arguments.size() == 1 && all(1, is_instant);
+      return fits ? Result<ExpressionPtr>(node(parts, type_of("g"))) : refuse(parts);
+    }
+    default: {  // kMillisecond, kMicrosecond
+      const bool fits = arguments.size() == 1 && all(1, is_instant) &&
+                        arguments[0]->type.id == TypeId::kTimestamp;
+      return fits ? Result<ExpressionPtr>(node(parts, type_of("l"))) : refuse(parts);
+    }
+  }
 }
 
 }  // namespace
+
+Status types::check_regular(const CallParts& parts) {
+  CD_ASSIGN(const auto regular, RegularExpression::compile(parts.values[0].text));
+  if (parts.op == ExpressionOp::kReplaceMatches) {
+    return regular->check_replacement(parts.values[1].text);
+  }
+  if (parts.op == ExpressionOp::kExtract) {
+    return regular->check_group(parts.arguments[1]->values[0].integer);
+  }
+  return {};
+}
 
 Result<ExpressionPtr> types::function_call(CallParts parts) {
   switch (parts.op) {
@@ -130,14 +218,45 @@ Result<ExpressionPtr> types::function_call(CallParts parts) {
     case ExpressionOp::kLn:
     case ExpressionOp::kLog2:
     case ExpressionOp::kLog10:
+    case ExpressionOp::kCbrt:
+    case ExpressionOp::kSin:
+    case ExpressionOp::kCos:
+    case ExpressionOp::kTan:
+    case ExpressionOp::kAsin:
+    case ExpressionOp::kAcos:
+    case ExpressionOp::kAtan:
+    case ExpressionOp::kAtan2:
+    case ExpressionOp::kDegrees:
+    case ExpressionOp::kRadians:
       return real_function(std::move(parts));
     case ExpressionOp::kFloor:
     case ExpressionOp::kCeil:
     case ExpressionOp::kRound:
+    case ExpressionOp::kTrunc:
       return rounding(std::move(parts));
     case ExpressionOp::kSign:
     case ExpressionOp::kIsNan:
       return of_number(std::move(parts));
+    case ExpressionOp::kBitAnd:
+    case ExpressionOp::kBitOr:
+    case ExpressionOp::kBitXor:
+    case ExpressionOp::kBitNot:
+    case ExpressionOp::kShiftLeft:
+    case ExpressionOp::kShiftRight:
+    case ExpressionOp::kGcd:
+    case ExpressionOp::kLcm:
+      return types::bits_call(std::move(parts));
+    case ExpressionOp::kMillisecond:
+    case ExpressionOp::kMicrosecond:
+    case ExpressionOp::kEpoch:
+    case ExpressionOp::kFormatTime:
+    case ExpressionOp::kParseTime:
+    case ExpressionOp::kTryParseTime:
+    case ExpressionOp::kDateDiff:
+    case ExpressionOp::kMakeDate:
+      return time_call(std::move(parts));
+    case ExpressionOp::kLastDay:
+    case ExpressionOp::kIsoYear:
     case ExpressionOp::kQuarter:
     case ExpressionOp::kWeek:
     case ExpressionOp::kDayOfYear:

@@ -11,6 +11,21 @@
 namespace crossdock::expressions {
 namespace {
 
+uint32_t mapped(LetterCase letter_case, uint32_t value) {
+  const std::span<const CaseRange> ranges = letter_case == LetterCase::kLower
+                                              ? std::span<const CaseRange>(kToLower)
+                                              : std::span<const CaseRange>(kToUpper);
+  const auto range =
+      std::lower_bound(ranges.begin(), ranges.end(), value, [](const CaseRange& each, uint32_t of) {
+        return each.last < of;
+      });
+  if (range == ranges.end() || value < range->first) return value;
+  if ((value - range->first) % range->stride != 0) return value;
+  return value + static_cast<uint32_t>(range->delta);
+}
+
+}  // namespace
+
 char* put_code_point(uint32_t value, char* to) {
   if (value < 0x80) {
     *to++ = static_cast<char>(value);
@@ -29,21 +44,6 @@ char* put_code_point(uint32_t value, char* to) {
   }
   return to;
 }
-
-uint32_t mapped(LetterCase letter_case, uint32_t value) {
-  const std::span<const CaseRange> ranges = letter_case == LetterCase::kLower
-                                              ? std::span<const CaseRange>(kToLower)
-                                              : std::span<const CaseRange>(kToUpper);
-  const auto range =
-      std::lower_bound(ranges.begin(), ranges.end(), value, [](const CaseRange& each, uint32_t of) {
-        return each.last < of;
-      });
-  if (range == ranges.end() || value < range->first) return value;
-  if ((value - range->first) % range->stride != 0) return value;
-  return value + static_cast<uint32_t>(range->delta);
-}
-
-}  // namespace
 
 size_t write_in_case(LetterCase letter_case, std::string_view from, char* to) {
   const uint8_t first = letter_case == LetterCase::kLower ? 'A' : 'a';

@@ -16,6 +16,9 @@ constexpr size_t most_bytes_in_case(size_t bytes) { return bytes + bytes / 2; }
 // Bytes that are not UTF-8 stay as they are.
 size_t write_in_case(LetterCase letter_case, std::string_view from, char* to);
 
+// Writes a code point as UTF-8, at most 4 bytes; answers where they end.
+char* put_code_point(uint32_t value, char* to);
+
 std::string in_case(LetterCase letter_case, std::string_view from);
 
 }  // namespace crossdock::expressions

@@ -2,6 +2,7 @@
 // do; decimals that round up beyond their digits cannot be computed.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/check.hpp"
 #include "expressions/powers.hpp"
@@ -18,7 +19,7 @@ void map_reals(const Frame& frame, int32_t index, const Function& function) {
 }
 
 int32_t digits_of_round(const Expression& expression) {
-  if (expression.op != ExpressionOp::kRound) return 0;
+  if (expression.arguments.size() < 2) return 0;
   return static_cast<int32_t>(expression.arguments[1]->values[0].integer);
 }
 
@@ -27,6 +28,7 @@ int32_t digits_of_round(const Expression& expression) {
 void round_reals(const Frame& frame, int32_t index) {
   const int32_t digits = digits_of_round(*frame.step(index).expression);
   const double power = real_power_of_ten(std::abs(digits));
+  const bool truncates = frame.step(index).expression->op == ExpressionOp::kTrunc;
   const double* from = frame.argument(index, 0).real;
   double* to = frame.slot(index).real();
   Value& out = frame.values[index];
@@ -35,9 +37,45 @@ void round_reals(const Frame& frame, int32_t index) {
     if (!std::isfinite(from[i])) continue;
     const double moved = digits >= 0 ? from[i] * power : from[i] / power;
     if (moved == std::floor(moved) && std::isfinite(moved)) continue;
-    const double whole = std::round(moved);
+    const double whole = truncates ? std::trunc(moved) : std::round(moved);
     to[i] = digits >= 0 ? whole / power : whole * power;
     if (!std::isfinite(to[i])) frame.poison(index, out, i);
+  }
+}
+
+template <class Function>
+void map_pairs(const Frame& frame, int32_t index, const Function& function) {
+  const double* a = frame.argument(index, 0).real;
+  const double* b = frame.argument(index, 1).real;
+  double* to = frame.slot(index).real();
+  for (int32_t i = 0; i < frame.count; ++i) to[i] = function(a[i], b[i]);
+}
+
+double power(double base, double exponent) { return std::pow(base, exponent); }
+double arc_tangent(double y, double x) { return std::atan2(y, x); }
+
+void run_angle(const Frame& frame, int32_t index) {
+  constexpr double kRadian = 180 / std::numbers::pi;  // in degrees
+  constexpr double kDegree = std::numbers::pi / 180;
+  switch (frame.step(index).expression->op) {
+    case ExpressionOp::kSin:
+      return map_reals(frame, index, [](double x) { return std::sin(x); });
+    case ExpressionOp::kCos:
+      return map_reals(frame, index, [](double x) { return std::cos(x); });
+    case ExpressionOp::kTan:
+      return map_reals(frame, index, [](double x) { return std::tan(x); });
+    case ExpressionOp::kAsin:
+      return map_reals(frame, index, [](double x) { return std::asin(x); });
+    case ExpressionOp::kAcos:
+      return map_reals(frame, index, [](double x) { return std::acos(x); });
+    case ExpressionOp::kAtan:
+      return map_reals(frame, index, [](double x) { return std::atan(x); });
+    case ExpressionOp::kCbrt:
+      return map_reals(frame, index, [](double x) { return std::cbrt(x); });
+    case ExpressionOp::kDegrees:
+      return map_reals(frame, index, [](double x) { return x * kRadian; });
+    default:  // kRadians
+      return map_reals(frame, index, [](double x) { return x * kDegree; });
   }
 }
 
@@ -64,13 +102,13 @@ void run_real_function(const Frame& frame, int32_t index) {
         return x > 0 ? 1.0 : x < 0 ? -1.0 : x == 0 ? 0.0 : x;
       });
     case ExpressionOp::kRound:
+    case ExpressionOp::kTrunc:
       return round_reals(frame, index);
-    default: {  // kPower
-      const double* exponents = frame.argument(index, 1).real;
-      const double* bases = frame.argument(index, 0).real;
-      double* to = frame.slot(index).real();
-      for (int32_t i = 0; i < frame.count; ++i) to[i] = std::pow(bases[i], exponents[i]);
-    }
+    case ExpressionOp::kPower:
+    case ExpressionOp::kAtan2:
+      return map_pairs(frame, index, expression.op == ExpressionOp::kPower ? power : arc_tangent);
+    default:
+      return run_angle(frame, index);
   }
 }
 
@@ -83,6 +121,8 @@ Int128 rounded(ExpressionOp op, Int128 value, Int128 unit) {
       return rest < 0 ? towards_zero - unit : towards_zero;
     case ExpressionOp::kCeil:
       return rest > 0 ? towards_zero + unit : towards_zero;
+    case ExpressionOp::kTrunc:
+      return towards_zero;
     default:
       if (rest >= unit - rest) return towards_zero + unit;
       return -rest >= unit + rest ? towards_zero - unit : towards_zero;

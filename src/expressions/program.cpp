@@ -44,7 +44,11 @@ class Program::Builder {
     const auto [at, is_new] =
         known_.try_emplace(identity(*expression, arguments), static_cast<int32_t>(steps_.size()));
     if (is_new) {
-      steps_.push_back({expression, std::move(arguments), 0, make_matcher(*expression)});
+      steps_.push_back({expression,
+                        std::move(arguments),
+                        0,
+                        make_matcher(*expression),
+                        make_regular(*expression)});
     }
     return at->second;
   }

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "expressions/expression.hpp"
+#include "expressions/regular_expression.hpp"
 #include "expressions/string_matcher.hpp"
 
 namespace crossdock::expressions {
@@ -19,6 +20,7 @@ struct ProgramStep {
   std::vector<int32_t> arguments;  // steps
   int32_t slot = 0;                // where its values lie
   std::shared_ptr<const StringMatcher> matcher;
+  std::shared_ptr<const RegularExpression> regular;  // of kReplaceMatches and kExtract
 };
 
 class Program {

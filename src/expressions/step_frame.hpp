@@ -107,10 +107,13 @@ void run_choice(const Frame& frame, int32_t index);
 void run_membership(const Frame& frame, int32_t index);   // integers
 void run_string_test(const Frame& frame, int32_t index);  // comparisons too
 void run_date_part(const Frame& frame, int32_t index);
-void run_date_move(const Frame& frame, int32_t index);  // kTruncate, kAddMonths
-void run_number(const Frame& frame, int32_t index);     // kPower ... kIsNan
-void run_string(const Frame& frame, int32_t index);     // kSubstring ... kPadRight, kToText
-void run_length(const Frame& frame, int32_t index);     // of strings
-void run_extreme(const Frame& frame, int32_t index);    // kGreatest, kLeast
+void run_date_move(const Frame& frame, int32_t index);       // kTruncate, kAddMonths
+void run_number(const Frame& frame, int32_t index);          // kPower ... kTrunc
+void run_string(const Frame& frame, int32_t index);          // kSubstring ... kPadRight, kToText
+void run_further_string(const Frame& frame, int32_t index);  // kReplaceMatches ... kHex
+void run_string_number(const Frame& frame, int32_t index);   // kLength, kFind, kCodePoint
+void run_bits(const Frame& frame, int32_t index);            // kBitAnd ... kLcm
+void run_time(const Frame& frame, int32_t index);            // kEpoch ... kMakeDate
+void run_extreme(const Frame& frame, int32_t index);         // kGreatest, kLeast
 
 }  // namespace crossdock::expressions::steps

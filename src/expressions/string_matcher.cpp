@@ -8,6 +8,7 @@
 
 #include "expressions/expression.hpp"
 #include "expressions/letter_case.hpp"
+#include "expressions/regular_expression.hpp"
 #include "expressions/string_search.hpp"
 
 namespace crossdock::expressions {
@@ -53,6 +54,16 @@ class AnyCaseMatcher final : public StringMatcher {
   StringPattern pattern_;
 };
 
+class RegularMatcher final : public StringMatcher {
+ public:
+  explicit RegularMatcher(std::string_view pattern)
+      : regular_(RegularExpression::compile(pattern).value()) {}
+  bool matches(std::string_view string) const override { return regular_->finds(string); }
+
+ private:
+  std::shared_ptr<const RegularExpression> regular_;
+};
+
 class ListMatcher final : public StringMatcher {
  public:
   explicit ListMatcher(const std::vector<LiteralValue>& values) {
@@ -84,6 +95,8 @@ std::shared_ptr<const StringMatcher> make_matcher(const Expression& expression) 
       return std::make_shared<PatternMatcher>(StringPattern::like(expression.values[0].text));
     case ExpressionOp::kLikeAnyCase:
       return std::make_shared<AnyCaseMatcher>(expression.values[0].text);
+    case ExpressionOp::kMatches:
+      return std::make_shared<RegularMatcher>(expression.values[0].text);
     case ExpressionOp::kIsIn:
       if (expression.arguments[0]->domain() != ValueDomain::kText) return nullptr;
       return std::make_shared<ListMatcher>(expression.values);

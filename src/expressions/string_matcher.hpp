@@ -14,8 +14,8 @@ class StringMatcher {
   virtual bool matches(std::string_view string) const = 0;
 };
 
-// The matcher of a kContains, kLike, kLikeAnyCase or kIsIn of strings, whose values must outlive it; nullptr for
-// other expressions.
+// The matcher of a kContains, kLike, kLikeAnyCase, kMatches or kIsIn of strings, whose values must outlive it;
+// nullptr for other expressions.
 std::shared_ptr<const StringMatcher> make_matcher(const Expression& expression);
 
 }  // namespace crossdock::expressions

@@ -9,26 +9,12 @@
 #include "expressions/civil_date.hpp"
 #include "expressions/letter_case.hpp"
 #include "expressions/string_arena.hpp"
-#include "expressions/string_lanes.hpp"
+#include "expressions/string_rows.hpp"
 #include "expressions/string_search.hpp"
 #include "expressions/utf8.hpp"
 
 namespace crossdock::expressions::steps {
 namespace {
-
-// Calls `make` for each row that is valid; the others become empty, since what their arguments hold may be anything.
-template <class Make>
-void make_rows(const Frame& frame, int32_t index, const Make& make) {
-  std::string_view* to = frame.slot(index).strings();
-  const uint8_t* valid = frame.values[index].valid;
-  for (int32_t i = 0; i < frame.count; ++i) {
-    to[i] = valid == nullptr || valid[i] != 0 ? make(i) : std::string_view();
-  }
-}
-
-std::string_view between(const char* begin, const char* end) {
-  return {begin, static_cast<size_t>(end - begin)};
-}
 
 // `length` characters from `start` on, which counts from the end if it is negative; what of it lies before the first
 // character counts, too, as in a slice of Python.
@@ -79,16 +65,22 @@ bool is_one_of(std::string_view character, std::string_view characters) {
   return false;
 }
 
+// Which ends of a string are stripped.
+struct Ends {
+  bool left;
+  bool right;
+};
+
 template <class Drops>
-std::string_view strip(std::string_view string, const Drops& drops) {
+std::string_view strip(std::string_view string, Ends ends, const Drops& drops) {
   const char* begin = string.data();
   const char* end = begin + string.size();
-  while (begin < end) {
+  while (ends.left && begin < end) {
     const char* next = next_character(begin, end);
     if (!drops(between(begin, next))) break;
     begin = next;
   }
-  while (begin < end) {
+  while (ends.right && begin < end) {
     const char* last = previous_character(end, begin);
     if (!drops(between(last, end))) break;
     end = last;
@@ -97,25 +89,26 @@ std::string_view strip(std::string_view string, const Drops& drops) {
 }
 
 void make_stripped(const Frame& frame, int32_t index) {
-  const ProgramStep& step = frame.step(index);
-  const std::string_view* strings = known_strings(frame, step.arguments[0]);
-  if (step.expression->values.empty()) {
-    return make_rows(frame, index, [&](int32_t i) { return strip(strings[i], is_white_space); });
+  const Expression& expression = *frame.step(index).expression;
+  const Ends ends{expression.op != ExpressionOp::kStripRight,
+                  expression.op != ExpressionOp::kStripLeft};
+  if (expression.values.empty()) {
+    return map_strings(
+        frame, index, [=](std::string_view s) { return strip(s, ends, is_white_space); });
   }
-  const std::string_view characters = step.expression->values[0].text;
-  make_rows(frame, index, [&](int32_t i) {
-    return strip(strings[i], [=](std::string_view one) { return is_one_of(one, characters); });
+  const std::string_view characters = expression.values[0].text;
+  map_strings(frame, index, [=](std::string_view string) {
+    return strip(string, ends, [=](std::string_view one) { return is_one_of(one, characters); });
   });
 }
 
 void make_in_case(const Frame& frame, int32_t index) {
-  const ProgramStep& step = frame.step(index);
-  const std::string_view* strings = known_strings(frame, step.arguments[0]);
-  const LetterCase letter_case =
-      step.expression->op == ExpressionOp::kLower ? LetterCase::kLower : LetterCase::kUpper;
-  make_rows(frame, index, [&](int32_t i) {
-    return frame.strings->put(most_bytes_in_case(strings[i].size()),
-                              [&](char* to) { return write_in_case(letter_case, strings[i], to); });
+  const LetterCase letter_case = frame.step(index).expression->op == ExpressionOp::kLower
+                                   ? LetterCase::kLower
+                                   : LetterCase::kUpper;
+  map_strings(frame, index, [&](std::string_view string) {
+    return frame.strings->put(most_bytes_in_case(string.size()),
+                              [&](char* to) { return write_in_case(letter_case, string, to); });
   });
 }
 
@@ -164,11 +157,19 @@ std::string_view replaced(StringArena& arena,
 
 void make_replaced(const Frame& frame, int32_t index) {
   const ProgramStep& step = frame.step(index);
-  const std::string_view* strings = known_strings(frame, step.arguments[0]);
+  if (step.expression->values.empty()) {
+    const std::string_view* strings = known_strings(frame, step.arguments[0]);
+    const std::string_view* parts = known_strings(frame, step.arguments[1]);
+    const std::string_view* others = known_strings(frame, step.arguments[2]);
+    return make_rows(frame, index, [&](int32_t i) {
+      return replaced(*frame.strings, strings[i], parts[i], others[i]);
+    });
+  }
   const std::string_view part = step.expression->values[0].text;
   const std::string_view by = step.expression->values[1].text;
-  make_rows(
-      frame, index, [&](int32_t i) { return replaced(*frame.strings, strings[i], part, by); });
+  map_strings(frame, index, [&](std::string_view string) {
+    return replaced(*frame.strings, string, part, by);
+  });
 }
 
 // `count` characters of `with`, which is gone through again and again.
@@ -263,6 +264,8 @@ void make_strings(const Frame& frame, int32_t index) {
     case ExpressionOp::kSubstring:
       return make_substrings(frame, index);
     case ExpressionOp::kStrip:
+    case ExpressionOp::kStripLeft:
+    case ExpressionOp::kStripRight:
       return make_stripped(frame, index);
     case ExpressionOp::kConcat:
       return make_concatenated(frame, index);
@@ -286,19 +289,6 @@ void run_string(const Frame& frame, int32_t index) {
   frame.merge_marks(index, out);
   make_strings(frame, index);
   out.strings = frame.slot(index).strings();
-}
-
-void run_length(const Frame& frame, int32_t index) {
-  const std::string_view* strings = known_strings(frame, frame.step(index).arguments[0]);
-  uint64_t* to = frame.slot(index).low;
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
-  for (int32_t i = 0; i < frame.count; ++i) {
-    to[i] = static_cast<uint64_t>(count_characters(strings[i]));
-  }
-  out.low = to;
-  out.bits_known = false;
 }
 
 }  // namespace crossdock::expressions::steps

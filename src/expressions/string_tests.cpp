@@ -3,54 +3,19 @@
 #include <string_view>
 
 #include "base/check.hpp"
-#include "expressions/string_lanes.hpp"
 #include "expressions/string_matcher.hpp"
+#include "expressions/string_rows.hpp"
 
 namespace crossdock::expressions::steps {
 namespace {
 
-// Dictionaries of at most so many values are tested value by value, where blocks have more rows.
-constexpr int64_t kTestedEntries = 256;
-
-// Tests the values of a dictionary, and copies the answers to the rows that name them.
-template <class Test>
-void test_entries(const Frame& frame, int32_t index, const Test& test, uint8_t* to) {
-  const Expression& subject = *frame.step(index).expression->arguments[0];
-  const ColumnView& column = frame.batch->columns[subject.column];
-  const auto entries = static_cast<int32_t>(column.dictionary->length);
-  std::string_view slices[kTestedEntries];
-  uint8_t answers[kTestedEntries];
-  for (int32_t i = 0; i < entries; ++i) {
-    if (!column.dictionary->is_valid(i)) continue;
-    load_slices({*column.dictionary, *subject.type.dictionary, i, 1, nullptr}, slices + i);
-  }
-  for (int32_t i = 0; i < entries; ++i) answers[i] = test(slices[i]) ? 1 : 0;
-  const TypeId index_type = dictionary_index(subject.type);
-  const uint8_t* valid = frame.values[index].valid;
-  for (int32_t i = 0; i < frame.count; ++i) {
-    const bool has_value = valid == nullptr || valid[i] != 0;
-    to[i] = has_value ? answers[dictionary_index_at(column, index_type, frame.begin + i)] : 0;
-  }
-}
-
-bool has_few_entries(const Frame& frame, const Expression& subject) {
-  if (subject.op != ExpressionOp::kColumn || subject.type.id != TypeId::kDictionary) return false;
-  const int64_t entries = frame.batch->columns[subject.column].dictionary->length;
-  return entries <= kTestedEntries && entries <= frame.count / 2;
-}
-
-// Calls `test` for each row that is valid; the others become 0.
 template <class Test>
 void test_rows(const Frame& frame, int32_t index, const Test& test) {
-  uint8_t* to = frame.slot(index).bytes();
-  if (has_few_entries(frame, *frame.step(index).expression->arguments[0])) {
-    return test_entries(frame, index, test, to);
-  }
-  const std::string_view* strings = known_strings(frame, frame.step(index).arguments[0]);
-  const uint8_t* valid = frame.values[index].valid;
-  for (int32_t i = 0; i < frame.count; ++i) {
-    to[i] = (valid == nullptr || valid[i] != 0) && test(strings[i]) ? 1 : 0;
-  }
+  map_rows<uint8_t>(
+      frame,
+      index,
+      [&](std::string_view string) -> uint8_t { return test(string) ? 1 : 0; },
+      frame.slot(index).bytes());
 }
 
 template <class Compare>
@@ -103,6 +68,7 @@ void run_string_test(const Frame& frame, int32_t index) {
     case ExpressionOp::kContains:
     case ExpressionOp::kLike:
     case ExpressionOp::kLikeAnyCase:
+    case ExpressionOp::kMatches:
     case ExpressionOp::kIsIn: {
       const StringMatcher& matcher = *step.matcher;
       return test_rows(frame, index, [&](std::string_view s) { return matcher.matches(s); });

@@ -101,6 +101,18 @@ TEST(ExpressionJson, ComputedStringsAreViews) {
   EXPECT_EQ(parsed(call_json("greatest", name + "," + name)), "greatest(name, name) : utf8_view");
 }
 
+TEST(ExpressionJson, FunctionsByPatternsAndPlacesHaveTypes) {
+  const std::string name = column_json("name");
+  const std::string one = R"(,{"literal": 1, "type": "l"})";
+  EXPECT_EQ(parsed(call_json("find", name + "," + name)), "find(name, name) : int64");
+  EXPECT_EQ(parsed(call_json("repeat", name + "," + column_json("i8"))),
+            "repeat(name, to_integer(i8, int64)) : utf8_view");
+  EXPECT_EQ(parsed(call_json("split_part", name + "," + name + one)),
+            "split_part(name, name, 1) : utf8_view");
+  EXPECT_EQ(parsed(call_json("hex", column_json("u64"))), "hex(u64) : utf8_view");
+  EXPECT_EQ(parsed(call_json("code_point", name)), "code_point(name) : int64");
+}
+
 TEST(ExpressionJson, FunctionsOfNumbersAndDatesHaveTypes) {
   EXPECT_EQ(parsed(call_json("power", column_json("i64") + R"(,{"literal": 2, "type": "l"})")),
             "to_real(i64, float64) ** 2 : float64");
@@ -111,6 +123,22 @@ TEST(ExpressionJson, FunctionsOfNumbersAndDatesHaveTypes) {
   EXPECT_EQ(
       parsed(call_json("truncate", column_json("day") + R"(,{"literal": "month", "type": "u"})")),
       "truncate(day, 'month') : date32");
+  const std::string format = R"(,{"literal": "%Y", "type": "u"})";
+  EXPECT_EQ(parsed(call_json("strftime", column_json("day") + format)),
+            "strftime(day, '%Y') : utf8_view");
+  EXPECT_EQ(parsed(call_json("strptime", column_json("name") + format)),
+            "strptime(name, '%Y') : timestamp[us]");
+  EXPECT_EQ(parsed(call_json("date_diff",
+                             column_json("day") + "," + column_json("day") +
+                                 R"(,{"literal": "week", "type": "u"})")),
+            "date_diff(day, day, 'week') : int64");
+  EXPECT_EQ(parsed(call_json("bit_and", column_json("i8") + "," + column_json("u32"))),
+            "bit_and(to_integer(i8, int64), to_integer(u32, int64)) : int64");
+  EXPECT_EQ(parsed(call_json("shift_left", column_json("i8") + "," + column_json("i64"))),
+            "i8 << i64 : int8");
+  EXPECT_EQ(parsed(call_json("bit_not", column_json("u64"))), "bit_not(u64) : uint64");
+  EXPECT_EQ(parsed(call_json("last_day", column_json("day"))), "last_day(day) : date32");
+  EXPECT_EQ(parsed(call_json("epoch", column_json("day"))), "epoch(day) : float64");
 }
 
 TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
@@ -133,6 +161,17 @@ TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
            call_json("substring", column_json("name") + "," + column_json("price")),
            call_json("lpad", column_json("name") + "," + column_json("i8")),
            call_json("greatest", column_json("flag") + "," + column_json("flag")),
+           call_json("find", column_json("name")),
+           call_json("replace", column_json("name") + "," + column_json("name")),
+           call_json("bit_and", column_json("u64") + "," + column_json("i64")),
+           call_json("bit_not", column_json("price")),
+           call_json("trunc", column_json("price")),
+           call_json("millisecond", column_json("day")),
+           call_json("strftime", column_json("day") + "," + column_json("name")),
+           call_json("make_date", column_json("i8") + "," + column_json("i8")),
+           call_json("hex", column_json("name")),
+           call_json("extract", column_json("name") + "," + column_json("i64")),
+           call_json("split_part", column_json("name") + "," + column_json("i64")),
            call_json("sqrt", column_json("name")),
            call_json("round", column_json("price")),
            call_json("truncate", column_json("day") + R"(,{"literal": "days", "type": "u"})"),

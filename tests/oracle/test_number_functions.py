@@ -47,6 +47,9 @@ def numbers_table() -> Any:
             "day": pa.array(DAYS, pa.date32()),
             "t": pa.array(INSTANTS, pa.timestamp("us")),
             "s": pa.array(INSTANTS, pa.timestamp("us")).cast(pa.timestamp("s"), safe=False),
+            "day2": pa.array(DAYS[100:] + DAYS[:100], pa.date32()),
+            "t2": pa.array(INSTANTS[::-1], pa.timestamp("us")),
+            "s2": pa.array(INSTANTS[::-1], pa.timestamp("us")).cast(pa.timestamp("s"), safe=False),
         }
     )
 
@@ -114,13 +117,42 @@ NUMBERS = [
     (xd.nullif(col("l"), col("i")), "nullif(l, i)"), (xd.nullif(col("f"), 0.5), None),
     (col("i").cast("string"), "i::varchar"), (col("u").cast("string"), "u::varchar"),
     (col("day").cast("string"), "day::varchar"), ((col("i") > 3).cast("string"), None),
+    *((getattr(col(c), name)(), f"{name}({c}::double)")
+      for c in ("i", "d", "u") for name in ("sin", "cos", "tan", "atan", "cbrt")),
+    *((getattr(col("f"), name)(), None) for name in ("sin", "cos", "tan", "atan", "cbrt")),
+    *((getattr(col("i") / 500, name)(), f"{name}(i / 500)") for name in ("asin", "acos")),
+    *((getattr(col("f"), name)(), None) for name in ("asin", "acos", "degrees", "radians")),
+    (col("i").degrees(), "degrees(i)"), (col("d").radians(), "radians(d)"),
+    (col("i").atan2(col("l")), "atan2(i, l)"), (col("f").atan2(2), None),
+    (col("f").trunc(), None), (col("f").trunc(2), None), (col("f").trunc(-2), None),
+    (col("r").trunc(), None), (col("i").trunc(), "i"), (col("i").trunc(3), "i"),
+    (col("d").trunc(), "trunc(d)"), (col("w").trunc(1), "trunc(w, 1)"), (col("d").trunc(2), "d"),
+    *((getattr(col(a), name)(col(b)), sql.format(a, b))
+      for a, b in (("i", "l"), ("i", "i"), ("u", "i"), ("l", "u"))
+      for name, sql in (("bit_and", "{0} & {1}"), ("bit_or", "{0} | {1}"),
+                        ("bit_xor", "xor({0}, {1})"), ("gcd", "gcd({0}, {1})"),
+                        ("lcm", "lcm({0}, {1})"))),
+    (col("i").bit_and(7), "i & 7"), (col("u").bit_or(-1), "u | -1"),
+    (col("i").bit_not(), "~i"), (col("u").bit_not(), "~u"), (col("l").bit_not(), "~l"),
+    (col("l").abs().shift_left(3), "abs(l) << 3"),
+    (col("u").shift_left(col("u") % 5), "u << (u % 5)"),
+    (col("i").shift_right(2), "i >> 2"), (col("l").shift_right(col("i")), "l >> i"),
+    (col("i").shift_right(40), "i >> 40"),
     ("#" + (col("l") * 10**16).cast("string"), "'#' || (l * 10000000000000000)"),
 ]  # fmt: skip
 PERIODS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 DATES = [
     *((getattr(col(c), part)(), f"{sql}({c})")
       for c in ("day", "t", "s")
-      for part, sql in (("quarter", "quarter"), ("week", "week"), ("day_of_year", "dayofyear"))),
+      for part, sql in (("quarter", "quarter"), ("week", "week"), ("day_of_year", "dayofyear"),
+                        ("iso_year", "isoyear"), ("epoch", "epoch"), ("day_name", "dayname"),
+                        ("month_name", "monthname"), ("last_day", "last_day"))),
+    *((getattr(col(c), part)(), f"extract({part} from {c})")
+      for c in ("t", "s") for part in ("millisecond", "microsecond")),
+    *((col(a).date_diff(col(b), p), f"date_diff('{p}', {a}, {b})")
+      for a, b in (("t", "s2"), ("day", "t2"), ("day2", "day"), ("s", "s2"))
+      for p in (*PERIODS, "millisecond", "microsecond")),
+    (col("day").date_diff(date(1970, 1, 1), "day"), "date_diff('day', day, date '1970-01-01')"),
     *((col(c).truncate(p), f"date_trunc('{p}', {c})") for c in ("t", "s") for p in PERIODS),
     *((col("day").truncate(p), f"date_trunc('{p}', day)::date") for p in PERIODS[:5]),
     *((col(c).add_months(m), f"({c} + interval ({m}) month){cast}")
@@ -144,6 +176,11 @@ REFUSED = [
     (col("d").round(-3), "round(d, -3)"),
     (col("day").add_months(2**30), "add_months(day, 1073741824)"),
     (col("s").add_months(-(2**31)), None),
+    (col("l").shift_left(3), "l << 3"),
+    (col("i").abs().shift_left(30), "abs(i) << 30"),
+    (col("u").shift_left(-1), "u << -1"),
+    (xd.make_date(col("u"), 13, 1), "is no day of the calendar"),
+    (xd.make_date(2**40, 1, col("i")), "is no day of the calendar"),
 ]
 
 
@@ -166,6 +203,9 @@ def test_values_that_do_not_fit(engine: _native.Engine, case: tuple[xd.Expr, str
 def test_options_are_checked() -> None:
     for refused in (
         lambda: col("t").truncate("days"),
+        lambda: col("t").date_diff(col("s"), "days"),
+        lambda: col("t").strftime(3),  # type: ignore[arg-type]
+        lambda: col("t").trunc(0.5),  # type: ignore[arg-type]
         lambda: col("t").add_months(1.5),  # type: ignore[arg-type]
         lambda: col("s").substring("a"),  # type: ignore[arg-type]
         lambda: col("s").substring(0, -1),

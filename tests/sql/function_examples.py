@@ -7,8 +7,8 @@ from typing import Any
 
 import crossdock as xd
 from crossdock.sql_frontend.aggregation import AGGREGATES
+from crossdock.sql_frontend.function_calls import DATE_PARTS, SYNONYMS
 from crossdock.sql_frontend.functions import FUNCTIONS
-from crossdock.sql_frontend.rewriting import DATE_PARTS, SYNONYMS
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.window_values import WINDOW_FUNCTIONS
 
@@ -27,10 +27,10 @@ SCALARS = {
     "is_false": "t is false", "is_not_true": "t is not true", "is_not_false": "t is not false",
     "is_unknown": "t is unknown", "is_not_unknown": "t is not unknown", "negate": "-a",
     "power": "power(a, b)", "abs": "abs(f)", "ceil": "ceil(f)", "floor": "floor(f)",
-    "round": "round(m, 1)", "trunc": "trunc(f)", "signum": "sign(f)", "sqrt": "sqrt(a + b)",
+    "round": "round(m, 1)", "trunc": "trunc(m, 1)", "signum": "sign(f)", "sqrt": "sqrt(a + b)",
     "exp": "exp(a - 7)", "ln": "ln(a - 6)", "log2": "log2(a + 1)", "logb": "log(2, a + 1)",
     "log10": "log10(a + 93)", "is_nan": "isnan(f)", "str_concat": "s || '!'",
-    "bitwise_and": "a & 3", "bitwise_shift_right": "a >> 1", "concat": "concat(s, n, '!')",
+    "bitwise_and": "a & b", "bitwise_shift_right": "a >> b", "concat": "concat(s, n, '!')",
     "lower": "lower(s)", "upper": "upper(s)", "btrim": "trim(s, 'Ae')",
     "character_length": "length(s)", "substr": "substr(s, 5)", "substring": "substring(s, 1, 3)",
     "left": "left(s, 3)", "right": "right(s, 3)", "replace": "replace(s, 'n', 'm')",
@@ -38,6 +38,24 @@ SCALARS = {
     "ends_with": "ends_with(s, 'Lee')", "contains": "contains(s, 'n L')", "like": "s like 'A%'",
     "ilike": "s ilike 'a%'", "coalesce": "coalesce(n, a)", "nvl": "nvl(n, b)",
     "nullif": "nullif(a, 7)", "greatest": "greatest(a, b, n)", "least": "least(a, b, n)",
+    "regexp_like": "regexp_matches(s, 'l', 'i')", "regex_match": "s ~ '^A'",
+    "regex_not_match": "s !~ '^A'", "regex_imatch": "s ~* '^a'", "regex_not_imatch": "s !~* '^a'",
+    "regexp_full_match": "regexp_full_match(s, 'A.*')",
+    "regexp_replace": "regexp_replace(s, '(.)e', '<\\1>', 'g')",
+    "regexp_extract": "regexp_extract(s, '([a-z]+) ', 1)", "strpos": "strpos(s, 'L')",
+    "reverse": "reverse(s)", "repeat": "repeat(s, b)", "split_part": "split_part(s, ' ', -1)",
+    "initcap": "initcap(lower(s))", "ltrim": "ltrim(s, 'An')", "rtrim": "rtrim(s, 'e')",
+    "ascii": "ascii(s)", "chr": "chr(a + 60)", "hex": "hex(a + 20)",
+    "concat_ws": "concat_ws(', ', s, n, 'x')", "bitwise_or": "a | 8", "bitwise_xor": "xor(a, b)",
+    "bitwise_shift_left": "a << b", "gcd": "gcd(a, 21)", "lcm": "lcm(a, b)", "cbrt": "cbrt(a + 1)",
+    "sin": "sin(f)", "cos": "cos(f)", "tan": "tan(f)", "asin": "asin(f / 5)",
+    "acos": "acos(f / 5)", "atan": "atan(f)", "atan2": "atan2(f, b)", "cot": "cot(f)",
+    "degrees": "degrees(f)", "radians": "radians(f)",
+    "strftime": "strftime(ts, '%d.%m.%Y %H:%M')", "strptime": "strptime('29.2.2024', '%d.%m.%Y')",
+    "try_strptime": "try_strptime(s, '%Y')", "to_timestamp": "to_timestamp('2024', '%Y')",
+    "to_date": "to_date('29.2.2024', '%d.%m.%Y')", "dayname": "dayname(d)",
+    "monthname": "monthname(d)", "last_day": "last_day(date '2023-02-01')",
+    "date_diff": "date_diff('hour', d, ts)", "make_date": "make_date(2024, b::int, a::int)",
     "make_array": "[a, b]", "named_struct": "{'x': a, 'y': s}", "array_element": "[a, b][1]",
     "array_length": "array_length([a, b])",
     "cardinality": "cardinality([a, b])", "array_has": "list_contains([a, b], 2)",
@@ -76,7 +94,8 @@ WINDOWS = {
 # What DuckDB has not, or not by that name.
 OTHERS = frozenset(
     ("approx_median", "approx_percentile_cont", "quantile_cont", "percentile_cont", "var",
-     "var_sample", "approx_distinct", "median", "nvl", "is_unknown", "is_not_unknown")
+     "var_sample", "approx_distinct", "median", "nvl", "is_unknown", "is_not_unknown",
+     "initcap", "regex_imatch", "regex_not_imatch", "to_timestamp", "to_date")
 )  # fmt: skip
 
 
@@ -129,7 +148,8 @@ def _text(value: Any) -> str:
 
 _HEAD = (
     "# Functions of SQL\n\n"
-    "All functions that texts and `xd.sql_expr` may call beside `+ - * / %`, CASE and CAST, each "
+    "All functions that texts and `xd.sql_expr` may call beside `+ - * / % //`, `~`, `pi()`, "
+    "`mod(x, y)`, `now()`, CASE and CAST, each "
     "with an example. The page is made from the tables of the frontend by "
     "`GOLDEN_UPDATE=1 pytest tests/sql/test_function_reference.py`, which runs every\n"
     "example, here and in DuckDB. What is not here is refused by name; what there is beside "
@@ -137,8 +157,8 @@ _HEAD = (
 )
 _SHOWN = {
     "Of a row": "Over one row with `a` = 7, `b` = 2, `f` = -2.5, `m` = 12.345, `s` = 'Ann Lee', "
-    "`n` NULL, `d` the date 2024-02-29, `ts` 2024-02-29 13:45:10 and `t` true. Arguments behind "
-    "the first of functions of strings, dates and rounding are constants.",
+    "`n` NULL, `d` the date 2024-02-29, `ts` 2024-02-29 13:45:10 and `t` true. Patterns, options, "
+    "formats, fillings, names of periods and numbers of digits are constants.",
     "Of groups": "Over rows `(i, k, s, t)`: (1, 10, 'x', true), (2, 20, 'y', false), "
     "(2, 40, 'x', true), (5, 80, NULL, NULL). All take FILTER; `count`, `min` and `max` take "
     "DISTINCT; `first`, `last`, `string_agg` and `list` take ORDER BY.",

@@ -30,6 +30,14 @@ def test_a_text_is_planned_once(dock: xd.Dock) -> None:
     assert dock.sql(text, None)._node is dock.sql(text)._node
 
 
+@pytest.mark.parametrize("moment", ["now()", "current_timestamp", "epoch(now())"])
+def test_moments_are_those_of_each_run(dock: xd.Dock, moment: str) -> None:
+    text = f"select {moment} as x, {moment} as y"
+    first, second = dock.sql(text).collect(), dock.sql(text).collect()
+    assert first["x"] == first["y"]
+    assert first["x"][0].as_py() < second["x"][0].as_py()
+
+
 def test_tables_that_change_are_planned_for(dock: xd.Dock) -> None:
     text = "select sum(a) as s from t"
     assert values(dock.sql(text)) == [3]

@@ -61,10 +61,17 @@ def test_without_libraries_of_ranks_it_configures(tmp_path: Path, options: list[
 
 
 def test_a_missing_library_is_named_as_each_distribution_calls_it(tmp_path: Path) -> None:
-    hide = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("fmt", "Hwloc")]
+    hide = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("fmt", "Hwloc", "Re2")]
     configured = configure(tmp_path, *hide)
     assert configured.returncode != 0
-    for name in ("libfmt-dev", "fmt-devel", "libhwloc-dev", "hwloc-devel", "Arch: hwloc"):
+    for name in (
+        "libfmt-dev",
+        "fmt-devel",
+        "libhwloc-dev",
+        "hwloc-devel",
+        "libre2-dev",
+        "Arch: hwloc",
+    ):
         assert name in configured.stderr
     assert "libhwy-dev" not in configured.stderr
 

@@ -14,8 +14,9 @@ from crossdock.expressions import Column, Expr, Literal, identity
 from crossdock.nodes import Node
 from crossdock.orders import Order
 from crossdock.sql_frontend.building import Builder, name_for, unused
+from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.functions import constant, is_null
+from crossdock.sql_frontend.functions import is_null
 from crossdock.sql_frontend.rewritten import HIDDEN
 from crossdock.sql_frontend.values import Values, plain_number, widened_integer
 from crossdock.sql_frontend.window_values import DIRECTIONS

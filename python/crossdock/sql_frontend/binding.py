@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
 from crossdock.evaluation import plain_type
+from crossdock.sql_frontend.added_functions import added_functions
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
-from crossdock.sql_frontend.rewritten import KEEPS_ALL, ROWS, Rewritten
+from crossdock.sql_frontend.rewritten import INVERTED, KEEPS_ALL, ROWS, WHOLE, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
 
 _SETTINGS = {
@@ -43,7 +44,8 @@ _REFUSALS = (
     ("OuterReferenceColumn|outer_ref",
      "a subquery that uses a column of the outer query in this way", "select",
      "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
-    ("SimilarTo", "SIMILAR TO", "similar", "LIKE, or several with OR"),
+    ("SimilarTo", "SIMILAR TO a pattern that is no constant", "similar",
+     "LIKE, or several with OR"),
     ("Unsupported plan type: Unnest", "UNNEST", "unnest", "a table with a row per element"),
     ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE", "recursive",
      "a loop in Python over relations"),
@@ -131,7 +133,7 @@ def bind(
     """
     schemas = tuple(sorted(tables.items(), key=lambda item: item[0]))
     key = key_of(text, values, (schemas, nulls_first))
-    found = _kept.get(key)
+    found = None if text.has_moment else _kept.get(key)
     if found is None:
         length = len(text.text)
         found = with_deep_stack(lambda: _bound(text, tables, values, nulls_first), length)
@@ -174,7 +176,8 @@ def _context(tables: Mapping[str, Any], nulls_first: bool) -> Any:
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
         context.register_record_batches(name, [[empty]])
     context.register_udaf(_average())
-    context.register_udf(_keeps_all())
+    for function in (*_marks(), *added_functions(datafusion)):
+        context.register_udf(function)
     if ROWS in tables:  # aggregates of a text by itself stay what they are
         context.remove_optimizer_rule("single_distinct_aggregation_to_group_by")
     return context
@@ -231,14 +234,19 @@ def _average() -> Any:
 
 
 @cache
-def _keeps_all() -> Any:
-    """What marks the right side of INTERSECT ALL and EXCEPT ALL, and stays where it is."""
+def _marks() -> list[Any]:
+    """What marks the right side of INTERSECT ALL and EXCEPT ALL, and operators that DataFusion has
+    not, and stays where it is."""
     datafusion, *_ = _library()
 
     def refuse(*_: object) -> Any:
         raise AssertionError("DataFusion binds texts here, and runs no query")
 
-    return datafusion.udf(refuse, [pa.int64()], pa.bool_(), "volatile", name=KEEPS_ALL)
+    types = {KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64()}
+    return [
+        datafusion.udf(refuse, [pa.int64()], result, "volatile", name=name)
+        for name, result in types.items()
+    ]
 
 
 def _null_aware(plan: str) -> tuple[bool, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from crossdock.date_making import make_date
+from crossdock.expression_functions import PERIODS
 from crossdock.expressions import (
     Call,
     Expr,
@@ -15,28 +16,24 @@ from crossdock.expressions import (
     least,
     lit,
     nullif,
-    when,
 )
+from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.string_functions import FUNCTIONS as STRING_FUNCTIONS
 
 Build = Callable[[list[Expr]], Expr]
 _PARTS = {
     "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
     "week": "week", "day": "day", "days": "day", "doy": "day_of_year", "dayofyear": "day_of_year",
     "hour": "hour", "hours": "hour", "minute": "minute", "minutes": "minute", "second": "second",
-    "seconds": "second",
+    "seconds": "second", "isoyear": "iso_year", "millisecond": "millisecond",
+    "milliseconds": "millisecond", "microsecond": "microsecond", "microseconds": "microsecond",
+    "epoch": "epoch",
 }  # fmt: skip
-
-
-def constant(argument: Expr, what: str) -> Any:
-    """The value of an argument that must be a constant. SqlError if it is none."""
-    if not isinstance(argument, Literal):
-        raise unsupported(
-            f"{what} that is no constant", try_="a constant, or a join that computes it"
-        )
-    value = argument.value
-    return value.as_py() if hasattr(value, "as_py") else value
+_OF_REALS = (
+    "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians",
+)  # fmt: skip
 
 
 def is_null(argument: Expr) -> bool:
@@ -66,30 +63,6 @@ def _like(name: str) -> Build:
     return build
 
 
-def _substring(arguments: list[Expr]) -> Expr:
-    """Characters are counted from 1, and with a negative start from the end; a length that begins
-    before the first is cut."""
-    start = constant(arguments[1], "a position of SUBSTRING")
-    length = constant(arguments[2], "a length of SUBSTRING") if len(arguments) > 2 else None
-    if start is None or (len(arguments) > 2 and length is None):
-        return Literal(None).cast("string")
-    if start < 0:
-        return arguments[0].substring(start, length)
-    if start == 0 and length is not None:
-        length = max(0, length - 1)
-    return arguments[0].substring(max(start - 1, 0), length)
-
-
-def _padded(name: str) -> Build:
-    def build(arguments: list[Expr]) -> Expr:
-        width = constant(arguments[1], f"a width of {name}")
-        fill = constant(arguments[2], f"a filling of {name}") if len(arguments) > 2 else " "
-        subject = arguments[0]
-        return subject.lpad(width, fill) if name == "lpad" else subject.rpad(width, fill)
-
-    return build
-
-
 def _date_part(arguments: list[Expr]) -> Expr:
     part = str(constant(arguments[0], "a part of a date")).lower()
     subject = arguments[1]
@@ -104,15 +77,6 @@ def _date_part(arguments: list[Expr]) -> Expr:
     return Call(_PARTS[part], (subject,))
 
 
-def _of_text(name: str) -> Build:
-    """A function of a text and a constant text."""
-
-    def build(arguments: list[Expr]) -> Expr:
-        return Call(name, (arguments[0],), constant(arguments[1], f"the second argument of {name}"))
-
-    return build
-
-
 def _named_struct(arguments: list[Expr]) -> Expr:
     names = [str(constant(name, "the name of a field")) for name in arguments[::2]]
     return Call("struct_of", tuple(arguments[1::2]), tuple(names))
@@ -125,23 +89,10 @@ def _list_element(arguments: list[Expr]) -> Expr:
     return element if place else nullif(element, element)
 
 
-def _count_of(name: str, side: str) -> Build:
-    def build(arguments: list[Expr]) -> Expr:
-        count = constant(arguments[1], f"a length of {name}")
-        return arguments[0].left(count) if side == "left" else arguments[0].right(count)
-
-    return build
-
-
 def _strip(arguments: list[Expr]) -> Expr:
     if len(arguments) > 1:
         return arguments[0].strip(constant(arguments[1], "the characters of TRIM"))
     return arguments[0].strip(" ")
-
-
-def _replace(arguments: list[Expr]) -> Expr:
-    part = constant(arguments[1], "a part of REPLACE")
-    return arguments[0].replace(part, constant(arguments[2], "a replacement of REPLACE"))
 
 
 def _round(arguments: list[Expr]) -> Expr:
@@ -150,21 +101,39 @@ def _round(arguments: list[Expr]) -> Expr:
 
 
 def _truncated(arguments: list[Expr]) -> Expr:
-    if len(arguments) > 1:
-        raise unsupported("TRUNC to a number of digits", try_="floor(x * 100) / 100")
-    value = arguments[0]
-    return when(value < 0).then(value.ceil()).otherwise(value.floor())
+    digits = constant(arguments[1], "a number of digits of TRUNC") if len(arguments) > 1 else 0
+    return arguments[0].trunc(digits)
 
 
-def _bits(value: Expr, mask: int) -> Expr:
-    """The bits of a number that a mask has, one by one."""
-    if mask < 0:
-        raise unsupported("& with a number below 0")
-    found: Expr = lit(0)
-    for place in range(mask.bit_length()):
-        if mask >> place & 1:
-            found = found + (value // (1 << place)) % 2 * (1 << place)
-    return found
+def _formatted(name: str) -> Build:
+    def build(arguments: list[Expr]) -> Expr:
+        format = constant(arguments[1], f"a format of {name.upper()}")
+        if format is None:
+            return Literal(None).cast("string" if name == "strftime" else "timestamp[us]")
+        return Call(name, (arguments[0],), format)
+
+    return build
+
+
+def _to_timestamp(arguments: list[Expr]) -> Expr:
+    """Of a string and a format; of a number, whose meaning is another one elsewhere, nothing."""
+    if len(arguments) != 2:
+        raise unsupported(
+            "TO_TIMESTAMP without a format", word="to_timestamp",
+            try_="to_timestamp(x, '%Y-%m-%d'), or cast(x as timestamp)",
+        )  # fmt: skip
+    format = str(constant(arguments[1], "a format of TO_TIMESTAMP"))
+    if "%" not in format:
+        raise unsupported(
+            f"the format {format!r}", try_="one such as '%Y-%m-%d %H:%M:%S'", word="to_timestamp"
+        )
+    return arguments[0].strptime(format)
+
+
+def _date_diff(arguments: list[Expr]) -> Expr:
+    period = str(constant(arguments[0], "a period of DATE_DIFF")).lower()
+    singular = period.removesuffix("s")
+    return arguments[1].date_diff(arguments[2], singular if singular in PERIODS else period)
 
 
 def _concat(arguments: list[Expr]) -> Expr:
@@ -173,6 +142,7 @@ def _concat(arguments: list[Expr]) -> Expr:
 
 
 FUNCTIONS: dict[str, Build] = {
+    **STRING_FUNCTIONS,
     "equal": _called("equal"),
     "not_equal": _called("not_equal"),
     "lt": _called("less"),
@@ -209,23 +179,30 @@ FUNCTIONS: dict[str, Build] = {
     "log10": lambda a: a[0].log10(),
     "is_nan": lambda a: a[0].is_nan(),
     "str_concat": lambda a: concat(*a),
-    "bitwise_and": lambda a: _bits(a[0], constant(a[1], "a mask of &")),
-    "bitwise_shift_right": lambda a: a[0] // (1 << constant(a[1], "a width of >>")),
+    "bitwise_and": lambda a: a[0].bit_and(a[1]),
+    "bitwise_or": lambda a: a[0].bit_or(a[1]),
+    "bitwise_xor": lambda a: a[0].bit_xor(a[1]),
+    "bitwise_shift_left": lambda a: a[0].shift_left(a[1]),
+    "bitwise_shift_right": lambda a: a[0].shift_right(a[1]),
+    "gcd": lambda a: a[0].gcd(a[1]),
+    "lcm": lambda a: a[0].lcm(a[1]),
+    **{name: _called(name) for name in _OF_REALS},
+    "cot": lambda a: 1.0 / a[0].tan(),
+    "strftime": _formatted("strftime"),
+    "strptime": _formatted("strptime"),
+    "try_strptime": _formatted("try_strptime"),
+    "to_timestamp": _to_timestamp,
+    "to_date": lambda a: _to_timestamp(a).date() if len(a) > 1 else a[0].cast("date32"),
+    "dayname": lambda a: a[0].day_name(),
+    "monthname": lambda a: a[0].month_name(),
+    "last_day": lambda a: a[0].last_day(),
+    "date_diff": _date_diff,
+    "make_date": lambda a: make_date(*a),
     "concat": _concat,
     "lower": lambda a: a[0].lower(),
     "upper": lambda a: a[0].upper(),
     "btrim": _strip,
     "character_length": lambda a: a[0].length(),
-    "substr": _substring,
-    "substring": _substring,
-    "left": _count_of("LEFT", "left"),
-    "right": _count_of("RIGHT", "right"),
-    "replace": _replace,
-    "lpad": _padded("lpad"),
-    "rpad": _padded("rpad"),
-    "starts_with": _of_text("starts_with"),
-    "ends_with": _of_text("ends_with"),
-    "contains": _of_text("contains"),
     "like": _like("like"),
     "ilike": _like("ilike"),
     "make_array": _called("list_of"),

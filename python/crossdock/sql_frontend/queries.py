@@ -70,7 +70,8 @@ def _planned(
     values: Mapping[str, Any],
     around: tuple[Variable, Settings],
 ) -> tuple[Node, bool]:
-    """The node of a query, and whether all of its tables are the catalog's."""
+    """The node of a query, and whether that is the same while the catalog stays: its tables are the
+    catalog's, and it asks for no time."""
     variable, settings = around
     relations = _relations(catalog, rewritten)
     of_catalog = len(relations)
@@ -103,7 +104,8 @@ def _planned(
         raise with_place(error, text_of, lambda word: place_of_word(text_of, word)) from None
     shown = [i for i, name in enumerate(names) if not name.startswith(HIDDEN)]
     written = _result_names([names[i] for i in shown], rewritten, spelled, schemas)
-    return named(node, [columns[i] for i in shown], written), len(relations) == of_catalog
+    is_lasting = len(relations) == of_catalog and not rewritten.has_moment
+    return named(node, [columns[i] for i in shown], written), is_lasting
 
 
 def _translated(

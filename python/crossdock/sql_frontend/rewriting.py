@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from crossdock.sql_frontend.call_arguments import call_arguments
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.pieces import CLAUSES, Pieces
+from crossdock.sql_frontend.function_calls import FunctionCalls
+from crossdock.sql_frontend.pieces import CLAUSES
 from crossdock.sql_frontend.rewritten import (
-    HIDDEN,
     KEEPS_ALL,
     RANGE_MARK,
     FileCall,
@@ -25,28 +25,15 @@ from crossdock.sql_frontend.using_joins import UsingJoins
 
 _SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
 _BEFORE_QUERIES = frozenset(("", "union", "intersect", "except"))  # clauses where one may begin
+_MOMENTS = words_of(
+    "now today current_timestamp current_date current_time localtime localtimestamp"
+)
+_OF_ZONES = "a column with a zone, pyarrow.compute.assume_timezone(x, zone), registered"
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
     "read_json_auto read_ndjson"
 )
-# Functions by other names, as DuckDB has them; and parts of dates that are functions there.
-SYNONYMS = {
-    "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
-    "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
-    "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
-    "strlen": "length", "approx_count_distinct": "approx_distinct",
-    "first": "first_value", "last": "last_value",
-    "group_concat": "string_agg", "listagg": "string_agg", "list": "array_agg",
-    "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
-    "list_length": "array_length",
-}  # fmt: skip
-EXTREMES = {
-    "arg_min": "arg_min", "argmin": "arg_min", "min_by": "arg_min",
-    "arg_max": "arg_max", "argmax": "arg_max", "max_by": "arg_max",
-}  # fmt: skip
-DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
-
 # Kinds of joins that the parser would take for the name of the table before them.
 _OTHER_JOINS = {
     "positional": "row_number() OVER () of both sides, and a join by it",
@@ -72,7 +59,7 @@ def rewrite(text: str) -> Rewritten:
     return _Rewriting(text).run()
 
 
-class _Rewriting(Pieces):
+class _Rewriting(FunctionCalls):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._found = Rewritten(text)
@@ -166,13 +153,8 @@ class _Rewriting(Pieces):
             self.pieces[number] = "* 1::double /"
         elif token.is_operator("=", "<>", "!="):
             self._any_as_in(number)
-        elif token.is_operator("//"):
-            raise unsupported(
-                "the operator //",
-                self.text,
-                token.start,
-                try_="floor(a / b), or cast(a / b as bigint)",
-            )
+        else:
+            self.operator_without_like(number)
         return number + 1
 
     def _any_as_in(self, number: int) -> None:
@@ -196,16 +178,15 @@ class _Rewriting(Pieces):
         word = self.tokens[number].lower
         following = self.at(number + 1)
         if following is not None and following.is_operator("("):
-            before = self.at(number - 1)
-            if word in SYNONYMS:
-                self.pieces[number] = SYNONYMS[word]
-            elif word in EXTREMES:
-                self._extreme(number, word)
-            elif word in DATE_PARTS and not (before is not None and before.is_operator(".")):
-                self.pieces[number] = "date_part"
-                self.pieces[number + 1] = f"('{word}', "
-        if word == "try_cast" and following is not None and following.is_operator("("):
-            self._shield(number)
+            self.call(number)
+            if word == "try_cast":
+                self._shield(number)
+        if word == "at" and following is not None and following.lower == "time":
+            zone = self.at(number + 2)
+            if zone is not None and zone.lower == "zone":
+                raise unsupported("AT TIME ZONE", self.text, self.tokens[number].start, _OF_ZONES)
+        if word == "similar" and following is not None and following.lower == "to":
+            self.similar(number)
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
             before = self.at(number - 1)
             is_compared = before is not None and before.kind == "operator"
@@ -234,6 +215,7 @@ class _Rewriting(Pieces):
             self._mark_range(number)
         if word == "from" and self._is_part_of_expression(number):
             self._compare_distinct(number)
+        self._found.has_moment = self._found.has_moment or word in _MOMENTS
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             self._keep_all(number, word)
@@ -262,25 +244,6 @@ class _Rewriting(Pieces):
             frame.part += word in ("union", "intersect", "except")
             frame.awaits_table = word == "from"
             frame.tables = []
-
-    def _extreme(self, number: int, word: str) -> None:
-        """arg_max(x, by), which DataFusion does not know, as a value in an order that a constant
-        marks."""
-        end = self.behind_bracket(number + 1) - 1
-        depth, comma = 0, -1
-        for each in range(number + 2, end):
-            token = self.tokens[each]
-            depth += token.is_operator("(", "[") - token.is_operator(")", "]")
-            if depth == 0 and token.is_operator(","):
-                comma = -2 if comma != -1 else each
-        if comma < 0:
-            raise sql_error(
-                f"{word} takes a value and what is the least or the most", self.text,
-                self.tokens[number].start, try_=f"{word}(name, price)",
-            )  # fmt: skip
-        self.pieces[number] = "first_value"
-        self.pieces[comma] = " ORDER BY "
-        self.pieces[end] = f", '{HIDDEN}{EXTREMES[word]}')"
 
     def _compare_distinct(self, number: int) -> None:
         """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one

@@ -11,6 +11,11 @@ ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
 # semi and anti joins, which count no rows.
 KEEPS_ALL = HIDDEN + "all"
 RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
+# Stand for operators that DataFusion has not, beside operators of the same precedence: `a // b` is
+# a * WHOLE / b, and `~a` is INVERTED & a.
+WHOLE = HIDDEN + "whole"
+INVERTED = HIDDEN + "inverted"
+OPERATOR_MARKS = (WHOLE, INVERTED)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Rewritten:
     spellings: dict[str, str] = field(default_factory=dict)  # the same of other names
     has_in: bool = False  # IN or ANY with a subquery
     has_exists: bool = False
+    has_moment: bool = False  # now() and its like, which are others when the text comes again
     parameters: list[str] = field(default_factory=list)  # "1", "2" or names
     _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
 

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from crossdock.expression_types import result_type
 from crossdock.expressions import Call, Column, Expr, Literal, when
+from crossdock.sql_frontend.added_functions import ADDED, instants_of
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.functions import FUNCTIONS
+from crossdock.sql_frontend.rewritten import INVERTED, OPERATOR_MARKS, WHOLE
 from crossdock.sql_frontend.substrait_types import Interval, arrow_type, constant_of
 from crossdock.sql_frontend.window_values import window_value
 
@@ -95,6 +97,8 @@ class Values:
 
     def _function(self, message: Any) -> Expr | Interval:
         name = self._names[message.function_reference]
+        if name in OPERATOR_MARKS:
+            return Column(name)
         if name in ("and", "or"):
             parts = [self(part) for part in self._chain(message, name)]
             return balanced("and_kleene" if name == "and" else "or_kleene", parts)
@@ -106,6 +110,10 @@ class Values:
             return self._arithmetic(name, arguments)
         if name in _COMPARISONS:
             arguments = self._compared(arguments)
+        if name == "bitwise_and" and _is_mark(arguments[0], INVERTED):
+            return self._narrow(arguments[1]).bit_not()
+        if name in ADDED and any(instants_of(name)):
+            arguments = list(map(self._instant, arguments))
         if name not in FUNCTIONS:
             raise unsupported(f"the function {name}", word=name)
         return FUNCTIONS[name](arguments)
@@ -146,6 +154,11 @@ class Values:
 
     def _arithmetic(self, name: str, arguments: list[Expr]) -> Expr:
         left, right = arguments
+        if _is_mark(right, WHOLE):
+            return Call(name, (left, right))
+        if _is_whole(left):
+            assert isinstance(left, Call)
+            return self._whole_quotient(left.arguments[0], right)
         if name == "divide":
             return self._quotient(left, right)
         if name == "modulus":
@@ -204,6 +217,23 @@ class Values:
         is_number = pa.types.is_integer(found) or pa.types.is_decimal(found)
         return inner if is_number else expression
 
+    def _whole_quotient(self, left: Expr, right: Expr) -> Expr:
+        """Towards zero, where ours is rounded down; of 0 it is NULL, as the remainder."""
+        if not all(pa.types.is_integer(self.type_of(side)) for side in (left, right)):
+            raise unsupported("// of other than integers", try_="a / b, or floor(a / b)")
+        found = left // right
+        wrong = ((left < 0) != (right < 0)) & (found * right != left)
+        return when(right == 0).then(None).when(wrong).then(found + 1).otherwise(found)
+
+    def _instant(self, value: Expr) -> Expr:
+        """A date or timestamp without the cast to the one type that DataFusion has for both."""
+        if not _is_cast_to(value, pa.types.is_timestamp):
+            return value
+        assert isinstance(value, Call)
+        found = self.type_of(value.arguments[0])
+        is_instant = pa.types.is_date32(found) or pa.types.is_timestamp(found)
+        return value.arguments[0] if is_instant else value
+
     def _remainder(self, left: Expr, right: Expr) -> Expr:
         """SQL's remainder has the sign of the dividend, ours that of the divisor; of 0 it is
         NULL."""
@@ -235,6 +265,8 @@ class Values:
         inner, target = self._any(message.input), arrow_type(message.type)
         if isinstance(inner, Interval):
             raise unsupported("a cast of an interval")
+        if _is_whole(inner) or any(_is_mark(inner, mark) for mark in OPERATOR_MARKS):
+            return inner
         if isinstance(inner, Literal) and inner.value is None:
             return Literal(pa.scalar(None, target))
         if message.failure_behavior == 1:  # RETURN_NULL
@@ -299,6 +331,15 @@ class Values:
         if len(known) < len(values):  # NULL in the list: no row is known not to be in it
             return when(found).then(True).otherwise(Literal(None))
         return found
+
+
+def _is_mark(expression: Expr, mark: str) -> bool:
+    return isinstance(expression, Column) and expression.name == mark
+
+
+def _is_whole(expression: Expr) -> bool:
+    """Whether it is the dividend of `//`, with its mark."""
+    return isinstance(expression, Call) and _is_mark(expression.arguments[-1], WHOLE)
 
 
 def _tried(expression: Expr) -> Expr:

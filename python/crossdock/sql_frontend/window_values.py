@@ -10,8 +10,9 @@ from typing import Any
 from crossdock import aggregates, window_expressions
 from crossdock.expressions import Expr, Literal
 from crossdock.orders import Order
+from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.functions import constant, is_null
+from crossdock.sql_frontend.functions import is_null
 from crossdock.sql_frontend.rewritten import RANGE_MARK
 from crossdock.sql_frontend.substrait_types import Interval
 from crossdock.window_expressions import Windowed, WindowFunction

@@ -59,6 +59,14 @@ select try_cast(f as int), try_cast(m as tinyint), try_cast(a as varchar) from t
 select count(*) from t where try_cast(s as int) is null;
 select try_cast('abc' as int), try_cast('12' as int), try_cast(null as int);
 select try_cast(m * 1000 as decimal(6, 2)) from t;
+select a // 2, -a // 2, b // a, a + 7 // 2, b // a * a, a // a // 2, (a - 3) // 2 from t;
+select mod(a, 2), mod(-b, 7), mod(a + b, mod(b, 7) + 1), a % 2 from t;
+select a & b, a | b, xor(a, b), a << 2, a << (b / 10)::int, b >> 1, b >> a::int, ~a, ~b, ~a + 1, (~a) * 2 from t;
+select a from t where ~a < -2 and a & 1 = 1;
+select gcd(a, b), lcm(a, b), gcd(b, 15), gcd(0, a) from t;
+select cbrt(a), sin(a), cos(f), tan(b), asin(a / 10), acos(a / 10), atan(f), atan2(a, b), cot(a) from t;
+select degrees(a), radians(b), pi(), sin(pi() / 2), round(degrees(atan2(1, 1)), 6) from t;
+select trunc(f), trunc(m), trunc(m, 1), trunc(f, 1), trunc(-1.2345, 2), trunc(a) from t;
 
 -- what belongs to IS DISTINCT FROM
 select t.bo is not distinct from u.bo and t.a < u.a from t, t u;

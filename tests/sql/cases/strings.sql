@@ -23,6 +23,29 @@ select case when s like 'a%' then 'A' when s like 'b%' then 'B' else '?' end as 
 select s || cast(n as varchar) from names;
 select lower(s) = 'élan', length(s) from names where s like '%lan';
 select s from names where s like '%\_%' escape '\';
+select s, s ~ 'n', s !~ '^a', s ~ '(?i)ANN' from names;
+select s from names where s similar to '[a-c].*' or s not similar to '.*n+';
+select s from names where not s similar to 'a.*';
+select regexp_matches(s, 'N', 'i'), regexp_matches(s, '^.nn$'), regexp_matches(s, 'a.b', 'l') from names;
+select regexp_full_match(s, 'an*'), regexp_full_match(s, 'AN*', 'i'), regexp_full_match(s, 'ann|bob') from names;
+select regexp_replace(s, 'n', 'm'), regexp_replace(s, '(.)n', '<\1>', 'g'), regexp_replace(s, 'N', '-', 'gi') from names;
+select regexp_extract(s, '[a-n]+'), regexp_extract(s, '(.)(.)', 2), regexp_extract(s, '(N)', 1, 'i') from names;
+select regexp_extract('abc-12', '([a-z]+)-(\d+)', 2), regexp_matches('abc', 'b'), regexp_full_match('abc', 'b');
+select regexp_extract(s, '^(.)', 1) as k, count(*) from names group by k having regexp_matches(k, '[a-z]');
+select strpos(s, 'n'), instr(s, 'an'), position('b' in s), strpos(s, substr(s, 2)), strpos(s, '') from names;
+select reverse(s), repeat(s, 2), repeat(s, n), repeat('ab', 3) from names;
+select split_part(s, 'n', 1), split_part(s, '_', -1), split_part('a,b,c', ',', 2), split_part(s, 'n', n) from names;
+select ltrim(s, 'a'), rtrim(s, 'nb'), ltrim('  x '), rtrim(' x  '), trim(leading 'a' from s) from names;
+select ascii(s), chr((n + 64)::int), chr(233) from names;
+select hex(n), hex(-n), to_hex(255), hex(n * 1000) from names;
+select concat_ws('-', s, n, s), concat_ws(', ', s, null, 'x'), concat_ws('', s, s), concat_ws('-', s) from names;
+select left(s, n::int), right(s, n::int - 1), left(s, -1), right(s, -2), left(s, 2 - n::int), right(s, 2 - n::int) from names;
+select substr(s, n::int), substring(s, n::int - 1, 2), substring(s, 2, n::int - 2), substr(s, 1, length(s) - 1) from names where n > 1;
+select substr(s, n::int - 4), substring(s, n::int - 4, 2), substring(s, -2, n::int), substr(s, 0, n::int) from names;
+select lpad(s, n::int, '*'), rpad(s, n::int * 2, 'ü') from names;
+select replace(s, left(s, 1), 'x'), replace(s, 'n', s), replace(s, right(s, 1), left(s, 1)) from names;
+select starts_with(s, left(s, 1)), ends_with(s, right(s, 2)), contains(s, substr(s, 2)), contains(s, s || 'x') from names;
+select starts_with('annabel', s), ends_with('a_b', s), contains('ann and bob', s) from names;
 
 -- from the end
 select substr(s, -2), substr(s, -1), substring(s, -3, 2), substring(s, -9, 8), substr(s, 0, 2) from names;

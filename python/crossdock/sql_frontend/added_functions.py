@@ -1,0 +1,76 @@
+"""Functions of a row that DataFusion does not know by name: it binds them by their types, and
+computes those of constants as queries do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.evaluation import evaluate
+from crossdock.expressions import Literal
+from crossdock.sql_frontend.functions import FUNCTIONS
+
+_STRING, _NUMBER, _INSTANT = pa.string(), pa.int64(), pa.timestamp("us")
+INSTANT = "Timestamp(Microsecond, None)"  # as DataFusion writes this type
+
+
+@dataclass(frozen=True)
+class Added:
+    """The types of a function's arguments and result, and how the last arguments are written where
+    a text leaves them out."""
+
+    arguments: tuple[Any, ...]
+    result: Any
+    defaults: tuple[str, ...] = ()
+
+
+ADDED = {
+    "regexp_full_match": Added((_STRING, _STRING, _STRING), pa.bool_(), ("''",)),
+    "regexp_extract": Added((_STRING, _STRING, _NUMBER, _STRING), _STRING, ("0", "''")),
+    "hex": Added((_NUMBER,), _STRING),
+    "strftime": Added((_INSTANT, _STRING), _STRING),
+    "strptime": Added((_STRING, _STRING), _INSTANT),
+    "try_strptime": Added((_STRING, _STRING), _INSTANT),
+    "dayname": Added((_INSTANT,), _STRING),
+    "monthname": Added((_INSTANT,), _STRING),
+    "last_day": Added((_INSTANT,), pa.date32()),
+    "date_diff": Added((_STRING, _INSTANT, _INSTANT), _NUMBER),
+}
+
+
+def missing_arguments(name: str, count: int) -> Sequence[str]:
+    """What a call of `count` arguments leaves out."""
+    left_out = len(ADDED[name].arguments) - count
+    return ADDED[name].defaults[-left_out:] if left_out > 0 else ()
+
+
+def instants_of(name: str) -> list[bool]:
+    """Of each argument whether it is a date or a timestamp, of whatever unit."""
+    return [argument == _INSTANT for argument in ADDED[name].arguments]
+
+
+def added_functions(library: Any) -> list[Any]:
+    """The functions for a context of the library."""
+    return _functions(library)
+
+
+@cache
+def _functions(library: Any) -> list[Any]:
+    return [
+        library.udf(_computing(name), list(added.arguments), added.result, "immutable", name=name)
+        for name, added in ADDED.items()
+    ]
+
+
+def _computing(name: str) -> Callable[..., Any]:
+    def computed(*values: Any) -> Any:
+        """Of constants, which come as arrays of one value."""
+        one_row = pa.table({"row": [0]})
+        expression = FUNCTIONS[name]([Literal(value[0]) for value in values])
+        return evaluate(expression, one_row).cast(ADDED[name].result)
+
+    return computed

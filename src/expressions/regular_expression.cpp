@@ -1,0 +1,82 @@
+// Calls of RE2, whose headers stay in this file.
+#include "expressions/regular_expression.hpp"
+
+#include <algorithm>
+
+#include <re2/re2.h>
+
+#include "expressions/expression.hpp"
+
+namespace crossdock::expressions {
+namespace {
+
+re2::StringPiece piece(std::string_view string) { return {string.data(), string.size()}; }
+
+std::string shown_pattern(std::string_view pattern) {
+  constexpr size_t kMostShown = 80;
+  if (pattern.size() <= kMostShown) return std::string(pattern);
+  return std::string(pattern.substr(0, kMostShown)) + "...";
+}
+
+}  // namespace
+
+RegularExpression::RegularExpression(std::string_view pattern)
+    : compiled_(std::make_unique<re2::RE2>(piece(pattern), re2::RE2::Quiet)) {}
+
+RegularExpression::~RegularExpression() = default;
+
+Result<std::shared_ptr<const RegularExpression>> RegularExpression::compile(
+    std::string_view pattern) {
+  auto compiled = std::make_shared<const RegularExpression>(pattern);
+  if (compiled->compiled_->ok()) return compiled;
+  return make_error(ErrorCode::kInvalidArgument,
+                    "'{}' is no regular expression: {}",
+                    shown_pattern(pattern),
+                    compiled->compiled_->error());
+}
+
+bool RegularExpression::finds(std::string_view string) const {
+  return compiled_->Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, nullptr, 0);
+}
+
+std::string_view RegularExpression::group(std::string_view string, int32_t group) const {
+  re2::StringPiece parts[kMostGroup + 1];
+  if (!compiled_->Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, parts, group + 1)) {
+    return {};
+  }
+  return {parts[group].data(), parts[group].size()};
+}
+
+bool RegularExpression::replace(std::string_view by, bool all, std::string* string) const {
+  if (all) return re2::RE2::GlobalReplace(string, *compiled_, piece(by)) > 0;
+  return re2::RE2::Replace(string, *compiled_, piece(by));
+}
+
+Status RegularExpression::check_replacement(std::string_view by) const {
+  std::string reason;
+  if (compiled_->CheckRewriteString(piece(by), &reason)) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "'{}' cannot replace matches of '{}': {}",
+                    shown_pattern(by),
+                    shown_pattern(compiled_->pattern()),
+                    reason);
+}
+
+Status RegularExpression::check_group(Int128 group) const {
+  const int32_t most = std::min(compiled_->NumberOfCapturingGroups(), kMostGroup);
+  if (group >= 0 && group <= most) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "'{}' has no group {}, its groups are 0 to {}",
+                    shown_pattern(compiled_->pattern()),
+                    static_cast<int64_t>(group),
+                    most);
+}
+
+std::shared_ptr<const RegularExpression> make_regular(const Expression& expression) {
+  if (expression.op != ExpressionOp::kReplaceMatches && expression.op != ExpressionOp::kExtract) {
+    return nullptr;
+  }
+  return RegularExpression::compile(expression.values[0].text).value();
+}
+
+}  // namespace crossdock::expressions
