@@ -3,6 +3,7 @@
 #include "bindings/options.hpp"
 #include "bindings/planned_channel.hpp"
 #include "bindings/results.hpp"
+#include "model/bucket_messages.hpp"
 #include "model/machine.hpp"
 #include "sim/join_json.hpp"
 #include "sim/join_simulation.hpp"
@@ -111,10 +112,31 @@ std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments)
   return sim::join_json(plan, options.strategy, join);
 }
 
+// Messages by which counts of buckets reach their owners, by the name of the form.
+nb::dict bucket_messages(int ranks, int tasks, int64_t buckets, int64_t buffer_elements) {
+  const model::BucketShape shape{ranks, tasks, buckets, buffer_elements};
+  if (ranks < 1 || tasks < 1 || buckets < 1 || buffer_elements < 1) {
+    raise_error(make_error(ErrorCode::kInvalidArgument,
+                           "{} ranks of {} tasks, {} buckets, buffers of {}: each is at least 1",
+                           ranks,
+                           tasks,
+                           buckets,
+                           buffer_elements));
+  }
+  nb::dict messages;
+  for (const model::BucketForm form : model::kBucketForms) {
+    const std::string name(model::bucket_form_name(form));
+    messages[name.c_str()] = model::bucket_traffic(shape, form).all_messages();
+  }
+  return messages;
+}
+
 }  // namespace
 
 void bind_simulation(nb::module_& module) {
   module.def("simulate_join", &simulate, "channel"_a, "options"_a);
+  module.def(
+      "bucket_messages", &bucket_messages, "ranks"_a, "tasks"_a, "buckets"_a, "buffer_elements"_a);
 }
 
 }  // namespace crossdock::python

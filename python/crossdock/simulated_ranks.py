@@ -24,7 +24,8 @@ class RankRates:
 
     `own` false: those of the models in force (`crossdock calibrate`) stand in the place of the
     first nine. `message_bytes` is what a message costs on a link, in bytes of it; `crowding` what
-    each rank on another server that a rank sends to takes from a link to the network; `codec_bytes_per_s` 0: coding is free.
+    each rank on another server that a rank sends to takes from a link to the network;
+    `codec_bytes_per_s` 0: coding is free.
     """
 
     name: str
