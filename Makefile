@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi soak lint format clean
+.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -51,6 +51,10 @@ bench-channels:  ## measure channels against memcpy, Open MPI, UCX and iperf3
 bench-mpi:  ## measure joins over ranks, and how near predictions are
 	@$(SETUP) dev
 	@$(BIN)/python bench mpi
+
+bench-sim:  ## measure how near simulated joins are to published ones, and what simulating takes
+	@$(SETUP) dev
+	@$(BIN)/python bench sim
 
 soak:  ## open, use and close random channels among processes for ten minutes, half over TCP
 	@$(SETUP) dev

@@ -1,4 +1,5 @@
-// An exchange among all GPUs of a machine, every server a group of its own, so that each pair of GPUs has its own flows:
+// An exchange among all GPUs of a machine, every server a group of its own, so that each pair of GPUs has its own
+// flows:
 //
 //   sim_bench MACHINE BYTES_PER_GPU
 //
@@ -61,28 +62,30 @@ int run(const char* machine, double bytes) {
   size_t flows = 0;
   size_t arrived = 0;
   double end_s = 0;
-  for (sim::GroupFlow& flow : exchange.flows(work)) {
-    ++flows;
-    timed.start(std::move(flow.shape), [&] {
-      ++arrived;
-      end_s = clock.now_s();
-    });
+  for (int group = 0; group < static_cast<int>(exchange.groups().size()); ++group) {
+    for (sim::GroupFlow& flow : exchange.flows_from(work, group)) {
+      ++flows;
+      timed.start(std::move(flow.shape), [&] {
+        ++arrived;
+        end_s = clock.now_s();
+      });
+    }
   }
   while (clock.step()) {
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print(
-      R"({{"endpoints": {}, "virtual_s": {}, "flows": {}, "arrived": {}, "solves": {}, "wall_s": {}, "peak_bytes": {}}})"
-      "\n",
-      plan->destinations().size(),
-      end_s,
-      flows,
-      arrived,
-      network.solves(),
-      wall.count(),
-      usage.ru_maxrss * 1024L);
+  fmt::print(R"({{"endpoints": {}, "virtual_s": {}, "flows": {}, "arrived": {}, )"
+             R"("solves": {}, "wall_s": {}, "peak_bytes": {}}})"
+             "\n",
+             plan->destinations().size(),
+             end_s,
+             flows,
+             arrived,
+             network.solves(),
+             wall.count(),
+             usage.ru_maxrss * 1024L);
   return arrived == flows ? 0 : 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace crossdock::sim {
 namespace {
@@ -114,6 +115,7 @@ void ExchangeFlows::add_remote(const Pair& pair,
       for (const Hop hop : in[j].second) flow.shape.hops.push_back({hop.link, senders});
       flow.from = pair.from;
       flow.source = pair.source;
+      flow.destination = pair.destination;
       flow.to = pair.to;
       flow.is_remote = true;
       flow.alike = groups_[pair.from].servers * targets;
@@ -187,6 +189,7 @@ void ExchangeFlows::add_inside(const ExchangeWork& work,
         flow.shape = {hops, bytes * part, message};
         flow.from = flow.to = group;
         flow.source = source;
+        flow.destination = i;
         flow.stage = work.levels == control::ExchangeLevels::kTwo ? 1 : 0;
         flow.alike = groups_[group].servers;
         flow.messages = flow.alike * part * rank_pairs * messages_of(bytes / rank_pairs, message);
@@ -196,14 +199,21 @@ void ExchangeFlows::add_inside(const ExchangeWork& work,
   }
 }
 
-std::vector<GroupFlow> ExchangeFlows::flows(const ExchangeWork& work) const {
+std::vector<GroupFlow> ExchangeFlows::flows_from(const ExchangeWork& work, int group) const {
   std::vector<GroupFlow> flows;
   const int groups = static_cast<int>(groups_.size());
-  for (int from = 0; from < groups; ++from) {
-    for (int to = 0; to < groups; ++to) add_between(work, from, to, flows);
-    add_inside(work, from, flows);
-  }
+  for (int to = 0; to < groups; ++to) add_between(work, group, to, flows);
+  add_inside(work, group, flows);
   return flows;
+}
+
+std::vector<GroupFlow> ExchangeFlows::flows(const ExchangeWork& work) const {
+  std::vector<GroupFlow> all;
+  for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
+    std::vector<GroupFlow> own = flows_from(work, group);
+    all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  }
+  return all;
 }
 
 }  // namespace crossdock::sim

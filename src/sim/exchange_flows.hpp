@@ -41,6 +41,7 @@ struct GroupFlow {
   int from = 0;  // groups
   int to = 0;
   size_t source = 0;       // endpoint of a server of `from`
+  size_t destination = 0;  // of one of `to`
   int stage = 0;           // 1: of two levels, what follows on the server where rows arrive
   bool is_remote = false;  // leaves its server
   double alike = 0;        // flows like this one, of all servers together
@@ -63,6 +64,8 @@ class ExchangeFlows {
   int ranks() const { return ranks_; }
   // Flows of such an exchange, by group that sends and then group that gets.
   std::vector<GroupFlow> flows(const ExchangeWork& work) const;
+  // Of those, the ones from one group; who has many groups takes them one by one.
+  std::vector<GroupFlow> flows_from(const ExchangeWork& work, int group) const;
 
   struct Named {
     topology::Location from;

@@ -53,13 +53,12 @@ FlowNumber FairNetwork::start(double now_s, FlowShape shape) {
   flow.remaining = shape.bytes;
   flow.since_s = now_s;
   flow.is_active = shape.bytes > 0 && !shape.hops.empty();
-  const double message = shape.message_bytes > 0 ? shape.message_bytes : shape.bytes;
+  flow.message_bytes = shape.message_bytes > 0 ? shape.message_bytes : shape.bytes;
   for (const Hop& hop : shape.hops) {
     CD_CHECK(hop.link < links_.size() && hop.crossings > 0, "hop {} x {}", hop.link, hop.crossings);
-    const double cost = message > 0 ? 1 + links_[hop.link].rate.message_bytes / message : 1;
-    uses_.push_back({hop.link, hop.crossings, hop.crossings * cost});
+    uses_.push_back({hop.link, static_cast<float>(hop.crossings)});
     if (!flow.is_active) continue;
-    links_[hop.link].flows.push_back({number, hop.crossings * cost});
+    links_[hop.link].flows.push_back({number, static_cast<float>(hop.crossings)});
     change(hop.link);
   }
   if (flow.is_active) {
@@ -94,7 +93,7 @@ void FairNetwork::carry(double now_s, Flow& flow) {
   for (const Use& use : uses_of(flow)) {
     Link& link = links_[use.link];
     link.carried_bytes += bytes * use.crossings;
-    link.busy_s += bytes * use.weight / link.rate.bytes_per_s;
+    link.busy_s += bytes * weight_of(link, flow, use.crossings) / link.rate.bytes_per_s;
   }
 }
 
@@ -129,7 +128,7 @@ void FairNetwork::collect_part() {
   for (size_t i = 0; i < part_links_.size(); ++i) {
     auto& flows = links_[part_links_[i]].flows;
     std::erase_if(flows, [&](const Crossing& one) { return !flows_[one.flow].is_active; });
-    for (const auto& [number, weight] : flows) {
+    for (const auto& [number, crossings] : flows) {
       Flow& flow = flows_[number];
       if (flow.mark == mark_) continue;
       flow.mark = mark_;
@@ -152,10 +151,12 @@ void FairNetwork::fill(uint32_t place) {
   Filling& filling = fillings_[place];
   filling = {links_[number].rate.bytes_per_s, 0, 0, false};
   for (const Crossing& crossing : links_[number].flows) {
+    const Flow& flow = flows_[crossing.flow];
+    const double weight = weight_of(links_[number], flow, crossing.crossings);
     if (is_frozen_[crossing.flow]) {
-      filling.left -= crossing.weight * flows_[crossing.flow].rate;
+      filling.left -= weight * flow.rate;
     } else {
-      filling.weight += crossing.weight;
+      filling.weight += weight;
       ++filling.open;
     }
   }

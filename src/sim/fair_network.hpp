@@ -61,6 +61,7 @@ class FairNetwork {
   double rate_of(FlowNumber flow) const { return flows_[flow].rate; }
   double latency_of(FlowNumber flow) const;
   int link_count() const { return static_cast<int>(links_.size()); }
+  size_t flow_count() const { return flows_.size(); }  // also those that have ended
   int active_flows() const { return active_; }
   // How long a link was busy until now, were it full all the time: what it carried over its rate at the time.
   double busy_s(LinkNumber link) const { return links_[link].busy_s; }
@@ -71,9 +72,10 @@ class FairNetwork {
   uint64_t flows_solved() const { return flows_solved_; }
 
  private:
+  // Small, since a large exchange has a hundred million of them and of uses.
   struct Crossing {
     FlowNumber flow = 0;
-    double weight = 1;  // as that of a Use
+    float crossings = 1;
   };
   struct Link {
     LinkRate rate;
@@ -86,13 +88,13 @@ class FairNetwork {
   };
   struct Use {
     LinkNumber link = 0;
-    double crossings = 1;
-    double weight = 1;  // of the link's rate, per byte and second of one flow
+    float crossings = 1;
   };
   struct Flow {
     uint32_t first_use = 0;
     uint32_t uses = 0;
     double remaining = 0;
+    double message_bytes = 0;
     double rate = 0;
     double since_s = 0;  // when `remaining` was true
     uint32_t version = 0;
@@ -119,6 +121,10 @@ class FairNetwork {
 
   std::span<const Use> uses_of(const Flow& flow) const {
     return std::span(uses_).subspan(flow.first_use, flow.uses);
+  }
+  // Of a link's rate, per byte and second of each of these flows.
+  static double weight_of(const Link& link, const Flow& flow, float crossings) {
+    return crossings * (1 + link.rate.message_bytes / flow.message_bytes);
   }
   void change(LinkNumber link);
   void carry(double now_s, Flow& flow);

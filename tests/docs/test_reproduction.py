@@ -13,7 +13,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 
 import reproduce  # noqa: E402
-from reproduce import CODED_SHARE, CODED_Y, GPUS, ONE, PLAIN_Y, TWO, Point, mean_error  # noqa: E402
+import reproduced_exchanges  # noqa: E402
+from reproduce import CODED_SHARE, CODED_Y, GPUS, PLAIN_Y  # noqa: E402
+from reproduced_points import ONE, TWO, Point, mean_error  # noqa: E402
 
 
 def worst(points: list[Point]) -> float:
@@ -88,7 +90,7 @@ def test_four_thousand_cores_are_too_fast_without_queues_at_the_nics() -> None:
 
 
 def test_exchanges_between_servers_are_near_and_inside_them_too_small() -> None:
-    points = {what: (ucx, nccl) for what, ucx, nccl in reproduce.exchange_points()}
+    points = {what: (ucx, nccl) for what, ucx, nccl in reproduced_exchanges.exchange_points()}
     for what in ("3 x 4 H100 (Figure 11a)", "Topo4 (Figure 13)"):
         ucx, nccl = points[what]
         assert abs(ucx.error) < 0.15
@@ -96,20 +98,20 @@ def test_exchanges_between_servers_are_near_and_inside_them_too_small() -> None:
     for what in ("8 A100 (Figure 10a)", "Topo1 to 3 (Figure 13), the best"):
         ucx, _ = points[what]
         assert 1 < ucx.ours < ucx.theirs
-    for point in reproduce.path_points():
+    for point in reproduced_exchanges.path_points():
         assert 0 <= point.error < 0.2  # theirs are lower bounds
 
 
 def test_one_nic_leaves_nothing_to_gain_but_hiding_arranging() -> None:
     """Topo5: the improvement is reduced, and still there."""
-    assert 1 < reproduce.exchange_gain("topo-5", one_nic=False) < 2
+    assert 1 < reproduced_exchanges.exchange_gain("topo-5", one_nic=False) < 2
 
 
 def test_counts_of_buckets_fall_more_on_more_nodes() -> None:
-    for tasks in reproduce.TASKS:
+    for tasks in reproduced_exchanges.TASKS:
         gains = []
         for nodes in (40, 240, 512):
-            counts = reproduce.bucket_counts(nodes, tasks)
+            counts = reproduced_exchanges.bucket_counts(nodes, tasks)
             assert counts["contiguous"] == nodes * (nodes - 1)
             gains.append(counts["task buffers"] / counts["chunk buffers"])
         assert gains == sorted(gains)
