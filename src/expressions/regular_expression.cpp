@@ -12,10 +12,10 @@ namespace {
 
 re2::StringPiece piece(std::string_view string) { return {string.data(), string.size()}; }
 
-std::string shown_pattern(std::string_view pattern) {
+std::string shortened(std::string_view text) {
   constexpr size_t kMostShown = 80;
-  if (pattern.size() <= kMostShown) return std::string(pattern);
-  return std::string(pattern.substr(0, kMostShown)) + "...";
+  if (text.size() <= kMostShown) return std::string(text);
+  return std::string(text.substr(0, kMostShown)) + "...";
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ Result<std::shared_ptr<const RegularExpression>> RegularExpression::compile(
   if (compiled->compiled_->ok()) return compiled;
   return make_error(ErrorCode::kInvalidArgument,
                     "'{}' is no regular expression: {}",
-                    shown_pattern(pattern),
-                    compiled->compiled_->error());
+                    shortened(pattern),
+                    shortened(compiled->compiled_->error()));  // which ends with the pattern
 }
 
 bool RegularExpression::finds(std::string_view string) const {
@@ -57,8 +57,8 @@ Status RegularExpression::check_replacement(std::string_view by) const {
   if (compiled_->CheckRewriteString(piece(by), &reason)) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "'{}' cannot replace matches of '{}': {}",
-                    shown_pattern(by),
-                    shown_pattern(compiled_->pattern()),
+                    shortened(by),
+                    shortened(compiled_->pattern()),
                     reason);
 }
 
@@ -67,7 +67,7 @@ Status RegularExpression::check_group(Int128 group) const {
   if (group >= 0 && group <= most) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "'{}' has no group {}, its groups are 0 to {}",
-                    shown_pattern(compiled_->pattern()),
+                    shortened(compiled_->pattern()),
                     static_cast<int64_t>(group),
                     most);
 }

@@ -274,5 +274,43 @@ TEST(BlockEvaluator, MemoryIsReserved) {
   EXPECT_EQ(memory->used_bytes(), 0);
 }
 
+TEST(BlockEvaluator, BitsAndDivisorsAtTheirLimits) {
+  const Columns columns = {{"a", fixed<int64_t>("l", {INT64_MIN, INT64_MAX, -1, std::nullopt, 0})},
+                           {"b", fixed<int64_t>("l", {INT64_MIN, 6, 62, 1, 63})},
+                           {"u", fixed<uint64_t>("L", {UINT64_MAX, 1, std::nullopt, 0, 5})}};
+  const std::string both = column("a") + "," + column("b");
+  EXPECT_EQ(run(columns, call("bit_xor", both)),
+            (Texts{"0", std::to_string(INT64_MAX ^ 6), "-63", "null", "63"}));
+  EXPECT_EQ(
+      run(columns, call("bit_not", column("u"))),
+      (Texts{"0", "18446744073709551614", "null", "18446744073709551615", "18446744073709551610"}));
+  EXPECT_EQ(run(columns, call("shift_right", both)),
+            (Texts{"0", std::to_string(INT64_MAX >> 6), "-1", "null", "0"}));
+  EXPECT_EQ(run(columns, call("shift_left", both))[0], "CD-304");
+  EXPECT_EQ(run(columns, call("shift_left", literal("1", "l") + "," + literal("62", "l")))[0],
+            std::to_string(int64_t{1} << 62));
+  // The divisor of the least number and itself has 64 bits, which no int64 has.
+  EXPECT_EQ(run(columns, call("gcd", both))[0], "CD-304");
+  EXPECT_EQ(run(columns, call("lcm", column("u") + "," + literal("0", "L")))[0], "0");
+}
+
+TEST(BlockEvaluator, TimesAtTheirLimits) {
+  const Columns columns = {
+      {"t", fixed<int64_t>("tsu:", {INT64_MIN + 86'400'000'000, INT64_MAX, std::nullopt, -1})},
+      {"d", fixed<int32_t>("tdD", {INT32_MIN, INT32_MAX, 0, std::nullopt})},
+      {"y", fixed<int64_t>("l", {INT64_MIN, INT64_MAX, 2024, std::nullopt})}};
+  const Texts written =
+      run(columns, call("strftime", column("t") + "," + literal("\"%Y-%m-%d %H\"", "u")));
+  EXPECT_EQ(written, (Texts{"-290308-12-22 19", "294247-01-10 04", "null", "1969-12-31 23"}));
+  EXPECT_EQ(run(columns, call("strftime", column("d") + "," + literal("\"%A\"", "u")))[2],
+            "Thursday");
+  const std::string difference =
+      column("t") + "," + column("d") + "," + literal("\"microsecond\"", "u");
+  EXPECT_EQ(run(columns, call("date_diff", difference))[0], "CD-304");
+  const std::string one = "," + literal("1", "l");
+  EXPECT_EQ(run(columns, call("make_date", column("y") + one + one))[0], "CD-304");
+  EXPECT_EQ(run(columns, call("epoch", column("t")))[3], "-1e-06");
+}
+
 }  // namespace
 }  // namespace crossdock::expressions
