@@ -54,18 +54,16 @@ struct Parts {
   int64_t days;
   int64_t nanoseconds;  // of the day
   int64_t seconds;      // of the day
-  int64_t day_of_year;  // from 0
   int64_t weekday;      // Monday = 0
 };
 
 Parts parts_of(int64_t days, int64_t nanoseconds) {
   const CivilDate date = civil_date(days);
-  return {date,
-          days,
-          nanoseconds,
-          nanoseconds / kNanoseconds,
-          days - days_since_1970({date.year, 1, 1}),
-          weekday_of(days)};
+  return {date, days, nanoseconds, nanoseconds / kNanoseconds, weekday_of(days)};
+}
+
+int64_t day_of_year(const Parts& parts) {  // from 0
+  return parts.days - days_since_1970({parts.date.year, 1, 1});
 }
 
 struct IsoWeek {
@@ -130,15 +128,15 @@ char* put_part(char specifier, bool is_padded, const Parts& parts, char* to) {
     case 'n':
       return put_number(parts.nanoseconds % kNanoseconds, 9, to);
     case 'j':
-      return put_number(parts.day_of_year + 1, is_padded ? 3 : 1, to);
+      return put_number(day_of_year(parts) + 1, is_padded ? 3 : 1, to);
     case 'w':
       return put_number((parts.weekday + 1) % 7, 1, to);
     case 'u':
       return put_number(parts.weekday + 1, 1, to);
     case 'U':  // weeks that begin on Sunday
-      return put_number((parts.day_of_year + 7 - (parts.weekday + 1) % 7) / 7, 2, to);
+      return put_number((day_of_year(parts) + 7 - (parts.weekday + 1) % 7) / 7, 2, to);
     case 'W':  // on Monday
-      return put_number((parts.day_of_year + 7 - parts.weekday) / 7, 2, to);
+      return put_number((day_of_year(parts) + 7 - parts.weekday) / 7, 2, to);
     case 'V':
       return put_number(iso_week(parts).week, 2, to);
     case 'G':
@@ -352,6 +350,19 @@ size_t TimeFormat::most_bytes() const {
   size_t bytes = 0;
   for (const Piece& piece : pieces_) bytes += std::max(piece.text.size(), kMostOfPart);
   return bytes;
+}
+
+bool TimeFormat::is_name() const {
+  return pieces_.size() == 1 && pieces_[0].specifier != 0 &&
+         std::string_view("aAbB").find(pieces_[0].specifier) != std::string_view::npos;
+}
+
+std::string_view TimeFormat::name(int64_t days) const {
+  const char specifier = pieces_[0].specifier;
+  const bool is_of_day = specifier == 'a' || specifier == 'A';
+  const std::string_view name =
+      is_of_day ? kDays[weekday_of(days)] : kMonths[civil_date(days).month - 1];
+  return specifier == 'a' || specifier == 'b' ? name.substr(0, kShortName) : name;
 }
 
 size_t TimeFormat::write(int64_t days, int64_t nanoseconds, char* to) const {

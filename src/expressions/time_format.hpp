@@ -25,6 +25,10 @@ class TimeFormat {
   // Writes an instant, which a date is with `nanoseconds` = 0 of its day; answers the bytes.
   size_t write(int64_t days, int64_t nanoseconds, char* to) const;
 
+  // Whether the format is the name of a day or a month alone, which `name` gives without writing it.
+  bool is_name() const;
+  std::string_view name(int64_t days) const;
+
   // Microseconds since 1970 of a string; none where it is no instant in this format. What the format leaves out is that
   // of 1 January 1900, at midnight. Spaces around are passed, and names of days and months may have any case.
   std::optional<int64_t> read(std::string_view string) const;

@@ -114,6 +114,12 @@ void format_times(const Frame& frame, int32_t index, Value& out) {
   const TimeFormat format = format_of(expression, FormatUse::kWrite);
   const int64_t per_second = ticks_per_second(expression.arguments[0]->type);
   const uint64_t* from = frame.argument(index, 0).low;
+  out.strings = frame.slot(index).strings();
+  if (format.is_name()) {
+    return make_rows(frame, index, [&](int32_t i) {
+      return format.name(day_of(static_cast<int64_t>(from[i]), per_second));
+    });
+  }
   make_rows(frame, index, [&](int32_t i) {
     const auto ticks = static_cast<int64_t>(from[i]);
     const int64_t days = day_of(ticks, per_second);
@@ -124,7 +130,6 @@ void format_times(const Frame& frame, int32_t index, Value& out) {
     return frame.strings->put(format.most_bytes(),
                               [&](char* to) { return format.write(days, nanoseconds, to); });
   });
-  out.strings = frame.slot(index).strings();
 }
 
 // What is no instant is an error of its row, or NULL where that is wanted.
