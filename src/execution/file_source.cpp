@@ -7,6 +7,7 @@
 #include "execution/column_filter.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_units.hpp"
+#include "execution/page_pruning.hpp"
 #include "execution/row_group_bounds.hpp"
 #include "operators/run/operator_run.hpp"
 
@@ -128,6 +129,8 @@ class FileSource final : public Source {
   void open(Worker& worker, const Unit& unit, int64_t rows);
   bool can_match(const Unit& unit) const;
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
+  Status run_rows(
+      OperatorRun& run, int index, int64_t number, RowsLeft::Run rows, BlockSink& first);
   Result<StepRows> select(Worker& worker, StepRows rows);
   Result<StepRows> test(Worker& worker, SourceTest& test, StepRows rows) const;
   Status decode(Worker& worker, StepRows rows) const;
@@ -153,6 +156,8 @@ class FileSource final : public Source {
   std::vector<Worker> sample_;  // one for each sampled unit, whose cursors hold its rows
   std::unique_ptr<scan::ReadAhead> ahead_;  // nullptr: all files are of this machine
   std::atomic<int64_t> units_skipped_{0};
+  std::atomic<int64_t> units_filtered_{0};  // by Bloom filters
+  std::atomic<int64_t> pages_skipped_{0};
   std::atomic<int64_t> rows_kept_{0};
   std::string text_;  // of the conditions
 };
@@ -304,11 +309,28 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
     return {};
   }
   const PartUse use(ahead_.get(), unit.part);
+  if (!filters_pass(table_, unit, conditions_)) {
+    ++units_filtered_;
+    return {};
+  }
+  const RowsLeft left = rows_left(table_, unit, conditions_);
+  pages_skipped_ += left.pages_skipped;
+  if (left.runs.empty()) return {};
   CD_ASSIGN(Worker * state, worker(index));
-  open(*state, unit, unit.rows);
-  const int64_t end = unit.begin + unit.rows;
+  int64_t rows = 0;
+  for (const RowsLeft::Run& some : left.runs) rows += some.end - some.begin;
+  open(*state, unit, rows);
+  for (const RowsLeft::Run& some : left.runs) CD_TRY(run_rows(run, index, number, some, first));
+  return {};
+}
+
+Status FileSource::run_rows(
+    OperatorRun& run, int index, int64_t number, RowsLeft::Run of, BlockSink& first) {
+  const Unit& unit = units_[static_cast<size_t>(number)];
+  CD_ASSIGN(Worker * state, worker(index));
+  const int64_t end = of.end;
   int64_t kept_rows = 0;
-  for (int64_t at = unit.begin; at < end && !has_enough();) {
+  for (int64_t at = of.begin; at < end && !has_enough();) {
     CD_TRY(run.check_cancelled());
     const auto rows = static_cast<int32_t>(std::min<int64_t>(state->step_rows, end - at));
     for (auto& cursor : state->cursors) {
@@ -421,6 +443,8 @@ std::string FileSource::describe() const {
     text +=
         fmt::format(", {} of {} parts skipped by statistics", units_skipped_.load(), units_.size());
   }
+  if (units_filtered_ > 0) text += fmt::format(", {} by Bloom filters", units_filtered_.load());
+  if (pages_skipped_ > 0) text += fmt::format(", {} pages skipped", pages_skipped_.load());
   if (ahead_ != nullptr) text += fmt::format(", {} requests", ahead_->requests());
   const int64_t kept = rows_kept_;
   if (kept > 0 && kept < rows_) text += fmt::format(", {} rows", kept);

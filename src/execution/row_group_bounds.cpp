@@ -153,6 +153,7 @@ bool can_compare(ExpressionOp op,
                  const ColumnChunk& chunk) {
   const auto compared = compared_column(column);
   if (!compared.has_value()) return true;
+  if (chunk.statistics.null_count == chunk.values) return false;
   const auto any = [&](auto can) {
     return std::any_of(values.begin(), values.end(), [&](const LiteralValue& value) {
       return !value.null && can(value);
@@ -194,7 +195,81 @@ bool can_compare(const Expression& condition, const ColumnForm& form, const Colu
   return true;
 }
 
+template <class T>
+bool holds_integer(const scan::BloomFilter& filter, Int128 stored) {
+  const auto value = static_cast<T>(stored);
+  if (static_cast<Int128>(value) != stored) return false;  // no value of the column
+  uint8_t bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  return filter.may_hold(bytes);
+}
+
+// `value` as the file would store it.
+bool may_hold(const Expression& column,
+              const LiteralValue& value,
+              const ColumnForm& form,
+              const scan::BloomFilter& filter) {
+  const auto compared = compared_column(column);
+  if (value.null || !compared.has_value()) return !value.null;
+  switch (column.domain()) {
+    case expressions::ValueDomain::kInteger: {
+      Int128 factor = 0;
+      if (form.is_unsigned || __builtin_mul_overflow(form.factor, compared->factor, &factor)) {
+        return true;
+      }
+      const bool is_32 = form.physical == PhysicalType::kInt32;
+      if (factor <= 0 || (!is_32 && form.physical != PhysicalType::kInt64)) return true;
+      if (value.integer % factor != 0) return false;
+      const Int128 stored = value.integer / factor;
+      return is_32 ? holds_integer<int32_t>(filter, stored)
+                   : holds_integer<int64_t>(filter, stored);
+    }
+    case expressions::ValueDomain::kText:
+      if (form.physical != PhysicalType::kByteArray) return true;
+      return filter.may_hold(
+          {reinterpret_cast<const uint8_t*>(value.text.data()), value.text.size()});
+    default:
+      return true;
+  }
+}
+
+bool may_hold_any(const Expression& column,
+                  const std::vector<LiteralValue>& values,
+                  const ColumnForm& form,
+                  const scan::BloomFilter& filter) {
+  constexpr size_t kValuesMost = 64;  // each is a read
+  if (values.size() > kValuesMost) return true;
+  return std::any_of(values.begin(), values.end(), [&](const LiteralValue& value) {
+    return may_hold(column, value, form, filter);
+  });
+}
+
 }  // namespace
+
+bool can_be_held(const Expression& condition,
+                 const ColumnForm& form,
+                 const scan::BloomFilter& filter) {
+  const auto can = [&](const ExpressionPtr& part) { return can_be_held(*part, form, filter); };
+  const auto& arguments = condition.arguments;
+  switch (condition.op) {
+    case ExpressionOp::kAnd:
+      return std::all_of(arguments.begin(), arguments.end(), can);
+    case ExpressionOp::kOr:
+      return std::any_of(arguments.begin(), arguments.end(), can);
+    case ExpressionOp::kEqual:
+      if (arguments[1]->op == ExpressionOp::kLiteral) {
+        return may_hold_any(*arguments[0], arguments[1]->values, form, filter);
+      }
+      if (arguments[0]->op == ExpressionOp::kLiteral) {
+        return may_hold_any(*arguments[1], arguments[0]->values, form, filter);
+      }
+      return true;
+    case ExpressionOp::kIsIn:
+      return may_hold_any(*arguments[0], condition.values, form, filter);
+    default:
+      return true;
+  }
+}
 
 bool can_match(const Expression& condition, const ColumnForm& form, const ColumnChunk& chunk) {
   const auto can = [&](const ExpressionPtr& part) { return can_match(*part, form, chunk); };

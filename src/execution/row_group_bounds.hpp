@@ -6,6 +6,7 @@
 #include "expressions/expression.hpp"
 #include "operators/hash_join/key_plan.hpp"
 #include "scan/column_form.hpp"
+#include "scan/page_index.hpp"
 #include "scan/parquet_format.hpp"
 
 namespace crossdock::execution {
@@ -14,6 +15,11 @@ namespace crossdock::execution {
 bool can_match(const expressions::Expression& condition,
                const scan::ColumnForm& form,
                const scan::ColumnChunk& chunk);
+
+// The same of a Bloom filter of the chunk, which knows of single values alone.
+bool can_be_held(const expressions::Expression& condition,
+                 const scan::ColumnForm& form,
+                 const scan::BloomFilter& filter);
 
 // The range of the values of a chunk of signed integers or dates; nothing where it is not known, or no range.
 std::optional<operators::KeyRange> value_range(const scan::ColumnForm& form,

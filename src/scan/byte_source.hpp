@@ -23,6 +23,8 @@ class ByteSource {
   // Fills `out` with what stands from `offset` on. Error kSourceFailed where the file has less, or is another one by
   // now; kCancelled where that takes long, and the run that reads is cancelled.
   virtual Status read(int64_t offset, std::span<uint8_t> out) const = 0;
+  // Whether what stands from `offset` on is read without a wait that is long.
+  virtual bool is_at_hand(int64_t /*offset*/) const { return true; }
   // Of which ranges can be asked for ahead; nullptr: reading costs no wait worth that.
   virtual const RangedFile* ranged() const { return nullptr; }
 

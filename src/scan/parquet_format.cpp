@@ -243,6 +243,8 @@ void read_column_metadata(ThriftReader& reader, ColumnChunk& to) {
       case 13:
         to.all_coded = read_page_encodings(reader, type);
         return type == ThriftType::kList;
+      case 14:
+        return reader.read(type, &to.bloom_filter_offset);
       default:
         return false;
     }
@@ -255,6 +257,10 @@ void read_column_chunk(ThriftReader& reader, ColumnChunk& to) {
   reader.each_field([&](int id, ThriftType type) {
     if (id == 1) to.is_elsewhere = true;
     if (id == 8 || id == 9) to.is_encrypted = true;
+    if (id == 4) return reader.read(type, &to.offset_index_offset);
+    if (id == 5) return reader.read(type, &to.offset_index_bytes);
+    if (id == 6) return reader.read(type, &to.column_index_offset);
+    if (id == 7) return reader.read(type, &to.column_index_bytes);
     if (id != 3 || type != ThriftType::kStruct) return false;
     read_column_metadata(reader, to);
     return true;

@@ -93,6 +93,11 @@ struct ColumnChunk {
   int64_t uncompressed_bytes = 0;
   int64_t data_page_offset = 0;
   int64_t dictionary_page_offset = 0;  // 0: none
+  int64_t bloom_filter_offset = 0;     // 0: none
+  int64_t column_index_offset = 0;     // 0: none
+  int64_t column_index_bytes = 0;
+  int64_t offset_index_offset = 0;  // 0: none
+  int64_t offset_index_bytes = 0;
   Statistics statistics;
   bool all_coded = false;  // the file says that no data page is other than dictionary codes
   bool is_encrypted = false;

@@ -47,12 +47,15 @@ class ThriftReader {
       if (!field(id, type_)) skip(type_, 0);
     }
   }
-  // Calls `element(type)` for each element of a list, to the same effect. Answers whether it was one.
+  // Calls `element(type)` for each element of a list, to the same effect. Answers whether it was one. Of booleans each
+  // is a byte, 1 for true.
   template <class Element>
   bool each_element(ThriftType type, Element element) {
     ThriftType of = ThriftType::kStop;
     if (type != ThriftType::kList && type != ThriftType::kSet) return false;
-    for (int64_t left = begin_list(&of); left > 0 && !failed_; --left) {
+    int64_t left = begin_list(&of);
+    if (of == ThriftType::kTrue || of == ThriftType::kFalse) of = ThriftType::kByte;
+    for (; left > 0 && !failed_; --left) {
       if (!element(of)) skip(of, 0);
     }
     return true;

@@ -10,6 +10,7 @@
 #include "scan/column_cursor.hpp"
 #include "scan/delta_reader.hpp"
 #include "scan/lz4.hpp"
+#include "scan/page_index.hpp"
 #include "scan/parquet_table.hpp"
 #include "scan/plain_pages.hpp"
 #include "scan/snappy.hpp"
@@ -91,6 +92,16 @@ void read_parts(std::span<const uint8_t> bytes) {
   if (!footer.ok()) check_error(footer.error());
   const auto header = scan::parse_page_header(bytes);
   if (!header.ok()) check_error(header.error());
+  const auto half = bytes.size() / 2;
+  for (const int64_t rows : {int64_t{0}, int64_t{100}}) {
+    int64_t at = 0;
+    for (const auto& page : scan::parse_page_bounds(bytes.first(half), bytes.subspan(half), rows)) {
+      CD_CHECK(page.row_begin == at && page.row_end > at && page.row_end <= rows, "row {}", at);
+      at = page.row_end;
+    }
+  }
+  const auto bloom = scan::parse_bloom_header(bytes);
+  CD_CHECK(!bloom.has_value() || bloom->filter_bytes > 0, "a filter without a byte");
   const auto deltas = scan::read_deltas(bytes, 100'000);
   if (!deltas.ok()) check_error(deltas.error());
   std::vector<uint8_t> out(1000);
