@@ -192,7 +192,7 @@ TEST(JoinSimulation, ABroadcastSendsTheBuildSideToAll) {
 }
 
 TEST(JoinSimulation, IsTheSameToTheLastBitForASeed) {
-  const PlanPtr plan = gpus_of_machine("superpod-h100:128");
+  const PlanPtr plan = gpus_of_machine("superpod-h100:24");
   SimulatedMachine machine;
   machine.unevenness.zipf_theta = 0.9;
   machine.unevenness.keys = 1'000'000'000;
