@@ -20,7 +20,8 @@ import pyarrow.fs as file_systems
 import pyarrow.parquet as pq
 import pytest
 from crossdock.far_files import FarFile
-from range_server import RangeServer, served
+
+from .range_server import RangeServer, served
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
