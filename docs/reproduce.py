@@ -3,7 +3,7 @@
     python docs/reproduce.py          # writes docs/reproduction-*.md
 
 tests/docs/test_reproduction.py compares the pages with this and asserts the errors. What a source
-does not say is not here; what was calibrated is told, with the points that it was calibrated on.
+does not say is not here; what was calibrated is named, with the points that it was calibrated on.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def launch(mpirun: str, ranks: int) -> list[str]:
-    """What starts a command in so many ranks of this machine."""
+    """What starts a command in so many ranks of this machine. ProgramError: nothing does."""
+    if shutil.which(mpirun) is None:
+        raise ProgramError(f"there is no {mpirun}")
     how = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
     return [mpirun, *how, "-n", str(ranks)]
 
@@ -159,6 +163,25 @@ def print_row(row: Row) -> None:
         print(f"      phases: {', '.join(phases)}; imbalance {seconds(across['imbalance_s'])}")
 
 
+def _rows_of_modules(
+    options: argparse.Namespace,
+) -> list[tuple[str, str, Callable[[], Row], Callable[[Row], None]]]:
+    """Names, titles, what measures the row, and what prints it."""
+    scale, repeat = options.rows_scale, options.repeat
+
+    def in_ranks(row: Callable[..., Row], ranks: int) -> Callable[[], Row]:
+        return lambda: row(scale, repeat, launch(options.mpirun, ranks))
+
+    alone = partial(model_row.model_row, scale, repeat)
+    over_ranks = in_ranks(model_row.rank_model_row, model_row.RANKS)
+    queries = in_ranks(query_row.query_row, query_row.RANKS)
+    return [
+        (model_row.NAME, model_row.TITLE, alone, model_row.print_model),
+        (model_row.RANKS_NAME, model_row.RANKS_TITLE, over_ranks, model_row.print_model),
+        (query_row.NAME, query_row.TITLE, queries, query_row.print_queries),
+    ]
+
+
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
 
@@ -168,48 +191,25 @@ def main(arguments: list[str]) -> int:
     print(f"# bench of ranks: {machine()['cpu']}, {os.cpu_count()} cores", flush=True)
     rows: list[Row] = []
     failed: list[str] = []
-    for work in WORKS:
-        if not is_wanted(work.name):
-            continue
-        if shutil.which(options.mpirun) is None:
-            print(f"  {work.title}: FAILED, there is no {options.mpirun}", flush=True)
-            failed.append(work.name)
-            continue
+
+    def attempt(
+        name: str, title: str, measure: Callable[[], Row], show: Callable[[Row], None]
+    ) -> None:
         try:
-            rows.append(measured(work, options))
-            print_row(rows[-1])
+            rows.append(measure())
+            show(rows[-1])
         except (ProgramError, subprocess.TimeoutExpired) as failure:
-            print(f"  {work.title}: FAILED, {failure}", flush=True)
-            failed.append(work.name)
-    for name, measure_row in program_rows.rows_wanted(is_wanted):
-        try:
-            rows.append(measure_row(options.repeat, options.rows_scale))
-            program_rows.print_program_row(rows[-1])
-        except (ProgramError, subprocess.TimeoutExpired) as failure:
-            print(f"  {name}: FAILED, {failure}", flush=True)
+            print(f"  {title}: FAILED, {failure}", flush=True)
             failed.append(name)
-    if is_wanted(model_row.NAME):
-        try:
-            rows.append(model_row.model_row(options.rows_scale, options.repeat))
-            model_row.print_model(rows[-1])
-        except ProgramError as failure:
-            print(f"  {model_row.TITLE}: FAILED, {failure}", flush=True)
-            failed.append(model_row.NAME)
-    if is_wanted(model_row.RANKS_NAME):
-        try:
-            start = launch(options.mpirun, model_row.RANKS)
-            rows.append(model_row.rank_model_row(options.rows_scale, options.repeat, start))
-            model_row.print_model(rows[-1])
-        except (ProgramError, subprocess.TimeoutExpired) as failure:
-            print(f"  {model_row.RANKS_TITLE}: FAILED, {failure}", flush=True)
-            failed.append(model_row.RANKS_NAME)
-    if is_wanted(query_row.NAME):
-        try:
-            start = launch(options.mpirun, query_row.RANKS)
-            rows.append(query_row.query_row(options.rows_scale, options.repeat, start))
-            query_row.print_queries(rows[-1])
-        except (ProgramError, subprocess.TimeoutExpired) as failure:
-            print(f"  {query_row.TITLE}: FAILED, {failure}", flush=True)
-            failed.append(query_row.NAME)
+
+    for work in filter(lambda work: is_wanted(work.name), WORKS):
+        attempt(work.name, work.title, partial(measured, work, options), print_row)
+    scale, repeat = options.rows_scale, options.repeat
+    for name, of_program in program_rows.rows_wanted(is_wanted):
+        measure = partial(of_program, repeat, scale)
+        attempt(name, name, measure, program_rows.print_program_row)
+    for module_row in _rows_of_modules(options):
+        if is_wanted(module_row[0]):
+            attempt(*module_row)
     write_json(options.json, "mpi", rows, failed)
     return 1 if failed else 0

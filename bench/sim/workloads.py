@@ -22,7 +22,7 @@ from harness.programs import ROOT, ProgramError, build, output_of
 
 GIB = 1 << 30
 PROGRAM = "sim_bench"
-# What a join among 16,384 needs, told by the process that simulates it.
+# What a join among 16,384 needs, printed by the process that simulates it.
 JOIN = """
 import resource, sys, json
 import crossdock as xd

@@ -1,4 +1,4 @@
-// Files that lie elsewhere: whoever can read them answers requests for ranges of their bytes.
+// Files that lie elsewhere: a reader that knows how answers requests for ranges of their bytes.
 #pragma once
 
 #include <cstdint>

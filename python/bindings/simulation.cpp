@@ -106,7 +106,7 @@ std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments)
     options.strategy.single_path = single_path;
     options.strategy.coded_share = coded_share;
   }
-  sim::SeededChance chance(options.seed);
+  SeededChance chance(options.seed);
   const sim::SimulatedJoin join = value_or_raise(
       sim::simulate_join(plan, options.task, options.strategy, options.machine, chance));
   return sim::join_json(plan, options.strategy, join);

@@ -42,13 +42,20 @@ PERIODS = (
 _MOST_PADDED = 1_000_000
 
 
-class StringFunctions:
-    """Functions of strings. Characters are those of Unicode, and counted from 0."""
+class Functions:
+    """What the functions of a value are made with; `Expr` is the one class that has it."""
 
     __slots__ = ()
 
-    def _called(self, function: str, option: Any = None, *others: object) -> Expr:
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def _called(self, function: str, option: Any = None, *others: object) -> Expr: ...
+
+
+class StringFunctions(Functions):
+    """Functions of strings. Characters are those of Unicode, and counted from 0."""
+
+    __slots__ = ()
 
     def starts_with(self, text: str) -> Expr:
         """True where a string begins with `text`."""
@@ -200,13 +207,10 @@ def _padding(width: int, fill: str, what: str) -> tuple[int, str]:
     return characters, fill
 
 
-class NumberFunctions:
+class NumberFunctions(Functions):
     """Functions of numbers. What has no value is NaN or an infinity, as in a division of floats."""
 
     __slots__ = ()
-
-    def _called(self, function: str, option: Any = None, *others: object) -> Expr:
-        raise NotImplementedError
 
     def abs(self) -> Expr:
         """The value without its sign."""
@@ -342,13 +346,10 @@ class NumberFunctions:
         return self._called("is_nan")
 
 
-class DateFunctions:
+class DateFunctions(Functions):
     """Functions of dates and instants. Timestamps with a zone count in that zone."""
 
     __slots__ = ()
-
-    def _called(self, function: str, option: Any = None, *others: object) -> Expr:
-        raise NotImplementedError
 
     def year(self) -> Expr:
         """The year of a date or timestamp: int64. Timestamps with a zone count in that zone."""

@@ -97,7 +97,7 @@ def size_of(name: str) -> int:
 
 def of_each_far(items: Sequence[Item], read: Callable[[Item], Result]) -> list[Result]:
     """What `read` gives of each item, several at once. An interrupt ends the wait, not the reads,
-    which go on in threads that nobody waits for."""
+    which go on in threads that no read waits for."""
     results: list[Any] = [None] * len(items)
     errors: list[BaseException] = []
     left = iter(range(len(items)))

@@ -18,7 +18,7 @@ from crossdock.far_files import FarFile
 
 
 class _Shared(io.RawIOBase):
-    """A file of Python from its begin, whoever else reads it at another place."""
+    """A file of Python from its begin, also where another reader of it is at another place."""
 
     def __init__(self, file: Any, lock: threading.Lock) -> None:
         self._file, self._lock, self._at = file, lock, 0

@@ -73,7 +73,7 @@ def _ascending(node: GroupLists) -> tuple[Order, ...]:
 
 
 def _lists(values: Any, counts: Any, data_type: Any) -> Any:
-    """Consecutive stretches of `values` as lists; NULL where a stretch has no row."""
+    """Consecutive runs of `values` as lists; NULL where a run has no row."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if isinstance(counts, pa.ChunkedArray):

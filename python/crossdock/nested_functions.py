@@ -3,21 +3,19 @@ them with pyarrow: the engine has no nested columns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from crossdock.expression_functions import Functions
 from crossdock.option_checks import require_integer, require_text
 
 if TYPE_CHECKING:
     from crossdock.expressions import Expr
 
 
-class NestedFunctions:
+class NestedFunctions(Functions):
     """Functions of lists, whose elements are counted from 0, and of structs."""
 
     __slots__ = ()
-
-    def _called(self, function: str, option: Any = None) -> Expr:
-        raise NotImplementedError
 
     def list_length(self) -> Expr:
         """The number of elements, NULL among them: int64."""

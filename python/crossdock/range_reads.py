@@ -1,5 +1,5 @@
 """Ranges of files that lie elsewhere: several at once, each tried a few times, in threads that
-nobody waits for when they hang."""
+no query waits for when they hang."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RangeReads:
         """Begins to read a range of a file, by its number."""
         with self._lock:
             self._waiting.append((file, request))
-            # A thread that hangs in a read that nobody waits for any more counts no longer.
+            # A thread that hangs in a read that no query waits for any more counts no longer.
             busy = sum(one is None or one.is_wanted for one in self._running.values())
             if busy >= _THREADS_MOST:
                 return

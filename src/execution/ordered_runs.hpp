@@ -24,7 +24,7 @@ class OrderedRuns {
  public:
   // Whether a key has so many rows that finding some of them costs less than looking at all.
   static bool pay_for(const JoinTable& table);
-  // Sorts the rows of `table`, one of runs, which nobody may be probing. `pairs`: what the conditions are over; its
+  // Sorts the rows of `table`, one of runs, which no probe may be reading. `pairs`: what the conditions are over; its
   // last origin is the build side's store. nullptr where a value of the build side cannot be computed: whether that is
   // an error, the condition itself says of the pairs that it meets.
   static Result<std::shared_ptr<const OrderedRuns>> create(operators::OperatorRun& run,

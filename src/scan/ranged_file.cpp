@@ -1,4 +1,4 @@
-// Waits look at the cancel flag, which wakes nobody.
+// Waits look at the cancel flag, which wakes no thread.
 #include "scan/ranged_file.hpp"
 
 #include <algorithm>

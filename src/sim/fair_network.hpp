@@ -42,7 +42,7 @@ class FairNetwork {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   // Ends that are nearer to each other than this share of the time are one: rounding alone would make them many, and
-  // whoever can do with less gets his result sooner.
+  // a caller that can do with less has its result sooner.
   void set_same_time(double share) { same_time_ = share; }
 
   LinkNumber add_link(const LinkRate& rate);

@@ -133,7 +133,7 @@ void FaultyRun::begin(size_t pair) {
 
 void FaultyRun::arrive(size_t pair, const Segments& segments) {
   PairState& state = pairs_[pair];
-  if (state.is_cut) return;  // its destination has been told
+  if (state.is_cut) return;  // its destination knows
   for (const uint32_t segment : segments) {
     if (state.has_arrived[segment]) {
       ++result_.repeated;

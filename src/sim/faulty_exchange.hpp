@@ -1,17 +1,17 @@
 // An exchange over links that become slow, or are lost, while it runs.
 //
 // Follows what movers do (src/data/movers), segment by segment: a lost link's segments that were not acknowledged go
-// again over the other paths of their pair, and whoever has a segment already drops it. A pair without a path left is
-// cut, with the link that cut it as the cause; its bytes are counted and not delivered. Every server stands alone, so
-// this is for worlds of a few servers; flows are those of the planner's paths.
+// again over the other paths of their pair, and a server that has a segment already drops it. A pair without a path
+// left is cut, with the link that cut it as the cause; its bytes are counted and not delivered. Every server stands
+// alone, so this is for worlds of a few servers; flows are those of the planner's paths.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/chance.hpp"
 #include "control/optimizer/channel_plan.hpp"
-#include "sim/chance.hpp"
 #include "sim/exchange_flows.hpp"
 
 namespace crossdock::sim {

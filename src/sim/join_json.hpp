@@ -1,4 +1,4 @@
-// A simulated join as JSON text: names instead of numbers, for whoever shows it.
+// A simulated join as JSON text: names instead of numbers, for displays.
 #pragma once
 
 #include <string>

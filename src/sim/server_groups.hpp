@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/chance.hpp"
 #include "control/optimizer/channel_plan.hpp"
-#include "sim/chance.hpp"
 
 namespace crossdock::sim {
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 from crossdock import _native
 
@@ -27,3 +29,16 @@ def engine_of() -> EngineOf:
         return engines[threads]
 
     return engine
+
+
+@pytest.fixture(scope="module")
+def engine(engine_of: EngineOf) -> _native.Engine:
+    return engine_of(2)
+
+
+@pytest.fixture(scope="module")
+def connection(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """DuckDB with the module's TABLE as `t`."""
+    with duckdb.connect(config={"threads": 1}) as opened:
+        opened.register("t", request.module.TABLE)
+        yield opened

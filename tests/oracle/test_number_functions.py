@@ -3,7 +3,6 @@ and infinities, numbers without a logarithm, halves, ends of months and years, d
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 import pytest
+from computed_columns import computed_by_both
 from crossdock import _native
 from crossdock.engine_expressions import Compiler
 from crossdock.evaluation import evaluate
@@ -57,32 +57,13 @@ def numbers_table() -> Any:
 TABLE = numbers_table()
 
 
-@pytest.fixture(scope="module")
-def engine(engine_of: Callable[[int], _native.Engine]) -> _native.Engine:
-    return engine_of(2)
-
-
-@pytest.fixture(scope="module")
-def connection() -> Any:
-    opened = duckdb.connect(config={"threads": 1})
-    opened.register("t", TABLE)
-    return opened
-
-
 def texts(values: list[Any]) -> list[str]:
     """NaN equals NaN, and zeros are apart."""
     return [repr(value) for value in values]
 
 
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str | None) -> None:
-    rows = _native.Table.from_stream(engine, TABLE)
-    compiled = Compiler(rows.column, TABLE.schema).compile(expression)
-    assert compiled is not None, repr(expression)
-    found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
-    by_pyarrow = evaluate(expression, TABLE)
-    if found.type == pa.string_view():
-        found = found.cast(by_pyarrow.type)
-    assert found.type == by_pyarrow.type
+    found, by_pyarrow = computed_by_both(engine, expression, TABLE)
     assert texts(found.to_pylist()) == texts(by_pyarrow.to_pylist()), repr(expression)
     if sql is not None:
         expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]

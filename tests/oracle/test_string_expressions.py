@@ -9,6 +9,7 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 import pytest
+from computed_columns import computed_by_both
 from crossdock import _native
 from crossdock.engine_expressions import Compiler
 from crossdock.evaluation import evaluate
@@ -58,21 +59,8 @@ def connection() -> Any:
     return opened
 
 
-def by_engine(engine: _native.Engine, expression: xd.Expr) -> Any:
-    rows = _native.Table.from_stream(engine, TABLE)
-    compiled = Compiler(rows.column, TABLE.schema).compile(expression)
-    assert compiled is not None, repr(expression)
-    found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
-    found.validate(full=True)
-    return found
-
-
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str | None) -> None:
-    found = by_engine(engine, expression)
-    by_pyarrow = evaluate(expression, TABLE)
-    if found.type == pa.string_view():  # the type of all strings that the engine computes
-        found = found.cast(by_pyarrow.type)
-    assert found.type == by_pyarrow.type
+    found, by_pyarrow = computed_by_both(engine, expression, TABLE)
     assert found.to_pylist() == by_pyarrow.to_pylist(), repr(expression)
     if sql is not None:
         expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]

@@ -3,14 +3,13 @@ empty strings and characters of several bytes, in every layout that columns of s
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
 import pytest
+from computed_columns import computed_by_both
 from crossdock import _native
-from crossdock.engine_expressions import Compiler
 from crossdock.evaluation import evaluate
 
 duckdb = pytest.importorskip("duckdb")
@@ -57,11 +56,6 @@ TABLE = strings_table()
 
 
 @pytest.fixture(scope="module")
-def engine(engine_of: Callable[[int], _native.Engine]) -> _native.Engine:
-    return engine_of(2)
-
-
-@pytest.fixture(scope="module")
 def connection() -> Any:
     opened = duckdb.connect(config={"threads": 1})
     opened.register("plain", TABLE.drop_columns(["ls", "v", "e"]))
@@ -70,15 +64,7 @@ def connection() -> Any:
 
 
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str) -> None:
-    rows = _native.Table.from_stream(engine, TABLE)
-    compiled = Compiler(rows.column, TABLE.schema).compile(expression)
-    assert compiled is not None, repr(expression)
-    found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
-    found.validate(full=True)
-    by_evaluation = evaluate(expression, TABLE)
-    if found.type == pa.string_view():
-        found = found.cast(by_evaluation.type)
-    assert found.type == by_evaluation.type
+    found, by_evaluation = computed_by_both(engine, expression, TABLE)
     assert found.to_pylist() == by_evaluation.to_pylist(), repr(expression)
     expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]
     assert found.to_pylist() == expected, sql

@@ -3,15 +3,14 @@ before 1970, NULLs, and strings that are no instants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
 import pytest
+from computed_columns import computed
 from crossdock import _native
-from crossdock.engine_expressions import Compiler
 from crossdock.evaluation import evaluate
 
 duckdb = pytest.importorskip("duckdb")
@@ -38,23 +37,8 @@ FORMATS = [*(f"%{letter}" for letter in "YymdHIMSfgnpjaAbBwuUWVGcxXzZ%"),
            "ü%Y%%%m😀", "%I:%M %p on %A, %d. %B"]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def engine(engine_of: Callable[[int], _native.Engine]) -> _native.Engine:
-    return engine_of(2)
-
-
-@pytest.fixture(scope="module")
-def connection() -> Any:
-    opened = duckdb.connect(config={"threads": 1})
-    opened.register("t", TABLE)
-    return opened
-
-
 def by_engine(engine: _native.Engine, expression: xd.Expr, table: Any) -> list[Any]:
-    rows = _native.Table.from_stream(engine, table)
-    compiled = Compiler(rows.column, table.schema).compile(expression)
-    assert compiled is not None, repr(expression)
-    found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"].to_pylist()
+    found = computed(engine, expression, table).to_pylist()
     assert found == evaluate(expression, table).to_pylist()
     return list(found)
 

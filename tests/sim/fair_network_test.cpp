@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/chance.hpp"
+#include "base/chance.hpp"
 #include "sim/timed_flows.hpp"
 
 namespace crossdock::sim {

@@ -148,7 +148,7 @@ def _replace(arguments: list[Expr]) -> Expr:
 
 
 def _of_text(name: str, otherwise: Build) -> Build:
-    """A function of a text and a constant text, or what it is of two texts."""
+    """A function of a string and a constant one, or what it is of two strings."""
 
     def build(arguments: list[Expr]) -> Expr:
         if not isinstance(arguments[1], Literal):

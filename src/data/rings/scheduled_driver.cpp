@@ -12,7 +12,7 @@ std::string describe(std::span<Actor* const> actors) {
   return text;
 }
 
-Status run_scheduled(std::span<Actor* const> actors, Schedule& schedule, uint64_t steps_max) {
+Status run_scheduled(std::span<Actor* const> actors, Chance& chance, uint64_t steps_max) {
   std::vector<size_t> ready(actors.size());  // not done, and not idle since the last progress
   std::iota(ready.begin(), ready.end(), size_t{0});
   std::vector<size_t> idle;
@@ -21,7 +21,7 @@ Status run_scheduled(std::span<Actor* const> actors, Schedule& schedule, uint64_
       return make_error(
           ErrorCode::kInternal, "not done after {} steps:{}", steps_max, describe(actors));
     }
-    const size_t chosen = schedule.choose(ready.size());
+    const size_t chosen = chance.pick(ready.size());
     const size_t actor = ready[chosen];
     const Step answer = actors[actor]->step();
     if (answer != Step::kProgress) ready.erase(ready.begin() + static_cast<ptrdiff_t>(chosen));

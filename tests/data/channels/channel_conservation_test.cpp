@@ -15,9 +15,9 @@ void run_trial(const Trial& trial) {
   const auto memory = Memory::create(int64_t{1} << 30);
   {
     ChannelWorld world(trial, memory);
-    rings::SeededSchedule schedule(trial.seed * 31 + 7);
+    SeededChance chance(trial.seed * 31 + 7);
     const auto actors = world.actors();
-    const Status ran = rings::run_scheduled(actors, schedule, kStepsMax);
+    const Status ran = rings::run_scheduled(actors, chance, kStepsMax);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
     ASSERT_EQ(world.compare(), "");
   }
@@ -60,16 +60,16 @@ TEST(ChannelConservation, NobodyIsLeftWaitingWhenAllEndpointsSendBeforeTheyTake)
 // Every order in which a small channel can be used.
 void run_all_orders(Trial trial, uint64_t runs_max) {
   SCOPED_TRACE(trial.text());
-  rings::ExhaustiveSchedule schedule;
+  ExhaustiveChance chance;
   uint64_t runs = 0;
   do {
     ChannelWorld world(trial);
     const auto actors = world.actors();
-    const Status ran = rings::run_scheduled(actors, schedule, kStepsMax);
-    ASSERT_TRUE(ran.ok()) << ran.error().message << testing::PrintToString(schedule.choices());
-    ASSERT_EQ(world.compare(), "") << testing::PrintToString(schedule.choices());
+    const Status ran = rings::run_scheduled(actors, chance, kStepsMax);
+    ASSERT_TRUE(ran.ok()) << ran.error().message << testing::PrintToString(chance.picks());
+    ASSERT_EQ(world.compare(), "") << testing::PrintToString(chance.picks());
     ASSERT_LE(++runs, runs_max);
-  } while (schedule.next());
+  } while (chance.next());
   testing::Test::RecordProperty("orders", static_cast<int>(runs));
 }
 

@@ -13,8 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/chance.hpp"
 #include "data/rings/actor.hpp"
-#include "data/rings/schedule.hpp"
 #include "data/rings/scheduled_driver.hpp"
 #include "table/arrow_builder.hpp"
 
@@ -152,8 +152,8 @@ std::shared_ptr<Channel> shuffle(World& world,
         std::make_unique<TakeActor>(std::move(made.value()->open_receiver(destination).value())));
     actors.push_back(takers.back().get());
   }
-  rings::SeededSchedule schedule(seed);
-  const Status ran = rings::run_scheduled(actors, schedule, 20'000'000);
+  SeededChance chance(seed);
+  const Status ran = rings::run_scheduled(actors, chance, 20'000'000);
   EXPECT_TRUE(ran.ok()) << ran.error().message;
   for (int destination = 0; destination < numbering.destinations; ++destination) {
     std::vector<int64_t> expected;
@@ -213,8 +213,8 @@ std::vector<std::vector<int64_t>> send_texts(const Batch& rows, const SchemaPtr&
         std::make_unique<TakeActor>(std::move(made.value()->open_receiver(to).value())));
     actors.push_back(takers.back().get());
   }
-  rings::SeededSchedule schedule(5);
-  EXPECT_TRUE(rings::run_scheduled(actors, schedule, 1'000'000).ok());
+  SeededChance chance(5);
+  EXPECT_TRUE(rings::run_scheduled(actors, chance, 1'000'000).ok());
   std::vector<std::vector<int64_t>> found;
   for (const auto& taker : takers) found.push_back(taker->sorted_keys());
   return found;
@@ -280,8 +280,8 @@ TEST(TwoLevel, rows_are_sent_to_a_named_destination_through_its_relay) {
   }
   std::vector<rings::Actor*> actors;
   for (const auto& actor : owned) actors.push_back(actor.get());
-  rings::SeededSchedule schedule(3);
-  ASSERT_TRUE(rings::run_scheduled(actors, schedule, 1'000'000).ok());
+  SeededChance chance(3);
+  ASSERT_TRUE(rings::run_scheduled(actors, chance, 1'000'000).ok());
   for (int i = 0; i < 4; ++i) {
     EXPECT_THAT(takers[i]->sorted_keys(), testing::ElementsAre(10 * (3 - i), 10 * (3 - i) + 1));
   }

@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/chance.hpp"
 #include "data/device/cuda_backend.hpp"
 #include "data/device/device_world.hpp"
-#include "data/rings/schedule.hpp"
 #include "data/rings/scheduled_driver.hpp"
 #include "data/rings/thread_coop.hpp"
 #include "data/rings/thread_driver.hpp"
@@ -217,8 +217,8 @@ class DeviceChannelRuns : public ::testing::TestWithParam<DeviceCase> {};
 TEST_P(DeviceChannelRuns, every_row_arrives_once_in_any_order_of_steps) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     DeviceWorld world(GetParam());
-    rings::SeededSchedule schedule(seed);
-    const Status ran = rings::run_scheduled(world.actors(), schedule, 4'000'000);
+    SeededChance chance(seed);
+    const Status ran = rings::run_scheduled(world.actors(), chance, 4'000'000);
     ASSERT_TRUE(ran.ok()) << "seed " << seed << ": " << ran.error().message;
     world.expect_all();
   }

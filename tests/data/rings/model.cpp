@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/chance.hpp"
 #include "data/rings/fiber.hpp"
 #include "data/rings/model_memory.hpp"
-#include "data/rings/schedule.hpp"
 
 namespace crossdock::rings {
 namespace {
@@ -36,12 +36,12 @@ class Run {
  public:
   Run(Scene& scene,
       std::vector<std::unique_ptr<Fiber>>& fibers,
-      Schedule& schedule,
+      Chance& chance,
       const ModelOptions& options)
-      : schedule_(schedule),
+      : chance_(chance),
         memory_(static_cast<int>(scene.actors.size()),
                 options.stale_loads,
-                [&schedule](size_t choices) { return schedule.choose(choices); }),
+                [&chance](size_t choices) { return chance.pick(choices); }),
         players_(scene.actors.size()),
         sleeps_(options.samples == 0) {
     for (size_t at = 0; at < players_.size(); ++at) {
@@ -77,7 +77,7 @@ class Run {
   std::vector<size_t> movable() const;
   void deadlock();
 
-  Schedule& schedule_;
+  Chance& chance_;
   ModelMemory memory_;
   std::vector<Player> players_;
   bool sleeps_;  // only a search through all choices may leave runs out
@@ -156,7 +156,7 @@ bool Run::play_all() {
       complete = false;
       break;
     }
-    const size_t chosen = awake.size() == 1 ? 0 : schedule_.choose(awake.size());
+    const size_t chosen = awake.size() == 1 ? 0 : chance_.pick(awake.size());
     for (size_t before = 0; before < chosen && sleeps_; ++before) asleep_[awake[before]] = true;
     const size_t next = awake[chosen];
     for (size_t at = 0; at < players_.size(); ++at) {
@@ -186,12 +186,12 @@ using Fibers = std::vector<std::unique_ptr<Fiber>>;
 // One run; its failure, if any, goes into the report.
 void run_once(const Scenes& make_scene,
               Fibers& fibers,
-              Schedule& schedule,
+              Chance& chance,
               const ModelOptions& options,
               ModelReport& report) {
   Scene scene = make_scene();
   while (fibers.size() < scene.actors.size()) fibers.push_back(std::make_unique<Fiber>());
-  Run run(scene, fibers, schedule, options);
+  Run run(scene, fibers, chance, options);
   const bool complete = run.play_all();
   (complete ? report.runs : report.pruned) += 1;
   report.failure = run.failure();
@@ -202,8 +202,8 @@ ModelReport sample(const Scenes& make_scene, const ModelOptions& options) {
   ModelReport report;
   Fibers fibers;
   for (uint64_t seed = 1; seed <= options.samples; ++seed) {
-    SeededSchedule schedule(seed);
-    run_once(make_scene, fibers, schedule, options, report);
+    SeededChance chance(seed);
+    run_once(make_scene, fibers, chance, options, report);
     if (report.failure.empty()) continue;
     report.failure += fmt::format("\n  with seed {}", seed);
     return report;
@@ -217,18 +217,18 @@ ModelReport sample(const Scenes& make_scene, const ModelOptions& options) {
 ModelReport explore(const std::function<Scene()>& make_scene, const ModelOptions& options) {
   if (options.samples > 0) return sample(make_scene, options);
   ModelReport report;
-  ExhaustiveSchedule schedule;
+  ExhaustiveChance chance;
   Fibers fibers;
   do {
-    run_once(make_scene, fibers, schedule, options, report);
+    run_once(make_scene, fibers, chance, options, report);
     if (!report.failure.empty()) {
       const uint64_t run = report.runs + report.pruned;
       report.failure +=
-          fmt::format("\n  in run {} by the choices {}", run, fmt::join(schedule.choices(), " "));
+          fmt::format("\n  in run {} by the choices {}", run, fmt::join(chance.picks(), " "));
       return report;
     }
     if (report.runs + report.pruned >= options.runs_max) return report;
-  } while (schedule.next());
+  } while (chance.next());
   report.finished = true;
   return report;
 }

@@ -1,5 +1,5 @@
 // Small actors over rings for tests: one appends numbers, one collects them. Templates over the traits, so that the
-// same code runs on threads, under a schedule and in the model.
+// same code runs on threads, in an order by chance and in the model.
 #pragma once
 
 #include <algorithm>

@@ -40,8 +40,8 @@ std::string run_texts(uint64_t seed) {
         1 + static_cast<uint32_t>(random() % 5)));
     actors.push_back(appenders.back().get());
   }
-  SeededSchedule schedule(seed);
-  const Status ran = run_scheduled(actors, schedule, 100'000);
+  SeededChance chance(seed);
+  const Status ran = run_scheduled(actors, chance, 100'000);
   if (!ran.ok()) return ran.error().message;
   std::string wrong = verdict_of(collected, all);
   for (const auto& appender : appenders) wrong += appender->wrong();

@@ -1,15 +1,16 @@
 // One source of chance, so that a run can be repeated, and a small world gone through completely.
 //
-// Whatever a simulation leaves open, it asks for by pick(n). Behind that is a seed, a list of earlier picks, or an
-// enumeration of all there can be; the simulation cannot tell which.
+// Whatever a run leaves open, it asks for by pick(n): who moves next when one thread plays all actors, which link of a
+// simulated network fails. Behind that is a seed, a list of earlier picks, or an enumeration of all there can be; the
+// run cannot tell which, and must depend on nothing else.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <utility>
 #include <vector>
 
-namespace crossdock::sim {
+namespace crossdock {
 
 class Chance {
  public:
@@ -18,16 +19,14 @@ class Chance {
   virtual uint64_t pick(uint64_t n) = 0;
 };
 
-// The same picks for the same seed, on every machine. Keeps them, so that they can be replayed.
+// The same picks for the same seed, on every machine.
 class SeededChance : public Chance {
  public:
   explicit SeededChance(uint64_t seed) : state_(seed) {}
   uint64_t pick(uint64_t n) override;
-  std::span<const uint64_t> picks() const { return picks_; }
 
  private:
   uint64_t state_;
-  std::vector<uint64_t> picks_;
 };
 
 // Earlier picks again. CD_CHECK: the run asks for as many, and each is below its n.
@@ -41,19 +40,23 @@ class ReplayedChance : public Chance {
   size_t place_ = 0;
 };
 
-// Every combination of picks once, in the order of the digits of a number: run, then next(), until that is false.
+// Depth first through all sequences of picks: run once, then again as long as next() says so. Memory: 16 bytes per pick
+// of one run.
 class ExhaustiveChance : public Chance {
  public:
   uint64_t pick(uint64_t n) override;
+  // Goes to the next sequence; false when all have been run.
   bool next();
+  // Those of this run so far, for the message of a failed one and for ReplayedChance.
+  std::vector<uint64_t> picks() const;
 
  private:
-  struct Digit {
-    uint64_t value = 0;
-    uint64_t base = 1;
+  struct Pick {
+    uint64_t taken;
+    uint64_t options;
   };
-  std::vector<Digit> digits_;
-  size_t place_ = 0;
+  std::vector<Pick> path_;
+  size_t depth_ = 0;
 };
 
-}  // namespace crossdock::sim
+}  // namespace crossdock

@@ -1,12 +1,12 @@
 // Picks by seed, by list, and all there are.
-#include "sim/chance.hpp"
+#include "base/chance.hpp"
 
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace crossdock::sim {
+namespace crossdock {
 namespace {
 
 std::vector<uint64_t> three_picks(Chance& chance) {
@@ -29,9 +29,12 @@ TEST(SeededChance, GivesTheSamePicksForASeed) {
 }
 
 TEST(ReplayedChance, GivesTheKeptPicksAgain) {
-  SeededChance first(3);
+  ExhaustiveChance first;
+  three_picks(first);
+  ASSERT_TRUE(first.next());
   const std::vector<uint64_t> picks = three_picks(first);
-  ReplayedChance again({first.picks().begin(), first.picks().end()});
+  EXPECT_EQ(first.picks(), picks);
+  ReplayedChance again(picks);
   EXPECT_EQ(three_picks(again), picks);
 }
 
@@ -47,5 +50,35 @@ TEST(ExhaustiveChance, GoesThroughEveryWorldOnce) {
   EXPECT_EQ(worlds.size(), static_cast<size_t>(runs));
 }
 
+TEST(ExhaustiveChance, TakesEveryPathOnce) {
+  ExhaustiveChance chance;
+  std::set<std::vector<uint64_t>> paths;
+  int runs = 0;
+  do {
+    // A second choice only after the first option, so the paths differ in length.
+    if (chance.pick(3) == 0) chance.pick(2);
+    paths.insert(chance.picks());
+    ++runs;
+  } while (chance.next());
+  EXPECT_EQ(runs, 4);
+  EXPECT_EQ(paths, (std::set<std::vector<uint64_t>>{{0, 0}, {0, 1}, {1}, {2}}));
+}
+
+TEST(SeededChance, UsesAllOptions) {
+  SeededChance one(7);
+  SeededChance same(7);
+  SeededChance other(8);
+  std::set<uint64_t> seen;
+  bool differs = false;
+  for (int choice = 0; choice < 200; ++choice) {
+    const uint64_t taken = one.pick(5);
+    seen.insert(taken);
+    EXPECT_EQ(taken, same.pick(5));
+    differs |= taken != other.pick(5);
+  }
+  EXPECT_EQ(seen.size(), 5U);
+  EXPECT_TRUE(differs);
+}
+
 }  // namespace
-}  // namespace crossdock::sim
+}  // namespace crossdock
