@@ -114,7 +114,7 @@ class Estimator:
         found = Estimate(count, columns)
         if node.predicate is None:
             return found
-        return self._kept(found, node, conjuncts(node.predicate))
+        return self._kept(found, replace(node, predicate=None), conjuncts(node.predicate))
 
     def _filter(self, node: Filter) -> Estimate:
         found = self._kept(self(node.input), node.input, conjuncts(node.predicate))
@@ -376,7 +376,9 @@ def _sampled_share(node: Node, parts: Sequence[Expr]) -> float | None:
             return None
         names = {new: plain.get(old, old) for new, old in names.items()} or dict(plain)
         node = node.input
-    if not isinstance(node, Scan) or not isinstance(node.source, ArrowSource) or node.predicate:
+    if not isinstance(node, Scan) or not isinstance(node.source, ArrowSource):
+        return None
+    if node.predicate is not None:
         return None
     used = sorted({name for part in parts for name in part.columns()})
     if not used or node.source.data.num_rows == 0:

@@ -18,11 +18,10 @@ import pyarrow as pa
 
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Column, Expr
-from crossdock.nodes import Join, Node, Scan
+from crossdock.nodes import Join, Node
 from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
-from crossdock.row_taking import table_bytes
-from crossdock.sources import ArrowSource
+from crossdock.ranks.sizes import estimated_size, exact_size, is_table
 
 if TYPE_CHECKING:
     from crossdock.ranks.spread import Spread
@@ -56,26 +55,19 @@ def settle_join(spread: Spread, node: Join) -> Placed:
 
 
 def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
-    left, right = (replace(side, node=spread.there(side.node)) for side in (left, right))
-    mine = [_size_of(spread, side.node) for side in (left, right)]
-    sizes = spread.ranks.agree("sizes of a join", mine)
-    left_bytes, right_bytes = (sum(size[side][1] for size in sizes) for side in (0, 1))
-    right_rows = sum(size[1][0] for size in sizes)
+    sides = [left, right]
     if node.options.exchange == "auto":
-        by_key = (0 if _is_at(left, node, 0) else left_bytes) + (
-            0 if _is_at(right, node, 1) else right_bytes
-        )
-        # To all go size - 1 copies; by key, one part in size is there already.
-        to_all = [spread.ranks.size * one + _uneven_bytes(sizes, 1 - side)
-                  for side, one in enumerate((left_bytes, right_bytes))]  # fmt: skip
-        if node.how in RIGHT_EVERYWHERE and to_all[1] < by_key:
-            return _joined(node, left, spread.to_all(right.node))
-        if node.how in LEFT_EVERYWHERE and to_all[0] < by_key:
-            return _joined(node, spread.to_all(left.node), right)
+        number = _side_for_all(spread, node, sides)
+        if number is not None:
+            sides[number] = spread.to_all(sides[number].node)
+            return _joined(node, *sides)
+    left, right = (replace(side, node=spread.there(side.node)) for side in sides)
     if _is_null_aware(node):
         tables = [spread.table(side.node) for side in (left, right)]
-        has_null = any(spread.ranks.agree("NULLs of a join", _has_null(tables[1], node)))
-        if has_null or right_rows == 0:
+        mine = [_has_null(tables[1], node), tables[1].num_rows]
+        seen = spread.ranks.agree("NULLs of a join", mine)
+        has_null = any(one[0] for one in seen)
+        if has_null or not any(one[1] for one in seen):
             # One NULL on the right, and nothing is known not to be in it; nothing at all, and
             # everything is.
             kept = tables[0].slice(0, 0) if has_null else tables[0]
@@ -83,6 +75,31 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
         node = replace(node, how="anti")
         left = replace(left, node=scan_of(_split(tables[0], node.keys(0))[0]))
     return _repartitioned(spread, node, left, right)
+
+
+def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> int | None:
+    """The side that goes to all ranks because that moves fewer bytes than both by their keys; it
+    is in memory then, in `sides`. The other one, whose size is an estimate, goes through the join
+    without ever being a table."""
+    while True:
+        exact = [is_table(side.node) for side in sides]
+        mine = [_size_of(spread, side.node) for side in sides]
+        sizes = spread.ranks.agree("sizes of a join", mine)
+        unknown = [number for number in (0, 1) if any(size[number] is None for size in sizes)]
+        number = unknown[0] if unknown else _cheaper_for_all(node, sides, sizes)
+        if number is None or (exact[number] and not unknown):
+            return number
+        sides[number] = replace(sides[number], node=scan_of(spread.table(sides[number].node)))
+
+
+def _cheaper_for_all(node: Join, sides: list[Placed], sizes: list[Any]) -> int | None:
+    bytes_of = [sum(size[side][1] for size in sizes) for side in (0, 1)]
+    by_key = sum(0 if _is_at(sides[side], node, side) else bytes_of[side] for side in (0, 1))
+    # To all go size - 1 copies; by key, one part in size is there already.
+    to_all = [len(sizes) * bytes_of[side] + _uneven_bytes(sizes, 1 - side) for side in (0, 1)]
+    if node.how in RIGHT_EVERYWHERE and to_all[1] < by_key:
+        return 1
+    return 0 if node.how in LEFT_EVERYWHERE and to_all[0] < by_key else None
 
 
 def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
@@ -267,14 +284,10 @@ def _uneven_bytes(sizes: list[Any], side: int) -> float:
     return len(bytes_of) * max(bytes_of) - sum(bytes_of)
 
 
-def _size_of(spread: Spread, node: Node) -> tuple[int, float]:
-    """Rows and bytes of rows in memory; behind a filter they are counted, and as wide as those
-    before it: they may stay in the scan of the join."""
-    assert isinstance(node, Scan)
-    assert isinstance(node.source, ArrowSource)
-    whole = node.source.data.select(list(node.columns))
-    rows = whole.num_rows if node.predicate is None else spread.execution.count(node)
-    return rows, table_bytes(whole) * rows / max(whole.num_rows, 1)
+def _size_of(spread: Spread, node: Node) -> tuple[float, float] | None:
+    if is_table(node):
+        return exact_size(node)
+    return estimated_size(node, spread.estimate)
 
 
 def _has_null(table: Any, node: Join) -> bool:

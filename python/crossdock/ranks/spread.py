@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.engine_types import empty_table
+from crossdock.estimates import Estimator
 from crossdock.execution import Execution
 from crossdock.expressions import Column
 from crossdock.nodes import (
@@ -49,6 +50,7 @@ class Spread:
         self.execution = execution
         self.ranks = ranks
         self.dry = dry
+        self.estimate = Estimator()
         self.last_join: Join | None = None  # of the query that is being settled
         self._is_settling = False
 
