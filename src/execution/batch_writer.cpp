@@ -234,8 +234,26 @@ class BatchWriter::Column {
     return {};
   }
 
-  // Strings of another layout, or of a dictionary.
+  // Rows that are null may hold anything.
+  Status append_narrowed(const ColumnView& from, int64_t rows, int64_t at) {
+    CD_TRY(grow(values_, at * 8, (at + rows) * 8));
+    auto* to = values_.as<int64_t>() + at;
+    const uint8_t* values = from.values + from.offset * 16;
+    for (int64_t i = 0; i < rows; ++i) {
+      int64_t words[2];  // low, high
+      std::memcpy(words, values + i * 16, 16);
+      to[i] = words[0];
+      if (words[1] == words[0] >> 63 || !from.is_valid(i)) continue;
+      return make_error(ErrorCode::kValueOutOfRange,
+                        "a value of a column of type {} has more digits than the type",
+                        type_name(from_));
+    }
+    return {};
+  }
+
+  // Strings of another layout, or of a dictionary; decimals as integers.
   Status append_converted(const ColumnView& from, int64_t rows, int64_t at) {
+    if (from_.id == TypeId::kDecimal128) return append_narrowed(from, rows, at);
     longest_ = -1;
     StringReader strings(from_, from);
     if (layout_ == Layout::kViews) {

@@ -19,7 +19,7 @@ constexpr int64_t kStringBytesFull = int64_t{1} << 30;
 class BatchWriter {
  public:
   // `who` names the memory in errors. `from`: what is appended, where strings have another layout there, or
-  // dictionaries.
+  // dictionaries, or where decimals of at most 18 digits are written as int64, without their scale.
   BatchWriter(SchemaPtr schema,
               std::shared_ptr<Memory> memory,
               std::string who,
@@ -29,7 +29,7 @@ class BatchWriter {
   // Whether rows may follow those that are there: columns of one batch have one dictionary.
   bool takes(const Batch& rows, const std::vector<int>& columns) const;
   // All rows of a batch whose columns have the types of the schema; `columns[i]` is where column i of the schema
-  // stands in it. Error kOutOfMemoryBudget.
+  // stands in it. Errors kOutOfMemoryBudget; kValueOutOfRange: a decimal that does not fit an int64.
   Status append(const Batch& rows, const std::vector<int>& columns);
   // Keeps the owner of what batches share, until the last of them is gone.
   void keep(const std::shared_ptr<const void>& owner);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "execution/batch_writer.hpp"
@@ -12,14 +13,18 @@
 
 namespace crossdock::execution {
 
-// Rows that all come from one table in memory are kept as references to it. Others are copied, as far as
-// probes need their columns.
+// Rows that all come from one table in memory are kept as references to it. Others are copied, as far as probes need
+// their columns: by value, or as a reference into another build side or table, which has all columns of the row there.
+// Decimals that have at most 18 digits take 8 bytes.
 class BuildSink : public BlockSink {
  public:
   struct Options {
     BlockSchema input;
-    Owners stores;             // by origin of the input
-    std::vector<int> payload;  // columns of the input that are read after a probe
+    Owners stores;              // by origin of the input
+    std::vector<int> payload;   // columns of the input that are read after a probe
+    std::vector<int> compared;  // those of them that are compared with others: as wide as these
+    std::vector<int>
+        referred;  // origins of the input whose columns are no payload: their rows are referred to
     int64_t rows_expected = 0;
     int workers = 1;
     std::shared_ptr<Memory> memory;
@@ -38,6 +43,12 @@ class BuildSink : public BlockSink {
 
   // Where a column of the input stands in the store of the table. Only for payload.
   int store_column(int column) const;
+  // The same behind a probe that adds the store as origin `first`, and then those of referred origins. Nothing for what
+  // is neither payload nor referred to.
+  std::optional<ColumnPlace> place_behind(const ColumnPlace& input, int first) const;
+  const std::vector<int>& referred() const { return options_.referred; }
+  // The store's column of references into the store of Options::referred[number].
+  int referring_column(int number) const;
   const SchemaPtr& store_schema() const { return store_schema_; }
 
  private:
@@ -45,10 +56,11 @@ class BuildSink : public BlockSink {
   Result<Worker*> worker(int index);
   Status push_keys(Worker& worker, const RowBlock& block);
   Status end_batch(Worker& worker);
-  void make_refs(const RowBlock& block, uint64_t* refs) const;
+  Status append(Worker& worker, const RowBlock& block);
 
   Options options_;
   std::shared_ptr<JoinTable> join_;
+  SchemaPtr copied_schema_;  // of what is copied, as it comes
   SchemaPtr store_schema_;
   std::shared_ptr<RowStore> copies_;  // nullptr: references into options_.table
   int partition_bits_ = 0;

@@ -213,16 +213,31 @@ ColumnView ColumnBuffer::gather_from(const Rows& rows, int32_t count) {
   return out;
 }
 
+template <class Rows>
+ColumnView ColumnBuffer::widen_decimals(const Rows& rows, int32_t count) {
+  ColumnView out;
+  out.length = count;
+  gather_validity(rows, count, out);
+  auto* words = reinterpret_cast<int64_t*>(values_.data());  // low, high
+  for (int32_t i = 0; i < count; ++i) {
+    if (i + kPrefetchAhead < count) __builtin_prefetch(rows.value(i + kPrefetchAhead, 8));
+    words[2 * i] = load_as<int64_t>(rows.value(i, 8));
+    words[2 * i + 1] = words[2 * i] >> 63;
+  }
+  out.values = reinterpret_cast<const uint8_t*>(words);
+  return out;
+}
+
 ColumnView ColumnBuffer::gather(const ColumnView& column, const uint32_t* rows, int32_t count) {
   return gather_from(BatchRows{column, rows}, count);
 }
 
 ColumnView ColumnBuffer::gather(const ChunkedColumn& column, const RowRef* refs, int32_t count) {
   const bool any_missing = std::find(refs, refs + count, kNullRef) != refs + count;
-  if (column.any_ref != kNullRef) {
-    return gather_from(StoreRows{column, refs, any_missing}, count);
-  }
-  return nulls(count);  // a store without rows: all are missing
+  if (column.any_ref == kNullRef) return nulls(count);  // a store without rows: all are missing
+  const StoreRows rows{column, refs, any_missing};
+  const bool is_narrow = type_.id == TypeId::kDecimal128 && column.field->type.id == TypeId::kInt64;
+  return is_narrow ? widen_decimals(rows, count) : gather_from(rows, count);
 }
 
 ColumnView ColumnBuffer::nulls(int32_t count) {

@@ -16,7 +16,7 @@ class ColumnBuffer {
 
   // Values of rows[0], rows[1], ... of a column of a batch.
   ColumnView gather(const ColumnView& column, const uint32_t* rows, int32_t count);
-  // The same from a store; kNullRef gives a null.
+  // The same from a store, which may have decimals as int64; kNullRef gives a null.
   ColumnView gather(const ChunkedColumn& column, const RowRef* refs, int32_t count);
 
   // Nulls.
@@ -30,6 +30,8 @@ class ColumnBuffer {
  private:
   template <class Rows>
   ColumnView gather_from(const Rows& rows, int32_t count);
+  template <class Rows>
+  ColumnView widen_decimals(const Rows& rows, int32_t count);
   template <class Rows>
   void gather_validity(const Rows& rows, int32_t count, ColumnView& out);
   template <class Rows, class Offset>

@@ -51,6 +51,8 @@ Result<KeyColumnRange> range_of(operators::OperatorRun& run,
   if (place.origin < 0 || chain.schema.stores[place.origin] == nullptr) return KeyColumnRange();
   const RowStore& store = *chain.schema.stores[place.origin];
   const ChunkedColumn& chunks = store.column(place.column);
+  // Of a narrow decimal.
+  if (chunks.field->type.id != chain.schema.schema->fields[column].type.id) return KeyColumnRange();
   if (const auto known = operators::range_without_scan(chunks); known.has_value()) return *known;
   if (store.rows() > rows_max) return KeyColumnRange();
   return scanned_range(run, chunks);

@@ -7,6 +7,7 @@
 #include "execution/key_filter_stage.hpp"
 #include "execution/lowering.hpp"
 #include "execution/probe_stage.hpp"
+#include "execution/row_numbers.hpp"
 #include "execution/table_operators.hpp"
 #include "operators/hash_join/hash_join.hpp"
 #include "operators/hash_join/rank_sides.hpp"
@@ -111,6 +112,17 @@ class Sides {
     return columns;
   }
 
+  // Columns of the build side that the residual condition reads.
+  std::vector<int> residual_columns() const {
+    std::vector<int> columns;
+    int probe_column = 0;
+    for (const OutputColumn& column : join_.spec.residual_columns) {
+      const int built = build_column(column, &probe_column);
+      if (built >= 0) columns.push_back(built);
+    }
+    return columns;
+  }
+
   // By residual column, whether it is one of the build side.
   std::vector<bool> read_of_build() const {
     std::vector<bool> is_build;
@@ -133,7 +145,7 @@ class Sides {
       int probe_column = 0;
       const int build = build_column(column, &probe_column);
       blocks.places.push_back(build < 0 ? probe_.schema.places[probe_column]
-                                        : ColumnPlace{built, sink.store_column(build)});
+                                        : *sink.place_behind(build_.schema.places[build], built));
     }
     blocks.schema = std::move(schema);
     blocks.stores.push_back(store);
@@ -168,6 +180,45 @@ bool comes_from_one_table(const Chain& chain, const std::vector<int>& payload) {
   return std::all_of(payload.begin(), payload.end(), [&](int column) {
     return chain.schema.places[column].origin == 0;
   });
+}
+
+// The build side's columns that are compared behind the probe: they are there as values.
+std::vector<int> compared_columns(const Sides& sides, const JoinSpec& keys, bool verifies) {
+  std::vector<int> columns = sides.residual_columns();
+  for (const auto& [probe_key, build_key] : keys.keys) {
+    if (verifies) columns.push_back(build_key);
+  }
+  return columns;
+}
+
+// Origins whose rows a build side refers to, since a reference takes less memory than their columns, and reading them
+// later costs no more: rows of a small table, and strings. Their columns leave `payload`.
+std::vector<int> referred_origins(const Chain& build,
+                                  const std::vector<int>& compared,
+                                  std::vector<int>& payload) {
+  constexpr int64_t kRowsPerReferred = 2;
+  std::vector<int> referred;
+  for (size_t o = 0; o < build.stores.size(); ++o) {
+    if (build.stores[o] == nullptr) continue;
+    const auto belongs = [&](int column) {
+      return build.schema.places[column].origin == static_cast<int>(o) &&
+             std::find(compared.begin(), compared.end(), column) == compared.end();
+    };
+    int64_t bytes = 0;
+    bool has_strings = false;
+    for (const int column : payload) {
+      if (!belongs(column)) continue;
+      const DataType& type = build.schema.schema->fields[column].type;
+      bytes += fixed_bytes(type);
+      has_strings = has_strings || is_string(type.id) || is_binary(type.id);
+    }
+    const bool is_small = build.stores[o]->rows() <= build.rows_expected() / kRowsPerReferred;
+    const bool saves = bytes > static_cast<int64_t>(sizeof(RowRef)) && is_small;
+    if (!has_strings && !saves) continue;
+    referred.push_back(static_cast<int>(o));
+    std::erase_if(payload, belongs);
+  }
+  return referred;
 }
 
 // What a probe says of the rows behind it: the range of their key, their order, their number.
@@ -306,6 +357,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   const ProbeKind kind = probe_kind(join.spec.kind, build_is_left);
   CD_ASSIGN(JoinKeys words, join_keys(probe, build, keys));
   const bool verifies = words.needs_verification();
+  const bool has_store = kind.pairs || kind.marks_build();
   auto table = std::make_shared<JoinTable>(std::move(words), environment_.machine);
   BuildSink::Options build_options;
   build_options.input = build.schema;
@@ -316,7 +368,12 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   build_options.memory = environment_.memory;
   build_options.marks = kind.marks_build();
   build_options.keeps_keyless = kind.build_unmatched || kind.null_aware;
-  if (comes_from_one_table(build, build_options.payload)) build_options.table = build.stores[0];
+  build_options.compared = compared_columns(sides, keys, verifies);
+  if (comes_from_one_table(build, build_options.payload)) {
+    build_options.table = build.stores[0];
+  } else if (has_store && rules_.has(Rule::kBuildReferences)) {
+    build_options.referred = referred_origins(build, build_options.compared, build_options.payload);
+  }
   BuildSink sink(std::move(build_options), table);
   CD_TRY(run_build(build, sink, *table));
   ProbeOptions options;
@@ -330,7 +387,6 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
     if (verifies) options.store_keys.push_back(sink.store_column(build_key));
   }
   BlockSchema output = sides.pairs(join.spec.output, node.schema, sink, &table->store());
-  const bool has_store = kind.pairs || kind.marks_build();
   if (!has_store) {
     output.stores.pop_back();
     output.nullable.pop_back();
@@ -363,8 +419,33 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   probe.schema = std::move(output);
   CD_ASSIGN(auto stage, make_probe_stage(std::move(options)));
   probe.stages.push_back(std::move(stage));
+  if (!sink.referred().empty()) follow_build(probe, build, sink);
   CD_TRY(sample_chain(probe));
   return probe;
+}
+
+// Makes origins of what the build side refers to, and carries over what is known of it.
+void Lowering::follow_build(Chain& probe, const Chain& build, const BuildSink& sink) {
+  const auto built = static_cast<int>(probe.stores.size()) - 1;
+  const bool may_be_missing = probe.schema.nullable[built];
+  std::vector<ReferringColumn> columns;
+  for (size_t i = 0; i < sink.referred().size(); ++i) {
+    const int origin = sink.referred()[i];
+    columns.push_back({sink.referring_column(static_cast<int>(i)),
+                       build.stores[origin],
+                       may_be_missing || build.schema.nullable[origin]});
+  }
+  follow_rows(probe, built, std::move(columns), workers_);
+  for (const Dependency& known : build.dependencies) {
+    const auto row = sink.place_behind({known.origin, 0}, built);
+    if (may_be_missing || !row.has_value() || row->origin == built) continue;
+    Dependency carried{{}, row->origin};
+    for (const ColumnPlace& key : known.keys) {
+      const auto place = sink.place_behind(key, built);
+      if (place.has_value()) carried.keys.push_back(*place);
+    }
+    if (carried.keys.size() == known.keys.size()) probe.dependencies.push_back(std::move(carried));
+  }
 }
 
 Result<Chain> Lowering::lower_join(const plan::Node& node) {

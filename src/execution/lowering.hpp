@@ -82,6 +82,7 @@ class Lowering {
                              const operators::JoinSpec& keys);
   Status order_runs(ProbeOptions& options, const std::vector<bool>& read_of_build);
   Status run_build(Chain& build, BuildSink& sink, const JoinTable& table);
+  void follow_build(Chain& probe, const Chain& build, const BuildSink& sink);
   Result<Chain> table_join(const plan::Node& node, Chain left, Chain right);
   Result<Chain> stream_groups(const operators::GroupSpec& spec, SchemaPtr schema, Chain chain);
   Result<Chain> distinct_counts(const operators::GroupSpec& spec, SchemaPtr schema, Chain chain);

@@ -2,6 +2,7 @@
 #include "execution/row_numbers.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace crossdock::execution {
@@ -38,18 +39,6 @@ class NumberRows final : public Stage {
   Status flush(int worker) override { return next().flush(worker); }
 
  private:
-  static void write_refs(const Origin& origin, int32_t rows, RowRef* refs) {
-    if (origin.is_missing()) {
-      std::fill_n(refs, rows, kNullRef);
-    } else if (origin.store != nullptr) {
-      std::copy_n(origin.rows, rows, refs);
-    } else if (origin.rows != nullptr) {
-      for (int32_t r = 0; r < rows; ++r) refs[r] = origin.first_ref + origin.rows[r];
-    } else {
-      std::iota(refs, refs + rows, origin.first_ref + static_cast<RowRef>(origin.begin));
-    }
-  }
-
   std::vector<NumberedOrigin> items_;
   std::vector<std::vector<uint32_t>> values_;  // by worker
 };
@@ -88,19 +77,80 @@ class LookUpRows final : public Stage {
   std::vector<std::vector<RowRef>> refs_;  // by worker
 };
 
+// Adds stores as origins: their rows are named by columns of a build side.
+class FollowRows final : public Stage {
+ public:
+  FollowRows(int origin, std::vector<ReferringColumn> columns, int workers)
+      : origin_(origin), columns_(std::move(columns)), refs_(workers) {}
+  std::string describe() const override {
+    return fmt::format("rows of {} build sides behind it", columns_.size());
+  }
+  void mark_read(std::vector<bool>& /*columns*/) const override {}
+  Status push(int worker, const RowBlock& block) override {
+    std::vector<RowRef>& refs = refs_[worker];
+    refs.resize(columns_.size() * kBlockRows);
+    RowBlock out = block;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      RowRef* to = refs.data() + i * kBlockRows;
+      follow(block.origins[origin_], columns_[i].column, block.rows, to);
+      Origin origin;
+      origin.store = columns_[i].store.get();
+      origin.rows = to;
+      out.origins.push_back(origin);
+    }
+    return next().push(worker, out);
+  }
+  Status flush(int worker) override { return next().flush(worker); }
+
+ private:
+  static void follow(const Origin& origin, int column, int32_t rows, RowRef* to) {
+    if (origin.is_missing()) {
+      std::fill_n(to, rows, kNullRef);
+      return;
+    }
+    const ChunkedColumn& values = origin.store->column(column);
+    for (int32_t r = 0; r < rows; ++r) {
+      const RowRef ref = origin.rows[r];
+      to[r] = kNullRef;
+      if (ref == kNullRef) continue;
+      const uintptr_t at = values.origins[ref >> kChunkRowBits] + uintptr_t{ref} * sizeof(RowRef);
+      std::memcpy(to + r, reinterpret_cast<const void*>(at), sizeof(RowRef));
+    }
+  }
+
+  int origin_;
+  std::vector<ReferringColumn> columns_;
+  std::vector<std::vector<RowRef>> refs_;  // by worker
+};
+
 }  // namespace
+
+Field reference_field(size_t i) {
+  DataType type;
+  type.id = TypeId::kUInt32;
+  type.arrow_format = "I";
+  return {.name = fmt::format("\x01rows {}", i), .type = type, .nullable = false, .metadata = ""};
+}
+
+void write_refs(const Origin& origin, int32_t rows, RowRef* refs) {
+  if (origin.is_missing()) {
+    std::fill_n(refs, rows, kNullRef);
+  } else if (origin.store != nullptr) {
+    std::copy_n(origin.rows, rows, refs);
+  } else if (origin.rows != nullptr) {
+    for (int32_t r = 0; r < rows; ++r) refs[r] = origin.first_ref + origin.rows[r];
+  } else {
+    std::iota(refs, refs + rows, origin.first_ref + static_cast<RowRef>(origin.begin));
+  }
+}
 
 void number_rows(Chain& chain, const std::vector<NumberedOrigin>& items, int workers) {
   BlockSchema& blocks = chain.schema;
   auto schema = std::make_shared<Schema>(*blocks.schema);
-  DataType type;
-  type.id = TypeId::kUInt32;
-  type.arrow_format = "I";
   for (size_t i = 0; i < items.size(); ++i) {
-    const std::string name = fmt::format("\x01rows {}", i);  // no column is called so
-    schema->fields.push_back({.name = name, .type = type, .nullable = false, .metadata = ""});
+    schema->fields.push_back(reference_field(i));
     blocks.places.push_back({-1, static_cast<int>(blocks.computed.size())});
-    blocks.computed.push_back(type);
+    blocks.computed.push_back(schema->fields.back().type);
   }
   blocks.schema = std::move(schema);
   chain.stages.push_back(std::make_unique<NumberRows>(items, workers));
@@ -116,6 +166,15 @@ void look_up_rows(Chain& chain,
     chain.stores.push_back(stores[item.origin]);
   }
   chain.stages.push_back(std::make_unique<LookUpRows>(items, stores, workers));
+}
+
+void follow_rows(Chain& chain, int origin, std::vector<ReferringColumn> columns, int workers) {
+  for (const ReferringColumn& column : columns) {
+    chain.schema.stores.push_back(column.store.get());
+    chain.schema.nullable.push_back(column.nullable);
+    chain.stores.push_back(column.store);
+  }
+  chain.stages.push_back(std::make_unique<FollowRows>(origin, std::move(columns), workers));
 }
 
 }  // namespace crossdock::execution

@@ -20,6 +20,12 @@ struct NumberedOrigin {
   int position = 0;  // of the numbers' column behind the operator
 };
 
+// The i-th column of numbers of rows: uint32, without nulls, under a name that no column has.
+Field reference_field(size_t i);
+
+// References of a block's rows into the store that the origin's rows are of; kNullRef for rows that are missing.
+void write_refs(const Origin& origin, int32_t rows, RowRef* refs);
+
 // Adds a uint32 column without nulls per item to the chain's schema, as its last columns, and the stage that computes
 // them.
 void number_rows(Chain& chain, const std::vector<NumberedOrigin>& items, int workers);
@@ -30,5 +36,15 @@ void look_up_rows(Chain& chain,
                   const std::vector<NumberedOrigin>& items,
                   const Owners& stores,
                   int workers);
+
+// A build side's column of references into another store.
+struct ReferringColumn {
+  int column = 0;  // of the build side's store
+  std::shared_ptr<const RowStore> store;
+  bool nullable = false;  // references may be kNullRef
+};
+
+// Adds the stage that makes an origin of each column, behind those that there are. `origin`: of the build side's store.
+void follow_rows(Chain& chain, int origin, std::vector<ReferringColumn> columns, int workers);
 
 }  // namespace crossdock::execution

@@ -8,7 +8,8 @@
 namespace crossdock::execution {
 namespace {
 
-constexpr const char* kNames[] = {"build_side",
+constexpr const char* kNames[] = {"build_references",
+                                  "build_side",
                                   "filter_order",
                                   "fused_groups",
                                   "key_filters",
