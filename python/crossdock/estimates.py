@@ -7,6 +7,7 @@ import datetime
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -62,6 +63,15 @@ class Estimate:
         if found is None or self.rows is None:
             return None
         return max(1.0, min(found, self.rows))
+
+    def share_of_values(self, name: str, others: float) -> float | None:
+        """Of `others` distinct values that a column elsewhere has, the share that this one has,
+        too. Before rows were left out, the smaller one of two columns had no value that the other
+        lacks."""
+        left, all_values = self.distinct(name), self.columns.get(name, ColumnEstimate()).distinct
+        if left is None or all_values is None:
+            return None
+        return min(1.0, left / max(all_values, others))
 
 
 _UNKNOWN = Estimate(None, {})
@@ -159,7 +169,11 @@ class Estimator:
             return _UNKNOWN
         known = [(a or 1.0, b or 1.0) for a, b in pairs]
         if node.how in ("semi", "anti", "anti_null_aware"):
-            share = semi_share(known)
+            shares = [
+                right.share_of_values(b, a or 1.0)
+                for (a, _), (_, b) in zip(pairs, node.on, strict=True)
+            ]
+            share = prod(each or 1.0 for each in shares)
             rows = left.rows * (share if node.how == "semi" else max(1.0 - share, 0.1))
         else:
             equalities = [Equality({0: a, 1: b}) for a, b in known]
@@ -186,14 +200,6 @@ class Estimator:
             return estimate
 
         return Estimate(max(1.0, rows), _Columns(places.keys(), found))
-
-
-def semi_share(pairs: Sequence[tuple[float, float]]) -> float:
-    """The share of left rows with a partner, by distinct values of keys on both sides."""
-    share = 1.0
-    for left, right in pairs:
-        share *= min(1.0, right / left)
-    return share
 
 
 class _Columns(dict[str, ColumnEstimate]):

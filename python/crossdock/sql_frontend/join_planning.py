@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import prod
 from typing import Any
 
 import pyarrow as pa
 
-from crossdock.estimates import Estimator, semi_share
+from crossdock.estimates import Estimator
 from crossdock.expressions import Call, Column, Expr
 from crossdock.join_order import Condition, Equality, Input, Tree, order_joins
 from crossdock.nodes import Node
@@ -172,14 +173,15 @@ class _Graph:
         rows = self._estimate(partners.right).rows
         names = set(self._leaf_of)
         sides = taken_apart(partners.conditions, names, set(partners.right.schema.names))
-        pairs = []
+        shares = []
         for left, right in sides.keys:
             if isinstance(left, Column) and isinstance(right, Column):
-                ours = self._estimate(self._leaves[self._leaf_of[left.name]]).distinct(left.name)
-                theirs = self._estimate(partners.right).distinct(right.name)
-                if ours is not None and theirs is not None:
-                    pairs.append((ours, theirs))
-        share = semi_share(pairs) if pairs and len(pairs) == len(sides.keys) else _KEEPS
+                leaf = self._estimate(self._leaves[self._leaf_of[left.name]])
+                ours = leaf.distinct(left.name)
+                share = self._estimate(partners.right).share_of_values(right.name, ours or 1.0)
+                if ours is not None and share is not None:
+                    shares.append(share)
+        share = prod(shares) if shares and len(shares) == len(sides.keys) else _KEEPS
         if partners.how == "anti":
             share = max(1.0 - share, 0.1)
         needs = [self._leaves_of(condition) for condition in partners.conditions]
