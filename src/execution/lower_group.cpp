@@ -180,15 +180,20 @@ Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, 
   groups->open(run_);
   GroupSink sink(chain.schema, *groups, workers_);
   CD_TRY(run(chain, sink));
+  CD_TRY(groups->end());
   note(chain, "group: " + groups->describe(), -1, start);
-  const int64_t expected = chain.rows_expected();
+  operators::CountSink nowhere;
+  CD_ASSIGN(const operators::SampledGroups known, groups->sample(nowhere));
   const Owners stores = chain.stores;
-  Chain emitted = emitted_chain(
-      [groups, chain = std::make_shared<Chain>(std::move(chain))](
-          operators::OperatorRun&, operators::RowSink& out) { return groups->finish(out); },
-      groups->schema(),
-      "groups",
-      expected);
+  EmittedRows rows;
+  rows.emit = [groups, chain = std::make_shared<Chain>(std::move(chain))](
+                  operators::OperatorRun&, operators::RowSink& out) { return groups->finish(out); };
+  rows.sample = [groups](operators::RowSink& out) -> Result<int64_t> {
+    CD_ASSIGN(const operators::SampledGroups some, groups->sample(out));
+    return some.groups;
+  };
+  rows.expected = known.all;
+  Chain emitted = emitted_chain(std::move(rows), groups->schema(), "groups");
   if (reduced.has_value()) {
     restore_keys(emitted, *reduced, stores, std::move(schema), workers_);
   } else {

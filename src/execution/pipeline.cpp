@@ -160,19 +160,22 @@ class OperatorSource final : public Source {
 
 class EmittedSource final : public Source {
  public:
-  EmittedSource(Emit emit, std::string name, int64_t rows)
-      : emit_(std::move(emit)), name_(std::move(name)), rows_(rows) {}
+  EmittedSource(EmittedRows rows, std::string name)
+      : rows_(std::move(rows)), name_(std::move(name)) {}
   Status run(OperatorRun& run, BlockSink& first) override {
     BlockCutter cutter(first, false, [](int, int64_t, Status status) { return status; });
-    return emit_(run, cutter);
+    return rows_.emit(run, cutter);
+  }
+  Result<int64_t> sample(BlockSink& first, const std::vector<bool>& /*columns*/) override {
+    BlockCutter cutter(first, false, [](int, int64_t, Status status) { return status; });
+    return rows_.sample(cutter);
   }
   std::string describe() const override { return name_; }
-  int64_t rows() const override { return rows_; }
+  int64_t rows() const override { return rows_.expected; }
 
  private:
-  Emit emit_;
+  EmittedRows rows_;
   std::string name_;
-  int64_t rows_;
 };
 
 class CountingSink final : public BlockSink {
@@ -371,10 +374,10 @@ Chain operator_chain(std::unique_ptr<operators::Operator> rows_of,
   return chain;
 }
 
-Chain emitted_chain(Emit emit, SchemaPtr schema, std::string name, int64_t rows) {
+Chain emitted_chain(EmittedRows rows, SchemaPtr schema, std::string name) {
   Chain chain;
   chain.schema = batch_schema(std::move(schema), nullptr);
-  chain.source = std::make_unique<EmittedSource>(std::move(emit), std::move(name), rows);
+  chain.source = std::make_unique<EmittedSource>(std::move(rows), std::move(name));
   chain.stores = {nullptr};
   chain.is_ordered = false;
   return chain;

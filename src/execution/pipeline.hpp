@@ -163,8 +163,13 @@ Chain operator_chain(std::unique_ptr<operators::Operator> rows_of,
                      std::string name,
                      bool ordered,
                      int64_t rows);
-// The rows that `emit` pushes into a sink.
-using Emit = std::function<Status(operators::OperatorRun& run, operators::RowSink& sink)>;
-Chain emitted_chain(Emit emit, SchemaPtr schema, std::string name, int64_t rows);
+// Rows that are pushed into a sink.
+struct EmittedRows {
+  std::function<Status(operators::OperatorRun& run, operators::RowSink& sink)> emit;
+  // Before that, as often as wanted: pushes some rows as worker 0, and answers how many.
+  std::function<Result<int64_t>(operators::RowSink& sink)> sample;
+  int64_t expected = 0;
+};
+Chain emitted_chain(EmittedRows rows, SchemaPtr schema, std::string name);
 
 }  // namespace crossdock::execution

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import crossdock as xd
 import pyarrow as pa
 import pytest
@@ -16,3 +18,42 @@ def test_runs_of_equal_keys_are_seen_whatever_their_length(dock: xd.Dock, run: i
     distinct = Estimator()(keys.narrowed()).distinct("k")
     assert distinct is not None
     assert rows / run / 2 < distinct < rows / run * 2
+
+
+@pytest.mark.parametrize("groups", [20, 5_000, 200_000])
+def test_a_run_knows_its_groups_before_they_are_made(dock: xd.Dock, groups: int) -> None:
+    """So a join builds the few that a condition on an aggregate leaves."""
+    rows = 400_000
+    sales = pa.table({
+        "k": pa.array(i * 7919 % groups for i in range(rows)),
+        "v": pa.array(i % groups for i in range(rows)),
+    })  # fmt: skip
+    few = (
+        dock.from_arrow(sales)
+        .filter(xd.col("v") % 7 == 0)
+        .group_by("k")
+        .agg(n=xd.count(), low=xd.min("v"))
+        .filter(xd.col("low") * 1 < groups // 10)
+    )
+    names = dock.from_arrow(pa.table({"k": pa.array(range(groups)), "name": ["a"] * groups}))
+    joined = names.filter(xd.col("name") == "a").join(few, on="k")
+    profile = joined.profile()
+    made = [node for node in nodes_of(profile.data) if node["operator"] in ("group_by", "join")]
+    assert [node["operator"] for node in made] == ["join", "group_by"]
+    for node in made:
+        assert node["rows_expected"] == pytest.approx(node["rows"], rel=0.3, abs=5), node
+
+
+def nodes_of(profile: Any) -> list[dict[str, Any]]:
+    """The operators of the last step of a run."""
+    found: list[dict[str, Any]] = profile["steps"][-1]["profile"]["operators"]
+    return found
+
+
+def test_a_semi_join_keeps_the_share_of_values_that_is_left(dock: xd.Dock) -> None:
+    """Also where the right side knows its values by their range alone, which is wide."""
+    keys = dock.from_arrow(pa.table({"k": pa.array(range(0, 40_000, 4))}))
+    others = dock.from_arrow(pa.table({"k": pa.array(range(40_000))}))
+    semi = keys.join(others.filter(xd.col("k") < 4_000), on="k", how="semi")
+    rows = Estimator()(semi.narrowed()).rows
+    assert rows == pytest.approx(1_000, rel=0.3)

@@ -52,11 +52,20 @@ Result<bool> keys_are_in_order(GroupRun& run);
 Status run_two_phases(GroupRun& run);
 Status run_sorted(GroupRun& run);  // needs keys in order
 
-// The two phases for rows that come as a stream: take() from all workers, then finish(), which emits every group.
+// Groups of some partitions, and how many there are in all if the others have as many.
+struct SampledGroups {
+  int64_t groups = 0;
+  int64_t all = 0;
+};
+
+// The two phases for rows that come as a stream: take() from all workers, end(), and finish(), which emits every group.
 class GroupTaker {
  public:
   virtual ~GroupTaker() = default;
   virtual Status take(int worker, const Morsel& morsel) = 0;
+  virtual Status end() = 0;
+  // Between end() and finish(), as often as wanted: emits some groups as worker 0.
+  virtual Result<SampledGroups> sample() = 0;
   virtual Status finish() = 0;
 };
 std::unique_ptr<GroupTaker> take_groups(GroupRun& run);  // the run must outlive it

@@ -125,7 +125,7 @@ Status GroupStream::take(int worker, const Batch& rows) {
   return taker_->take(worker, {&rows, 0, static_cast<int32_t>(rows.rows), 0});
 }
 
-Status GroupStream::finish(RowSink& sink) {
+void GroupStream::emit_into(RowSink& sink) {
   run_->sink = &sink;
   const int64_t wanted = sink.batch_rows_wanted();
   run_->output = {schema_,
@@ -134,6 +134,15 @@ Status GroupStream::finish(RowSink& sink) {
                   assumed_,
                   environment_.memory,
                   wanted > 0 ? wanted : kResultBatchRows};
+}
+
+Result<SampledGroups> GroupStream::sample(RowSink& sink) {
+  emit_into(sink);
+  return taker_->sample();
+}
+
+Status GroupStream::finish(RowSink& sink) {
+  emit_into(sink);
   const Status status = taker_->finish();
   taker_.reset();
   return status;

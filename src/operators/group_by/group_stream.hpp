@@ -38,6 +38,10 @@ class GroupStream {
   void open(const OperatorRun& run);
   // At most kGroupRows rows; from all workers at once.
   Status take(int worker, const Batch& rows);
+  // After the last take().
+  Status end() { return taker_->end(); }
+  // Between end() and finish(), as often as wanted: emits some groups into `sink`, from worker 0.
+  Result<SampledGroups> sample(RowSink& sink);
   // Emits every group into `sink`.
   Status finish(RowSink& sink);
   // "dense, 20 bits", for explain.
@@ -46,6 +50,7 @@ class GroupStream {
  private:
   GroupStream() = default;
   void plan_course();
+  void emit_into(RowSink& sink);
 
   GroupSpec spec_;
   StreamedRows rows_;

@@ -86,7 +86,7 @@ class TwoPhases {
     return {};
   }
 
-  // The phases of a turn one by one, for rows that come as a stream: open(), take() from all workers, finish().
+  // The phases of a turn one by one, for rows that come as a stream: open(), take() from all workers, end(), finish().
   void open() { workers_.resize(run_.workers()); }
 
   Status take(int number, const Morsel& morsel) {
@@ -103,12 +103,26 @@ class TwoPhases {
     return {};
   }
 
-  Status finish() {
+  Status end() {
     std::erase_if(workers_, [](const auto& worker) { return worker == nullptr; });
     if (scatters_) CD_TRY(finish_scatters());
-    CD_TRY(partition_tables());
-    return merge_partitions();
+    return partition_tables();
   }
+
+  Result<SampledGroups> sample() {
+    constexpr int64_t kGroups = 4096;
+    const int64_t partitions = int64_t{1} << bits_;
+    // Odd, so that it comes to all of them; dense keys of one part of the range are in neighbouring ones.
+    const int64_t step = partitions * 5 / 8 | 1;
+    Merger merger = make_merger(0);
+    int64_t seen = 0;
+    while (seen < partitions && merger.writer->rows() < kGroups) {
+      CD_TRY(merge_partition(merger, seen++ * step % partitions));
+    }
+    return SampledGroups{merger.writer->rows(), merger.writer->rows() * partitions / seen};
+  }
+
+  Status finish() { return merge_partitions(); }
 
  private:
   // A first touch of fresh memory costs more than reading the keys once more. Where the freed blocks of
@@ -143,6 +157,7 @@ class TwoPhases {
         run_.for_morsels(scatters_ ? (tables_ ? "aggregate and scatter" : "scatter") : "aggregate",
                          *run_.morsels,
                          [&](int worker, const Morsel& morsel) { return take(worker, morsel); }));
+    CD_TRY(end());
     return finish();
   }
 
@@ -272,12 +287,15 @@ class TwoPhases {
     std::unique_ptr<GroupWriter> writer;
   };
 
+  Merger make_merger(int worker) const {
+    return {run_.make_table(run_.make_index()),
+            nullptr,
+            std::make_unique<GroupWriter>(run_.output, *run_.sink, worker)};
+  }
+
   Status merge_partitions() {
-    std::vector<Merger> mergers(run_.workers());
-    for (int i = 0; i < run_.workers(); ++i) {
-      mergers[i].table = run_.make_table(run_.make_index());
-      mergers[i].writer = std::make_unique<GroupWriter>(run_.output, *run_.sink, i);
-    }
+    std::vector<Merger> mergers;
+    for (int i = 0; i < run_.workers(); ++i) mergers.push_back(make_merger(i));
     const int64_t all = int64_t{1} << bits_;
     const int64_t first = is_second_turn_ ? second_turn_ : 0;
     const int64_t partitions = (second_turn_ > 0 && !is_second_turn_ ? second_turn_ : all) - first;
@@ -383,6 +401,8 @@ class StreamedGroups final : public GroupTaker {
  public:
   explicit StreamedGroups(GroupRun& run) : phases_(run) { phases_.open(); }
   Status take(int worker, const Morsel& morsel) override { return phases_.take(worker, morsel); }
+  Status end() override { return phases_.end(); }
+  Result<SampledGroups> sample() override { return phases_.sample(); }
   Status finish() override { return phases_.finish(); }
 
  private:
