@@ -45,6 +45,7 @@ function(crossdock_module name)
   endif()
 
   set(target crossdock_${name})
+  set_property(GLOBAL PROPERTY CROSSDOCK_DEPS_${name} ${arg_DEPS})
   set(scope PUBLIC)
   if(kernels)  # apart, so that all kernels can be compiled without the rest (target crossdock_kernels)
     add_library(${target}_kernels OBJECT ${kernels})
