@@ -196,7 +196,7 @@ Result<int64_t> run_into(RowSink& out,
   if (passes_batches(chain)) {
     FirstRows first(out, chain.limit);
     PlacedColumns placed(first, chain);
-    if (chain.limit.has_value()) chain.source->end_when(first.enough());
+    if (chain.limit.has_value()) chain.end_when(first.enough());
     CD_TRY(chain.source->emit(run, placed));
     return first.passed();
   }
@@ -208,7 +208,7 @@ Result<int64_t> run_into(RowSink& out,
   CollectSink sink(chain, workers, memory);
   if (chain.limit.has_value()) {
     sink.set_batch_rows(std::clamp<int64_t>(chain.limit->end(), 1, operators::kResultBatchRows));
-    chain.source->end_when(first.enough());
+    chain.end_when(first.enough());
   }
   if (in_order) {
     sink.pass_on(emitter);

@@ -13,7 +13,8 @@ class CountedRows final : public BlockSink {
   CountedRows(int workers, std::optional<RowLimit> limit)
       : rows_(workers), limit_(limit.value_or(RowLimit{INT64_MAX, 0})) {}
   Status push(int worker, const RowBlock& block) override {
-    rows_[worker].rows += block.rows;
+    const int64_t rows = rows_[worker].rows += block.rows;
+    if (rows >= limit_.end()) enough_ = true;  // one block may have more partners than are wanted
     return {};
   }
   Status flush(int) override {
@@ -47,7 +48,7 @@ Result<int64_t> count_rows(operators::OperatorRun& run, Chain& chain, Meters* me
     return chain.source->profile()->result_rows;
   }
   CountedRows counted(run.team->worker_count(), chain.limit);
-  chain.source->end_when(counted.enough());
+  if (chain.limit.has_value()) chain.end_when(counted.enough());
   CD_TRY(run_chain(run, chain, counted, meters));
   return counted.rows();
 }

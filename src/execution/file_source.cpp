@@ -401,7 +401,7 @@ Status FileSource::decode_sample(Worker& worker, const std::vector<bool>& column
 Result<int64_t> FileSource::sample(BlockSink& first, const std::vector<bool>& columns) {
   if (sample_.empty()) CD_TRY(make_sample());
   int64_t rows = 0;
-  for (size_t s = 0; s < sample_.size(); ++s) {
+  for (size_t s = 0; s < sample_.size() && !has_enough(); ++s) {
     CD_TRY(decode_sample(sample_[s], columns));
     CD_TRY(push(0, static_cast<int64_t>(s), sample_[s].batch, first));
     rows += sample_[s].batch.rows;

@@ -16,6 +16,9 @@ using operators::Morsel;
 using operators::OperatorRun;
 
 constexpr int kSampledBlocks = 16;
+// Rows that have left a sample, after which no further block is sampled: one with thousands of partners a row would
+// take seconds.
+constexpr int64_t kPassedEnough = int64_t{1} << 22;
 constexpr int64_t kEmittedBatchRows = 1
                                    << 14;  // of operators in front of stages: read once, in cache
 
@@ -53,7 +56,7 @@ class TableSource final : public Source {
   Result<int64_t> sample(BlockSink& first, const std::vector<bool>& /*columns*/) override {
     int64_t rows = 0;
     const size_t step = std::max<size_t>(1, morsels_.size() / kSampledBlocks);
-    for (size_t m = 0; m < morsels_.size(); m += step) {
+    for (size_t m = 0; m < morsels_.size() && !has_enough(); m += step) {
       Morsel some = morsels_[m];
       const int64_t skipped =
           std::min<int64_t>(some.rows / 2, some.rows - 1) / kBlockRows * kBlockRows;
@@ -182,10 +185,12 @@ class CountingSink final : public BlockSink {
  public:
   Status push(int, const RowBlock& block) override {
     rows += block.rows;
+    if (rows >= kPassedEnough) enough = true;
     return {};
   }
   Status flush(int) override { return {}; }
   int64_t rows = 0;
+  std::atomic<bool> enough{false};
 };
 
 BlockSink& connect(Chain& chain, BlockSink& sink) {
@@ -335,7 +340,10 @@ Status sample_chain(Chain& chain) {
     if (!columns.empty()) stage->mark_read(columns);
   }
   CountingSink counter;
-  CD_ASSIGN(const int64_t rows, chain.source->sample(connect(chain, counter), columns));
+  chain.source->end_when(&counter.enough);
+  const Result<int64_t> sampled = chain.source->sample(connect(chain, counter), columns);
+  chain.source->end_when(nullptr);
+  CD_ASSIGN(const int64_t rows, sampled);
   if (rows == 0) return {};
   // A sample without a row says "less than one in as many".
   const double passed = std::max(0.5, static_cast<double>(counter.rows));

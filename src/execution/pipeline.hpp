@@ -133,6 +133,12 @@ struct Chain {
   // What is known of a column of the schema that is one of the source.
   SourceColumn source_column(int column) const;
 
+  // Before the run: once the flag is set, no further row is wanted of the chain.
+  void end_when(const std::atomic<bool>* enough) {
+    source->end_when(enough);
+    for (const auto& stage : stages) stage->end_when(enough);
+  }
+
   bool is_bare() const { return table != nullptr && stages.empty(); }
   // Whether the batches of an operator are the chain's rows, but for names and places of columns.
   bool is_of_operator() const { return source->rows_of() != nullptr && stages.empty(); }

@@ -152,6 +152,7 @@ class ProbeStage final : public Stage {
   }
 
   Status push(int index, const RowBlock& block) override {
+    if (has_enough()) return {};
     CD_ASSIGN(Worker * state, worker(index));
     state->index = index;
     if (kind_.null_aware && !options_.table->keyless().empty()) return {};
@@ -218,7 +219,7 @@ class ProbeStage final : public Stage {
         state.pairs.rows[i] = state.words.rows()[state.pairs.rows[i]];
       }
       CD_TRY(take_found(state, block));
-      if (state.open.count == 0) return {};
+      if (state.open.count == 0 || has_enough()) return {};
       state.pairs.count = 0;
       operators::find_rest(table.runs(), probe, find, state.pairs, state.open);
     }
@@ -228,7 +229,8 @@ class ProbeStage final : public Stage {
     CD_TRY(state.finder->start(block, state.words.words(), state.words.rows(), count));
     state.pairs_hold = state.finder->is_exact() && !options_.table->keys().needs_verification();
     const bool one_is_enough = !kind_.pairs && !kind_.marks_build();
-    while (state.finder->next(state.pairs, one_is_enough ? state.matched : nullptr)) {
+    while (!has_enough() &&
+           state.finder->next(state.pairs, one_is_enough ? state.matched : nullptr)) {
       CD_TRY(take_found(state, block));
     }
     return {};
@@ -264,7 +266,7 @@ class ProbeStage final : public Stage {
     if (options_.cancel->is_set()) {
       return make_error(ErrorCode::kCancelled, "the query was cancelled while it joined");
     }
-    for (int32_t done = 0; done < count; done += kBlockRows) {
+    for (int32_t done = 0; done < count && !has_enough(); done += kBlockRows) {
       int32_t some = std::min(count - done, kBlockRows);
       uint16_t* rows = state.pair_rows + done;
       RowRef* refs = state.pair_refs + done;
@@ -316,7 +318,7 @@ class ProbeStage final : public Stage {
  public:
   // Build rows that leave because they have a partner, or none. The probe side's columns are null.
   Status finish(operators::OperatorRun& run) override {
-    if (!kind_.marks_build()) return {};
+    if (!kind_.marks_build() || has_enough()) return {};
     const JoinTable& table = *options_.table;
     constexpr int64_t kPositionsPerTurn = int64_t{1} << 16;
     const int64_t turns = (table.positions() + kPositionsPerTurn - 1) / kPositionsPerTurn;

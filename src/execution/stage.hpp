@@ -2,6 +2,7 @@
 // block.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class Stage : public BlockSink {
  public:
   // Before the first block.
   void set_next(BlockSink* next) { next_ = next; }
+  // Before the run: once the flag is set, no further row is wanted.
+  void end_when(const std::atomic<bool>* enough) { enough_ = enough; }
   // Passes on what can only be known once the last block has come. After the last flush; from one thread.
   virtual Status finish(operators::OperatorRun& /*run*/) { return {}; }
   // False for a stage whose result depends on having seen each row once: then no sample may go through it.
@@ -51,9 +54,11 @@ class Stage : public BlockSink {
 
  protected:
   BlockSink& next() { return *next_; }
+  bool has_enough() const { return enough_ != nullptr && enough_->load(std::memory_order_relaxed); }
 
  private:
   BlockSink* next_ = nullptr;
+  const std::atomic<bool>* enough_ = nullptr;
   const plan::Node* node_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 
 import crossdock as xd
@@ -40,9 +41,28 @@ def test_a_limit(dock: xd.Dock, rows: int, offset: int, chunk: int) -> None:
 def test_a_limit_ends_what_runs_below(dock: xd.Dock) -> None:
     ones = dock.from_arrow(pa.table({"k": pa.repeat(1, 200_000), "v": range(200_000)}))
     joined = ones.join(ones, on="k")  # 40 thousand million rows
+    before_s = time.process_time()
     assert joined.limit(5).collect().num_rows == 5
+    assert joined.limit(5).count() == 5
     assert dock.progress() is None
     assert joined.limit(7, 1000).join(pa.table({"k": [1]}), on="k").count() == 7
+    # A block of its rows alone has 200 million partners; three morsels of them took 80 s.
+    assert time.process_time() - before_s < 10
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full"])
+def test_a_limit_ends_an_outer_join_with_rows_of_it(dock: xd.Dock, how: str) -> None:
+    left = pa.table({"k": [i % 60 for i in range(9000)], "v": range(9000)})
+    right = pa.table({"k": [i % 60 + 10 for i in range(7000)], "w": range(7000)})
+    joined = dock.from_arrow(left).join(dock.from_arrow(right), on="k", how=how)
+    for rows in (1, 4000, 100_000):
+        found = joined.limit(rows).collect()
+        assert found.num_rows == joined.limit(rows).count() == rows
+        for row in found.take(pa.array(range(0, rows, 97))).to_pylist():
+            assert (row["v"] is None) == (row["k"] >= 60)
+            assert (row["w"] is None) == (row["k"] < 10)
+            assert row["v"] is None or row["v"] % 60 == row["k"]
+            assert row["w"] is None or row["w"] % 60 + 10 == row["k"]
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 1.0])
