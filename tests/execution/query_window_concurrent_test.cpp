@@ -1,5 +1,6 @@
 // Windows on four workers: partitions within and across the workers' slices, against plain loops; runs that are
 // cancelled, and runs that have too little memory. The thread sanitizer runs these.
+#include <algorithm>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -80,12 +81,9 @@ std::map<int64_t, std::vector<OrderedRow>> ordered_partitions(int64_t partitions
   return all;
 }
 
-std::string value_text(const std::optional<int64_t>& value) {
-  return value.has_value() ? std::to_string(*value) : "null";
-}
-
-std::vector<Texts> expected_rows(int64_t partitions) {
-  std::vector<Texts> rows;
+std::vector<IntegerRow> expected_rows(int64_t partitions) {
+  std::vector<IntegerRow> rows;
+  rows.reserve(kWindowedRows);
   for (const auto& [key, in_order] : ordered_partitions(partitions)) {
     const auto count = static_cast<int64_t>(in_order.size());
     std::optional<int64_t> running;
@@ -102,14 +100,14 @@ std::vector<Texts> expected_rows(int64_t partitions) {
       const int64_t end = std::min(count, i + 51);
       std::optional<int64_t> sliding;
       if (values[end] > values[begin]) sliding = sums[end] - sums[begin];
-      rows.push_back({key < 0 ? "null" : std::to_string(key),
-                      std::to_string(row.time),
-                      value_text(row.value),
-                      std::to_string(i + 1),
-                      value_text(running),
-                      value_text(sliding),
-                      "",
-                      i == 0 ? "null" : value_text(in_order[i - 1].value)});
+      rows.push_back({key < 0 ? kNone : std::optional<int64_t>(key),
+                      row.time,
+                      row.value,
+                      i + 1,
+                      running,
+                      sliding,
+                      kNone,
+                      i == 0 ? kNone : in_order[i - 1].value});
     }
   }
   std::sort(rows.begin(), rows.end());
@@ -122,9 +120,8 @@ TEST(QueryWindowConcurrent, FunctionsAreThoseOfALoop) {
     const Outcome outcome = run(windowed(partitions), setting);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
     EXPECT_EQ(outcome.rows, kWindowedRows);
-    std::vector<Texts> found = sorted_rows(outcome);
-    for (Texts& row : found) row[6].clear();
-    std::sort(found.begin(), found.end());
+    std::vector<IntegerRow> found = sorted_integers(outcome);
+    for (IntegerRow& row : found) row[6].reset();
     EXPECT_EQ(found, expected_rows(partitions)) << partitions;
   }
 }

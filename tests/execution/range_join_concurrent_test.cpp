@@ -1,5 +1,7 @@
 // Joins by conditions that compare values, against nested loops: one bound, a range of one value, bounds on two values;
 // all kinds, with either side built, by few keys and by one.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "execution/range_conditions.hpp"
@@ -63,41 +65,46 @@ bool holds(const Comparison& of, const Ranges& left, size_t l, const Ranges& rig
   }
 }
 
-std::string cell(std::optional<int64_t> value) { return value ? std::to_string(*value) : "null"; }
-
-Texts row_of(const Ranges& of, size_t row) {
-  return {cell(of.keys[row]), cell(of.lows[row]), cell(of.highs[row])};
+// The columns of a left row, then those of a right one; of none, nulls.
+IntegerRow row_of(const Ranges* left, size_t l, const Ranges* right, size_t r) {
+  IntegerRow row;
+  if (left != nullptr) {
+    row[0] = left->keys[l];
+    row[1] = left->lows[l];
+    row[2] = left->highs[l];
+  }
+  if (right != nullptr) {
+    row[3] = right->keys[r];
+    row[4] = right->lows[r];
+    row[5] = right->highs[r];
+  }
+  return row;
 }
 
-std::vector<Texts> by_nested_loops(JoinKind kind,
-                                   const Condition& condition,
-                                   const Ranges& left,
-                                   const Ranges& right) {
-  std::vector<Texts> rows;
-  std::vector<bool> right_matched(right.keys.size(), false);
-  const Texts nulls(3, "null");
-  const auto add = [&](Texts row, const Texts& more) {
-    row.insert(row.end(), more.begin(), more.end());
-    rows.push_back(std::move(row));
-  };
+std::vector<IntegerRow> by_nested_loops(JoinKind kind,
+                                        const Condition& condition,
+                                        const Ranges& left,
+                                        const Ranges& right) {
+  std::vector<IntegerRow> rows;
+  std::vector<uint8_t> right_matched(right.keys.size(), 0);
   const bool pairs = kind != JoinKind::kSemi && kind != JoinKind::kAnti;
   for (size_t l = 0; l < left.keys.size(); ++l) {
     bool matched = false;
-    for (size_t r = 0; r < right.keys.size(); ++r) {
-      bool pair = left.keys[l].has_value() && left.keys[l] == right.keys[r];
+    for (size_t r = 0; left.keys[l].has_value() && r < right.keys.size(); ++r) {
+      bool pair = left.keys[l] == right.keys[r];
       for (const Comparison& each : condition) pair = pair && holds(each, left, l, right, r);
       if (!pair) continue;
       matched = true;
-      right_matched[r] = true;
-      if (pairs) add(row_of(left, l), row_of(right, r));
+      right_matched[r] = 1;
+      if (pairs) rows.push_back(row_of(&left, l, &right, r));
     }
     const bool keeps_left = kind == JoinKind::kLeft || kind == JoinKind::kFull;
-    if (!matched && keeps_left) add(row_of(left, l), nulls);
-    if (!pairs && matched == (kind == JoinKind::kSemi)) add(row_of(left, l), {});
+    const bool keeps_alone = pairs ? keeps_left && !matched : matched == (kind == JoinKind::kSemi);
+    if (keeps_alone) rows.push_back(row_of(&left, l, nullptr, 0));
   }
   const bool keeps_right = kind == JoinKind::kRight || kind == JoinKind::kFull;
   for (size_t r = 0; keeps_right && r < right.keys.size(); ++r) {
-    if (!right_matched[r]) add(nulls, row_of(right, r));
+    if (right_matched[r] == 0) rows.push_back(row_of(nullptr, 0, &right, r));
   }
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -158,7 +165,7 @@ TEST_P(RangeJoinConcurrent, GivesTheRowsOfNestedLoops) {
       const Outcome outcome =
           run(join_of(kind, condition, scan(left.table()), scan(right.table())), setting);
       ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
-      EXPECT_EQ(sorted_rows(outcome), by_nested_loops(kind, condition, left, right))
+      EXPECT_EQ(sorted_integers(outcome), by_nested_loops(kind, condition, left, right))
           << left_rows << " and " << right_rows << " rows of " << key_count << " keys";
     }
   }

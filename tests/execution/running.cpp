@@ -62,4 +62,24 @@ std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome) {
   return rows;
 }
 
+std::vector<IntegerRow> sorted_integers(const Outcome& outcome) {
+  std::vector<IntegerRow> rows;
+  rows.reserve(outcome.rows);
+  for (const Batch& batch : outcome.batches) {
+    for (const Field& field : batch.schema->fields) {
+      CD_CHECK(field.type.id == TypeId::kInt64, "{} is no 64-bit integer", field.name);
+    }
+    const size_t first = rows.size();
+    rows.resize(first + batch.rows);
+    for (size_t c = 0; c < batch.columns.size(); ++c) {
+      const ColumnView& column = batch.columns[c];
+      for (int64_t i = 0; i < batch.rows; ++i) {
+        if (column.is_valid(i)) rows[first + i].at(c) = column.data<int64_t>()[i];
+      }
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
 }  // namespace crossdock::execution::query_test

@@ -1,7 +1,9 @@
 // Runs of whole plans for tests.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,5 +36,10 @@ expressions::ExpressionPtr is_less(const Schema& schema, int column, int other);
 Outcome run(const plan::NodePtr& plan, Setting& setting);
 // Every row as texts, in ascending order.
 std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome);
+
+// Columns of 64-bit integers; those that a row does not have are null.
+using IntegerRow = std::array<std::optional<int64_t>, 8>;
+// Every row as numbers, in ascending order: many rows, whose texts would take longer than the run under the sanitizers.
+std::vector<IntegerRow> sorted_integers(const Outcome& outcome);
 
 }  // namespace crossdock::execution::query_test

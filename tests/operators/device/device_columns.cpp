@@ -125,7 +125,7 @@ constexpr std::pair<DeviceJoinKind, JoinKind> kJoinKinds[] = {
     {DeviceJoinKind::kSemi, JoinKind::kSemi},
     {DeviceJoinKind::kAnti, JoinKind::kAnti}};
 
-std::vector<Texts> cpu_pairs(const CpuJoin& join, JoinKind kind) {
+RowPairs cpu_pairs(const CpuJoin& join, JoinKind kind) {
   JoinSpec spec;
   spec.kind = kind;
   spec.null_equals_null = join.nulls_equal;
@@ -141,15 +141,15 @@ std::vector<Texts> cpu_pairs(const CpuJoin& join, JoinKind kind) {
   RunProgress progress;
   RunProfile profile;
   EXPECT_TRUE(made.value()->run(sink, CancelFlag{}, progress, profile).ok());
-  std::vector<Texts> pairs;
+  RowPairs pairs;
   for (const Batch& batch : sink.take()) {
-    std::vector<Texts> columns;
-    for (size_t c = 0; c < batch.columns.size(); ++c)
-      columns.push_back(arrow_test::cells(batch, static_cast<int>(c)));
-    for (int64_t row = 0; row < batch.rows; ++row) {
-      Texts& pair = pairs.emplace_back();
-      for (const Texts& column : columns) pair.push_back(column[row]);
-    }
+    const auto row_at = [&](size_t column, int64_t at) {
+      const ColumnView& rows = batch.columns[column];
+      return rows.is_valid(at) ? static_cast<uint64_t>(rows.data<int64_t>()[at]) : kNoRow;
+    };
+    const bool has_build = batch.columns.size() > 1;
+    for (int64_t at = 0; at < batch.rows; ++at)
+      pairs.emplace_back(row_at(0, at), has_build ? row_at(1, at) : kNoRow);
   }
   std::ranges::sort(pairs);
   return pairs;
@@ -197,16 +197,13 @@ TablePtr table_of(const std::vector<Array>& columns, int64_t rows) {
   return arrow_test::make_table({named});
 }
 
-std::vector<Texts> pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind) {
-  const auto text_of = [](uint64_t row) { return row == kNoRow ? "null" : std::to_string(row); };
+RowPairs pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind) {
   const auto probe = runner.values<uint64_t>(matches.probe_rows, matches.count);
   const auto build =
       runner.values<uint64_t>(matches.build_rows, has_pairs(kind) ? matches.count : 0);
-  std::vector<Texts> pairs;
-  for (uint64_t at = 0; at < matches.count; ++at) {
-    pairs.push_back({text_of(probe[at])});
-    if (has_pairs(kind)) pairs.back().push_back(text_of(build[at]));
-  }
+  RowPairs pairs;
+  for (uint64_t at = 0; at < matches.count; ++at)
+    pairs.emplace_back(probe[at], has_pairs(kind) ? build[at] : kNoRow);
   std::ranges::sort(pairs);
   return pairs;
 }
@@ -222,7 +219,7 @@ void expect_joins(HostRunner& runner,
   ASSERT_TRUE(table.ok() && in_pieces.ok() && sorted_build.ok() && sorted_probe.ok());
   for (const auto& [kind, cpu_kind] : kJoinKinds) {
     SCOPED_TRACE(join_kind_name(cpu_kind));
-    const std::vector<Texts> expected = cpu_pairs(cpu, cpu_kind);
+    const RowPairs expected = cpu_pairs(cpu, cpu_kind);
     for (const DeviceHashTable* built : {&table.value(), &in_pieces.value()}) {
       const auto matches = built->join(probe_rows, kind);
       ASSERT_TRUE(matches.ok()) << matches.error().message;

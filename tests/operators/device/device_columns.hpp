@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operators/device/device_gather.hpp"
@@ -33,8 +34,9 @@ LoadedColumn load_array(HostRunner& runner, const Array& array);
 // Columns "0", "1", …, and "row" with the row's number.
 TablePtr table_of(const std::vector<Array>& columns, int64_t rows);
 
-// Matches as texts, in ascending order: numbers of rows of the probe and of the build side, or "null".
-std::vector<Texts> pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind);
+// Rows of the probe and of the build side, kNoRow for none, in ascending order.
+using RowPairs = std::vector<std::pair<uint64_t, uint64_t>>;
+RowPairs pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind);
 
 // What the CPU's join is given to do the same.
 struct CpuJoin {

@@ -66,7 +66,7 @@ TEST(DeviceJoin, rows_are_called_by_their_ids) {
     const auto matches =
         table.value().join({probe.words(), probe_ids.words(), 3}, DeviceJoinKind::kLeft);
     EXPECT_EQ(pairs_of(runner, matches.value(), DeviceJoinKind::kLeft),
-              (std::vector<Texts>{{"600", "null"}, {"800", "80"}, {"800", "81"}, {"900", "90"}}));
+              (RowPairs{{600, kNoRow}, {800, 80}, {800, 81}, {900, 90}}));
     const auto gathered = gather_on_device(
         runner, build_ids.words(), runner.load<uint64_t>({3, kNoRow, 0}).words(), 3, 5);
     EXPECT_EQ(runner.values<uint64_t>(gathered.value(), 3), (std::vector<uint64_t>{90, 5, 70}));

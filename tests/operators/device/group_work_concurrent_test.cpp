@@ -86,14 +86,18 @@ std::vector<Texts> key_texts(HostRunner& runner,
                              const DeviceGroups& groups) {
   const auto words = read_values<uint64_t>(runner, groups.keys(), groups.groups).value();
   std::vector<Texts> rows(groups.groups);
-  const TablePtr table = table_of(input.keys, input.rows);
-  for (uint64_t group = 0; group < groups.groups; ++group) {
-    if (input.keys.size() == 1) {
+  if (input.keys.size() == 1) {
+    for (uint64_t group = 0; group < groups.groups; ++group) {
       const bool is_null = groups.has_null_key && group + 1 == groups.groups;
       rows[group].push_back(is_null ? "null" : std::to_string(static_cast<int64_t>(words[group])));
     }
-    for (size_t key = 0; input.keys.size() > 1 && key < input.keys.size(); ++key)
-      rows[group].push_back(arrow_test::cells(*table, static_cast<int>(key))[words[group]]);
+    return rows;
+  }
+  const TablePtr table = table_of(input.keys, input.rows);
+  for (size_t key = 0; key < input.keys.size(); ++key) {
+    const Texts cells = arrow_test::cells(*table, static_cast<int>(key));
+    for (uint64_t group = 0; group < groups.groups; ++group)
+      rows[group].push_back(cells[words[group]]);
   }
   return rows;
 }

@@ -22,17 +22,20 @@ int64_t sparse(int64_t key) {
 enum class Shape { kUnique, kSparse, kHeavy, kDuplicates };
 
 // Over 262,144 rows together, so that four workers start.
+constexpr int64_t kLeftRows = 225'000;
+constexpr int64_t kRightRows = 40'000;
+
 Sides make_sides(Shape shape) {
   Sides sides;
-  sides.left.reserve(360'000);
-  for (int64_t i = 0; i < 360'000; ++i) {
+  sides.left.reserve(kLeftRows);
+  for (int64_t i = 0; i < kLeftRows; ++i) {
     int64_t key = i * 7 % 60'000;
     if (shape == Shape::kHeavy && i % 8 != 0) key = 17;
     if (i % 1'000 == 3) key = kNull;
     sides.left.push_back(shape == Shape::kSparse && key != kNull ? sparse(key) : key);
   }
-  for (int64_t i = 0; i < 50'000; ++i) {
-    int64_t key = shape == Shape::kDuplicates ? i * 3 % 20'000 : i * 11 % 50'000;
+  for (int64_t i = 0; i < kRightRows; ++i) {
+    int64_t key = shape == Shape::kDuplicates ? i * 3 % 16'000 : i * 11 % 40'000;
     if (shape == Shape::kSparse) key = sparse(key + 10'000);
     sides.right.push_back(i % 999 == 5 ? kNull : key);
   }
@@ -69,7 +72,22 @@ JoinSpec spec_of(JoinKind kind, Strategy strategy, Side build) {
   return spec;
 }
 
-using Kinds = std::tuple<JoinKind, Strategy, Shape, Side>;
+// Strategies with the side that is built.
+std::vector<std::pair<Strategy, Side>> ways_to_join(JoinKind kind, Shape shape) {
+  std::vector<std::pair<Strategy, Side>> ways;
+  if (shape != Shape::kUnique) {
+    for (const Side build : {Side::kLeft, Side::kRight}) {
+      ways.emplace_back(Strategy::kRadix, build);
+      ways.emplace_back(Strategy::kDirect, build);
+    }
+  }
+  if (shape != Shape::kSparse && kind != JoinKind::kSemi) {
+    ways.emplace_back(Strategy::kDense, Side::kRight);
+  }
+  return ways;
+}
+
+using Kinds = std::tuple<JoinKind, Shape>;
 
 class HashJoinConcurrent : public testing::TestWithParam<Kinds> {};
 INSTANTIATE_TEST_SUITE_P(
@@ -77,29 +95,31 @@ INSTANTIATE_TEST_SUITE_P(
     HashJoinConcurrent,
     testing::Combine(
         testing::Values(JoinKind::kInner, JoinKind::kFull, JoinKind::kSemi, JoinKind::kAnti),
-        testing::Values(Strategy::kRadix, Strategy::kDirect),
-        testing::Values(Shape::kSparse, Shape::kHeavy, Shape::kDuplicates),
-        testing::Values(Side::kLeft, Side::kRight)));
+        testing::Values(Shape::kSparse, Shape::kHeavy, Shape::kDuplicates)));
 INSTANTIATE_TEST_SUITE_P(
-    Dense,
+    Unique,
     HashJoinConcurrent,
     testing::Combine(testing::Values(JoinKind::kInner, JoinKind::kFull, JoinKind::kAnti),
-                     testing::Values(Strategy::kDense),
-                     testing::Values(Shape::kUnique, Shape::kHeavy, Shape::kDuplicates),
-                     testing::Values(Side::kRight)));
+                     testing::Values(Shape::kUnique)));
 
-TEST_P(HashJoinConcurrent, GivesEveryRowOnce) {
-  const auto [kind, strategy, shape, build] = GetParam();
+TEST_P(HashJoinConcurrent, GivesEveryRowOnceInEveryWay) {
+  const auto [kind, shape] = GetParam();
   const Sides sides = make_sides(shape);
-  const Planned planned(spec_of(kind, strategy, build), sides);
-  ASSERT_NE(planned.join, nullptr);
-  CollectSink sink(kWorkers);
-  const Status status = planned.run(sink, CancelFlag());
-  ASSERT_TRUE(status.ok()) << status.error().message;
+  const TablePtr left = table_of(sides.left);
+  const TablePtr right = table_of(sides.right);
   const RowPairs expected = expected_pairs(sides, kind);
-  EXPECT_EQ(rows_of(sink.take(), sides), expected);
-  EXPECT_EQ(count_rows(planned), static_cast<int64_t>(expected.size()));
-  EXPECT_EQ(planned.memory->used_bytes(), 0);
+  for (const auto& [strategy, build] : ways_to_join(kind, shape)) {
+    SCOPED_TRACE("strategy " + std::to_string(static_cast<int>(strategy)) +
+                 (build == Side::kLeft ? ", left" : ", right") + " side built");
+    const Planned planned(spec_of(kind, strategy, build), left, right);
+    ASSERT_NE(planned.join, nullptr);
+    CollectSink sink(kWorkers);
+    const Status status = planned.run(sink, CancelFlag());
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(rows_of(sink.take(), sides), expected);
+    EXPECT_EQ(count_rows(planned), static_cast<int64_t>(expected.size()));
+    EXPECT_EQ(planned.memory->used_bytes(), 0);
+  }
 }
 
 TEST(HashJoinConcurrentFilter, IsFilledByAllWorkers) {
@@ -154,7 +174,7 @@ TEST(HashJoinConcurrentQueue, CancelWakesEveryWorker) {
 }
 
 TEST(HashJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
-  constexpr int64_t kRows = 150'000;
+  constexpr int64_t kRows = 132'000;
   const Sides sides = {Keys(kRows, 1), Keys(kRows, 1)};
   for (const JoinKind kind : {JoinKind::kInner, JoinKind::kLeft, JoinKind::kFull}) {
     const Planned planned(spec_of(kind, Strategy::kRadix, Side::kRight), sides);
@@ -164,7 +184,7 @@ TEST(HashJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
 }
 
 TEST(HashJoinConcurrentCancel, EndsAJoinOfEndlessPairs) {
-  const Sides sides = {Keys(150'000, 1), Keys(150'000, 1)};
+  const Sides sides = {Keys(132'000, 1), Keys(132'000, 1)};
   for (const Strategy strategy : {Strategy::kRadix, Strategy::kDirect}) {
     expect_cancel_ends(Planned(spec_of(JoinKind::kInner, strategy, Side::kRight), sides));
   }

@@ -42,11 +42,12 @@ TablePtr table_of(const Keys& keys) {
 }
 
 Planned::Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes)
+    : Planned(std::move(spec), table_of(sides.left), table_of(sides.right), memory_bytes) {}
+
+Planned::Planned(JoinSpec spec, const TablePtr& left, const TablePtr& right, int64_t memory_bytes)
     : memory(Memory::create(memory_bytes)) {
-  auto made = HashJoin::create(std::move(spec),
-                               table_of(sides.left),
-                               table_of(sides.right),
-                               {memory, kWorkers, model::Machine{}, 42});
+  auto made =
+      HashJoin::create(std::move(spec), left, right, {memory, kWorkers, model::Machine{}, 42});
   if (!made.ok()) {
     ADD_FAILURE() << made.error().message;
     return;
@@ -86,8 +87,10 @@ int64_t count_rows(const Planned& planned) {
 }
 
 void expect_cancel_wakes_every_worker(const JoinSpec& spec, const Sides& sides) {
+  const TablePtr left = table_of(sides.left);
+  const TablePtr right = table_of(sides.right);
   for (const int batches_read : {0, 1, 7}) {
-    const Planned planned(spec, sides);
+    const Planned planned(spec, left, right);
     ASSERT_NE(planned.join, nullptr);
     CancelFlag cancel;
     {
@@ -124,9 +127,11 @@ void expect_cancel_ends(const Planned& planned) {
 int count_budgets_too_small(const JoinSpec& spec,
                             const Sides& sides,
                             const std::vector<int64_t>& budgets_mebibytes) {
+  const TablePtr left = table_of(sides.left);
+  const TablePtr right = table_of(sides.right);
   int failures = 0;
   for (const int64_t mebibytes : budgets_mebibytes) {
-    const Planned planned(spec, sides, mebibytes << 20);
+    const Planned planned(spec, left, right, mebibytes << 20);
     if (planned.join == nullptr) continue;
     {
       CollectSink sink(kWorkers);

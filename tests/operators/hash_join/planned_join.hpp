@@ -33,6 +33,11 @@ struct Planned {
   std::unique_ptr<HashJoin> join;
 
   Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes = int64_t{512} << 20);
+  // Of tables that several joins share.
+  Planned(JoinSpec spec,
+          const TablePtr& left,
+          const TablePtr& right,
+          int64_t memory_bytes = int64_t{512} << 20);
   Status run(RowSink& sink, const CancelFlag& cancel) const;
 };
 
