@@ -20,7 +20,7 @@ test:  ## run every check and every test
 	@$(SETUP) dev
 	@$(BIN)/python tools/check.py
 
-test-long:  ## compile each header alone, fuzz for two minutes a target, use channels for ten: half an hour after the build
+test-long:  ## compile each header alone, fuzz for two minutes a target, try all seeds, use channels for ten: 40 minutes after the build
 	@$(SETUP) dev
 	@$(BIN)/python tools/check.py long
 

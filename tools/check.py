@@ -54,6 +54,12 @@ ALONE = [
     "tests/python/test_operator_runs.py",
     "tests/tools/test_hosts.py",
 ]
+# Searches by seeds that `make test-long` runs whole, two minutes together: program -> cases.
+LONG_CASES = {
+    "crossdock_control_local_test": "ControlWorld.*",
+    "crossdock_data_channels_test": "*ManyChannelsOf64EndpointsLeaveNothing",
+    "crossdock_data_movers_test": "MoverRandom.*",
+}
 LINE_LIMIT = 200  # of a command that names every source
 PYTHON_FOLDERS = ["python", "cli", "tests", "bench", "examples", "tools", "docs"]
 
@@ -324,17 +330,32 @@ def set_up_spent() -> list[Spent]:
     return [Spent(f"set-up: {title}", *seconds) for title, seconds in json.loads(file.read_text())]
 
 
+def sanitizer_options() -> dict[str, str]:
+    """The environment in which CTest runs programs of the preset asan."""
+    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
+    found = next(preset["environment"] for preset in presets if preset["name"] == "asan")
+    return {str(name): str(value) for name, value in found.items()}
+
+
 def fuzz_long(program: Path, seconds: float = 120) -> Outcome:
     """New seeds until the time is over; CTest runs the first seed, and fewer inputs of it."""
-    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
-    environment = next(preset["environment"] for preset in presets if preset["name"] == "asan")
     end_s = time.monotonic() + seconds
     for seed in itertools.count(2):
-        if not call([str(program), str(seed), "20000"], **environment):
+        if not call([str(program), str(seed), "20000"], **sanitizer_options()):
             return Outcome(failed=1)
         if time.monotonic() > end_s:
             break
     return Outcome(passed=1)
+
+
+def long_cases() -> Outcome:
+    """The searches by seeds whole, of which `make test` runs a third (tests/base/long_run.hpp)."""
+    environment = sanitizer_options() | {"CROSSDOCK_LONG_TESTS": "1"}
+    outcome = Outcome()
+    for program, cases in LONG_CASES.items():
+        command = [str(ROOT / "build" / "asan" / program), f"--gtest_filter={cases}"]
+        outcome.add(Outcome(passed=1) if call(command, **environment) else Outcome(failed=1))
+    return outcome
 
 
 def long_steps() -> list[Step]:
@@ -342,7 +363,7 @@ def long_steps() -> list[Step]:
     folder = ROOT / "build" / "asan"
     targets = sorted(file.stem for file in (ROOT / "tests" / "fuzz").glob("*_fuzz.cpp"))
     soak = str(folder / "crossdock_channel_soak")
-    built = ["crossdock_channel_soak", *targets]
+    built = ["crossdock_channel_soak", *targets, *LONG_CASES]
     return [
         Step("Build of the long tests", lambda: Outcome(failed=int(not build("asan", *built)))),
         Step(
@@ -353,6 +374,7 @@ def long_steps() -> list[Step]:
             Step(f"Fuzz {target}", functools.partial(fuzz_long, folder / target))
             for target in targets
         ),
+        Step("All seeds of what `make test` runs a share of", long_cases),
         Step("Channels over shared memory", lambda: one([soak, "5"])),
         Step("Channels over TCP", lambda: one([soak, "5", "3", "1", "tcp"])),
     ]

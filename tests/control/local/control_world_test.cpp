@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/long_run.hpp"
+
 namespace crossdock::control {
 namespace {
 
-constexpr uint64_t kSeeds = 300;
+const uint64_t kSeeds = share_of_long_run(100, 300);
 constexpr int kSteps = 1500;
 
 // Seeds that see hardly any channel would pass without having tested anything.

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/long_run.hpp"
 #include "data/movers/mover.hpp"
 #include "data/movers/sim_world.hpp"
 
@@ -126,7 +127,8 @@ class RandomWorld {
   std::unique_ptr<SimWorld> world_;
 };
 
-void run_worlds(uint64_t seeds, const Faults& faults) {
+void run_worlds(uint64_t all, const Faults& faults) {
+  const uint64_t seeds = share_of_long_run(all / 3, all);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     RandomWorld random(seed, faults);
     SimWorld& world = random.world();
