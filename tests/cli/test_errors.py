@@ -117,9 +117,7 @@ def call(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     program = "from crossdock_cli.main import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        # Started by a shell in the background, it would inherit that Ctrl-C is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 
 

@@ -49,8 +49,6 @@ def interrupt_python(script: str) -> tuple[str, str]:
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        # Started by a shell in the background, it would inherit that Ctrl-C is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stdout is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +12,6 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 import rank_processes
-
-
-@pytest.fixture(autouse=True, scope="session")
-def ctrl_c() -> None:
-    """Started by a shell in the background, the tests would inherit that Ctrl-C is ignored."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
