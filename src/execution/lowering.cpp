@@ -226,30 +226,24 @@ Result<Chain> Lowering::lower_shared(const plan::Node& node) {
 }
 
 Result<Chain> Lowering::lower_operation(const plan::Node& node) {
-  switch (node.operation.index()) {
-    case 0:
-      return lower_scan(node);
-    case 1:
-      return lower_filter(node);
-    case 2:
-      return lower_project(node);
-    case 3:
-      return lower_join(node);
-    case 4:
-      return lower_group(node);
-    case 5:
-      return lower_sort(node);
-    case 6:
-      return lower_limit(node);
-    case 7:
-      return lower_union(node);
-    case 8:
-      return lower_file_scan(node);
-    case 9:
-      return lower_window(node);
-    default:
-      return lower_arrived_join(node);
-  }
+  struct Method {  // a kind of node that has none does not compile
+    Lowering& self;
+    const plan::Node& node;
+    Result<Chain> operator()(const plan::Scan&) const { return self.lower_scan(node); }
+    Result<Chain> operator()(const plan::Filter&) const { return self.lower_filter(node); }
+    Result<Chain> operator()(const plan::Project&) const { return self.lower_project(node); }
+    Result<Chain> operator()(const plan::Join&) const { return self.lower_join(node); }
+    Result<Chain> operator()(const plan::Group&) const { return self.lower_group(node); }
+    Result<Chain> operator()(const plan::Sort&) const { return self.lower_sort(node); }
+    Result<Chain> operator()(const plan::Limit&) const { return self.lower_limit(node); }
+    Result<Chain> operator()(const plan::Union&) const { return self.lower_union(node); }
+    Result<Chain> operator()(const plan::FileScan&) const { return self.lower_file_scan(node); }
+    Result<Chain> operator()(const plan::Window&) const { return self.lower_window(node); }
+    Result<Chain> operator()(const plan::ArrivedJoin&) const {
+      return self.lower_arrived_join(node);
+    }
+  };
+  return std::visit(Method{*this, node}, node.operation);
 }
 
 Result<Chain> Lowering::lower_scan(const plan::Node& node) {
