@@ -189,6 +189,11 @@ def opened_writer(
         new = pa.ipc.new_stream if name.endswith(".arrows") else pa.ipc.new_file
         with new(stream, schema) as writer:
             yield writer
+    elif options.kind != "parquet":  # a format that is read and not written
+        raise make_error(
+            "CD-503", f"{file_name!r} cannot be written: there is no writer of {options.kind}",
+            try_="a .parquet file",
+        )  # fmt: skip
     else:
         import pyarrow.parquet as parquet
 

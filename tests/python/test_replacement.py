@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from crossdock import replacement
 from crossdock.replacement import replacing_file, replacing_folder
-from crossdock.writers import write_file
+from crossdock.writers import WriteOptions, write_file
 
 WRITER = """
 import os, sys, time
@@ -191,3 +191,10 @@ def test_a_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Monk
         stream.write(b"new")
     assert (tmp_path / "x").read_text() == "old"
     assert names(tmp_path) == ["x"]
+
+
+def test_a_format_without_a_writer_is_refused(tmp_path: Path) -> None:
+    table = pa.table({"k": [1]})
+    with pytest.raises(xd.PathError, match="no writer of orc"):
+        write_file(table.to_batches(), table.schema, tmp_path / "x.orc", WriteOptions("orc"))
+    assert names(tmp_path) == []
