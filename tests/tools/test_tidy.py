@@ -126,6 +126,14 @@ BROKEN = {
         python_tree("import os\n") | {"python/pkg/odd.py": '"""Odd."""\n'},
         "layers",
     ),
+    "a forbidden word": (
+        {
+            "GLOSSARY.md": "# Glossary\n\n## Words that are not used\n\n"
+            "| not | but |\n| --- | --- |\n| yonder, hither | there |\n",
+            "src/base/f.cpp": "// Rows that yonder_rows has, and none of Hithers.\n",
+        },
+        "word",
+    ),
     "a type defined twice": (
         {
             "src/base/f.cpp": "// F.\nnamespace a::b {\nstruct Row {};\n}\n",
@@ -368,3 +376,17 @@ def test_the_scanner_measures_functions(text: str) -> None:
 )
 def test_the_scanner_takes_nothing_else_for_a_function(text: str) -> None:
     assert cpp_scan.functions(text) == []
+
+
+def test_forbidden_words_are_counted_by_folder(tmp_path: Path) -> None:
+    glossary = "## Words that are not used\n\n| not | but |\n| --- | --- |\n| yonder | there |\n"
+    files = {
+        "GLOSSARY.md": glossary,
+        "src/base/f.cpp": "// Yonder and yonder_rows, not beyonder.\n",
+        "tests/f.py": '"""yonder"""\n',
+    }
+    found = [
+        (finding.path, finding.item, finding.measure)
+        for finding in tidy.check_glossary(Tree.read(plant(tmp_path, files)))
+    ]
+    assert sorted(found) == [("src", "yonder", 2), ("tests", "yonder", 1)]
