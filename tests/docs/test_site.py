@@ -1,0 +1,56 @@
+"""The documentation site builds, with every link and every page in its place; pages that are to be
+read first stay short."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import crossdock as xd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import docs_site  # noqa: E402  (the tools are scripts, not a package)
+
+
+@pytest.mark.parametrize(
+    ("page", "most_bytes", "most_lines"),
+    [
+        ("README.md", 16_384, 150),
+        ("ARCHITECTURE.md", 14_336, 200),
+        ("CONTRIBUTING.md", 16_384, 150),
+    ],
+)
+def test_pages_to_begin_with_stay_short(page: str, most_bytes: int, most_lines: int) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert len(text.encode()) <= most_bytes
+    assert len(text.splitlines()) <= most_lines
+
+
+def test_the_reference_has_every_public_name() -> None:
+    named = [name for names in docs_site.PYTHON_REFERENCE.values() for name in names]
+    assert sorted(named) == sorted(set(xd.__all__) - {"__version__"})
+
+
+def test_decisions_are_all_named_by_their_index() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    pages = {file.name for file in folder.glob("*.md")} - {"README.md"}
+    assert set(re.findall(r"\]\((\S+?\.md)\)", index)) == pages
+
+
+def test_the_site_builds_and_is_searched_without_a_network(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    assert docs_site.main([str(tmp_path)]) == 0
+    index = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "Fast joins" in index
+    searched = (tmp_path / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert "docs/guide-joins.html#" in searched
+    assert "Relation.join" in searched
+    for page in tmp_path.rglob("*.html"):
+        found = re.findall(r'(?:src|href)="(https?://[^"]+)"', page.read_text(encoding="utf-8"))
+        loaded = [url for url in found if re.search(r"\.(?:js|css|woff2?)(?:\?|$)", url)]
+        assert loaded == [], page
