@@ -9,6 +9,7 @@ or does not resolve, ends the build.
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -23,6 +24,8 @@ LINK = re.compile(r"(?<=\]\()([^)\s#]+)")
 # Signs that Markdown reads inside <code>, where code hosts leave them alone.
 CODE = re.compile(r"(?<=<code>).*?(?=</code>)")
 SIGNS = {ord(sign): f"&#{ord(sign)};" for sign in "*_[]"}
+# A bar in code in a table, whose backslash only code hosts take away.
+BAR = re.compile(r"`([^`\n]*\\\|[^`\n]*)`")
 CODE_KINDS = {
     ".hpp": "cpp",
     ".cpp": "cpp",
@@ -106,8 +109,13 @@ def stage() -> None:
     texts[Path("docs/reference-cpp.md")] = cpp_reference()
     for page, text in texts.items():
         linked = LINK.sub(lambda match, page=page: staged_link(page, match[1], texts), text)
-        put(page, CODE.sub(lambda match: match[0].translate(SIGNS), linked))
+        barred = BAR.sub(lambda match: code_with_bars(match[1]), linked)
+        put(page, CODE.sub(lambda match: match[0].translate(SIGNS), barred))
     put(Path("docs/site.css"), (ROOT / "docs" / "site.css").read_text(encoding="utf-8"))
+
+
+def code_with_bars(code: str) -> str:
+    return f"<code>{html.escape(code)}</code>".replace("\\|", "&#124;")
 
 
 def put(page: Path, text: str) -> None:
