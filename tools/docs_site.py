@@ -104,11 +104,11 @@ def stage() -> None:
     """Copies the pages, and adds what they link."""
     shutil.rmtree(STAGED, ignore_errors=True)
     pages = {file.relative_to(ROOT): file for pattern in PAGES for file in ROOT.glob(pattern)}
-    texts = {page: file.read_text(encoding="utf-8") for page, file in pages.items()}
-    texts[Path("docs/reference-python.md")] = python_reference()
-    texts[Path("docs/reference-cpp.md")] = cpp_reference()
-    for page, text in texts.items():
-        linked = LINK.sub(lambda match, page=page: staged_link(page, match[1], texts), text)
+    sources = {page: file.read_text(encoding="utf-8") for page, file in pages.items()}
+    sources[Path("docs/reference-python.md")] = python_reference()
+    sources[Path("docs/reference-cpp.md")] = cpp_reference()
+    for page, text in sources.items():
+        linked = LINK.sub(lambda match, page=page: staged_link(page, match[1], sources), text)
         barred = BAR.sub(lambda match: code_with_bars(match[1]), linked)
         put(page, CODE.sub(lambda match: match[0].translate(SIGNS), barred))
     put(Path("docs/site.css"), (ROOT / "docs" / "site.css").read_text(encoding="utf-8"))

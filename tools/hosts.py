@@ -226,7 +226,7 @@ class Crew:
     def start(self, host: int) -> subprocess.Popen[bytes]:
         name = f"host{host}"
         enter = ["ip", "netns", "exec", name, "unshare", "--uts", "--ipc", "--mount"]
-        told = {
+        given = {
             "TEST_HOST": str(host),
             "TEST_HOSTS": str(self.layout.hosts),
         }
@@ -235,7 +235,7 @@ class Crew:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | told,
+            env=os.environ | given,
             start_new_session=True,
         )
 

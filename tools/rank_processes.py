@@ -47,7 +47,7 @@ def run_ranks(
     started = []
     try:
         for rank in range(ranks):
-            told = {
+            given = {
                 "CROSSDOCK_RANK": str(rank),
                 "CROSSDOCK_RANKS": str(ranks),
                 "CROSSDOCK_MEET": str(meet),
@@ -55,16 +55,18 @@ def run_ranks(
             started.append(
                 subprocess.Popen(
                     command,
-                    env={**inherited, **told},
+                    env={**inherited, **given},
                     cwd=cwd,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
                 )
             )
-        texts = [process.communicate(timeout=within_s) for process in started]
+        outputs = [process.communicate(timeout=within_s) for process in started]
     finally:
         for process in started:
             process.kill()
             process.wait()
-    return [Ended(process.returncode, *said) for process, said in zip(started, texts, strict=True)]
+    return [
+        Ended(process.returncode, *said) for process, said in zip(started, outputs, strict=True)
+    ]

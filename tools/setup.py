@@ -220,7 +220,7 @@ def pip(verb: str, *arguments: str, **options: object) -> None:
 
 
 def make_environment() -> None:
-    """Makes .venv/, anew when its Python has changed or when the checkout was moved."""
+    """Makes .venv/, again when its Python has changed or when the checkout was moved."""
     origin = digest(map(str.encode, [sys.implementation.cache_tag, sys.base_prefix, str(VENV)]))
     if VENV_PYTHON.exists() and stamp_says("python.stamp", origin):
         return

@@ -283,12 +283,12 @@ def check_heads(tree: Tree) -> Iterator[Finding]:
     for source in tree.sources:
         first = source.text.lstrip("\ufeff").splitlines()[0]
         if source.is_cpp and source.top in CODE_FOLDERS:
-            told = first.startswith(("//", "/*"))
+            is_head = first.startswith(("//", "/*"))
         elif source.suffix in (".py", ".pyi") and source.top in CODE_FOLDERS:
-            told = first.startswith(("#", '"""', 'r"""'))
+            is_head = first.startswith(("#", '"""', 'r"""'))
         else:
             continue
-        if not told:
+        if not is_head:
             yield Finding(
                 source.path, 1, "head", "the first line does not say what the file is for"
             )

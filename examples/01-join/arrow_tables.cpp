@@ -10,7 +10,7 @@ namespace {
 // Owns what one exported column points to.
 struct ColumnMemory {
   Column column;
-  std::vector<int32_t> offsets;  // texts: where each one ends in `bytes`
+  std::vector<int32_t> offsets;  // strings: where each one ends in `bytes`
   std::string bytes;
   const void* buffers[3] = {nullptr, nullptr, nullptr};  // no validity bitmap: no nulls
 };
@@ -72,13 +72,13 @@ void fill_array(const Column& column, ArrowArray* out) {
   out->release = release_as<ArrowArray, ColumnMemory>;
   out->buffers = memory->buffers;
   if (is_text(column)) {
-    const auto& texts = std::get<1>(memory->column.values);
+    const auto& strings = std::get<1>(memory->column.values);
     memory->offsets.push_back(0);
-    for (const std::string& text : texts) {
+    for (const std::string& text : strings) {
       memory->bytes += text;
       memory->offsets.push_back(static_cast<int32_t>(memory->bytes.size()));
     }
-    out->length = static_cast<int64_t>(texts.size());
+    out->length = static_cast<int64_t>(strings.size());
     out->n_buffers = 3;
     memory->buffers[1] = memory->offsets.data();
     memory->buffers[2] = memory->bytes.data();

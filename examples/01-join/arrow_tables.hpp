@@ -1,8 +1,8 @@
 // Tables for the example: columns in, as an Arrow C stream, and a stream out, as lines of text.
 //
 // Programs that link an Arrow library let that library export and import streams; this file shows
-// that none is needed. The two rules of the C Data interface: whoever fills a struct sets `release`,
-// whoever is done with it calls that once.
+// that none is needed. The two rules of the C Data interface: the producer sets `release`,
+// the consumer calls that once.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ crossdock::ArrowTable make_table(const crossdock::Engine& engine, Columns column
 
 int main() {
   using Integers = std::vector<int64_t>;
-  using Texts = std::vector<std::string>;
+  using Strings = std::vector<std::string>;
   try {
     const crossdock::Engine engine;
     const auto orders = make_table(engine,
@@ -26,12 +26,12 @@ int main() {
                                     {"amount", Integers{250, 120, 75, 310, 90}}});
     const auto customers = make_table(engine,
                                       {{"id", Integers{1, 2, 3}},
-                                       {"name", Texts{"Ada", "Grace", "Edsger"}},
-                                       {"city", Texts{"London", "New York", "Nuenen"}}});
+                                       {"name", Strings{"Ada", "Grace", "Edsger"}},
+                                       {"city", Strings{"London", "New York", "Nuenen"}}});
 
     crossdock::JoinOptions options;
     options.on = {{"customer", "id"}};
-    options.how = "left";  // order 104 stays, though nobody knows customer 9
+    options.how = "left";  // order 104 stays, though customer 9 is not known
     options.output = {{"left", "order", "order"},
                       {"right", "name", "name"},
                       {"right", "city", "city"},

@@ -19,7 +19,7 @@ customers = pa.table(
 )
 
 with xd.connect() as dock:
-    # A left join: order 104 stays, though nobody knows customer 9.
+    # A left join: order 104 stays, though customer 9 is not known.
     joined = dock.from_arrow(orders).join(customers, on={"customer": "id"}, how="left")
     result = joined.select("order", "name", "city", "amount").collect()
 

@@ -43,7 +43,7 @@ Totals group_by(const crossdock::RowChannel& channel, int endpoint, int64_t endp
   crossdock::RowReceiver receiver = channel.open_receiver(endpoint);
   Totals totals;
   crossdock::ReceivedRows rows;
-  // What has come meanwhile. It does not wait, and so nobody waits for this thread while it has no room to send.
+  // What has come meanwhile. It does not wait, and so no other thread waits for this one while it has no room to send.
   const auto take = [&] {
     while (receiver.recv(rows, 0)) aggregate(rows, totals);
   };

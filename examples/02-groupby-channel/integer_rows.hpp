@@ -11,7 +11,7 @@
 #include <crossdock/arrow_c.hpp>
 #include <crossdock/channel.hpp>
 
-// A schema to show to somebody who only reads it: it owns what it points to, and its `release` does nothing.
+// A schema for a callee that only reads it: it owns what it points to, and its `release` does nothing.
 class IntegerSchema {
  public:
   explicit IntegerSchema(std::vector<std::string> names);
@@ -26,7 +26,7 @@ class IntegerSchema {
   ArrowSchema schema_;
 };
 
-// An array that owns the columns, all of one length, until somebody releases it: whoever it is sent to.
+// An array that owns the columns, all of one length, until it is released by the one it is sent to.
 ArrowArray integer_rows(std::vector<std::vector<int64_t>> columns);
 
 // Received rows of int64 columns, read where they lie.

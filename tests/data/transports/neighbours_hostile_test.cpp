@@ -221,7 +221,7 @@ TEST_F(Hostile, AHundredSilentCallersDelayTheOthersOnly) {
 }
 
 TEST_F(Hostile, CallersOfAnotherUserAreNamed) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
