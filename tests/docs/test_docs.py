@@ -98,7 +98,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/*/
 SNIPPETS = [page for page in PAGES if any(b.kind != "" for b in blocks(page))]
 BIN = Path(sys.executable).parent
 SOURCE_FOLDERS = ("src", "include", "python/crossdock", "cli", "tools", "cmake")
-SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".toml", ".cmake"}
+SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".pyi", ".toml", ".cmake"}
 
 
 def page_id(page: Path) -> str:
@@ -297,9 +297,9 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
             assert target.exists(), f"{page_id(page)}: {link}"
 
 
-def source_words() -> set[str]:
+def source_words(*more_folders: str) -> set[str]:
     words: set[str] = set()
-    for name in SOURCE_FOLDERS:
+    for name in (*SOURCE_FOLDERS, *more_folders):
         for file in (ROOT / name).rglob("*"):
             if file.suffix in SOURCE_SUFFIXES:
                 words |= set(re.findall(r"\w+", file.read_text(encoding="utf-8")))
@@ -317,7 +317,9 @@ def test_names_of_the_glossary_exist_in_the_sources() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "ARCHITECTURE.md", *DOCS.glob("concept-*.md")], ids=page_id
+    "page",
+    [ROOT / "ARCHITECTURE.md", *DOCS.glob("concept-*.md"), *DOCS.glob("decisions/*.md")],
+    ids=page_id,
 )
 def test_type_names_in_the_text_exist_in_the_sources(page: Path) -> None:
     words = source_words()
@@ -327,6 +329,17 @@ def test_type_names_in_the_text_exist_in_the_sources(page: Path) -> None:
     for name in set(re.findall(r"`(?:src/)?([\w/]+\.(?:hpp|cpp|toml|py))`", prose)):
         is_there = (ROOT / name).exists() or name.rsplit("/", 1)[-1] in words
         assert is_there, f"{page_id(page)}: {name}"
+
+
+def test_names_of_the_recipes_exist() -> None:
+    """`x` and `X` in a name stand for what is added."""
+    words = source_words("tests", "docs", "python/bindings")
+    for name in re.findall(r"`([\w/.*]+)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8")):
+        if re.search(r"(?:^|[_/])x(?:[_.]|$)|^X|Crossdock|\*", name):
+            continue
+        is_path = "/" in name or Path(name).suffix in (".hpp", ".cpp", ".py", ".toml", ".pyi")
+        is_there = (ROOT / name).exists() or name.rsplit("/", 1)[-1] in words
+        assert is_there if is_path else set(name.split(".")) <= words, f"CONTRIBUTING.md: {name}"
 
 
 def test_rooms_of_the_architecture_stand_in_the_order_of_the_layers() -> None:
