@@ -110,7 +110,8 @@ def draw(title: str, bars: list[Bar], keys: tuple[str, str] | None = None) -> st
             parts.append(bar(label, y + 17, one.second, 13, LIGHTER))
     x = label + UNIT
     parts.append(f'<path class="line" d="M{x} {top - 8} V{height - 4}"/>')
-    style = STYLE + ".title { font: bold 15px sans-serif; } .line { stroke: #57606a; }"
+    style = STYLE + ".title { font: bold 15px sans-serif; } .line { stroke: #57606a; }\n"
+    style += "@media (prefers-color-scheme: dark) { .line { stroke: #e6edf3; } }"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'

@@ -111,7 +111,8 @@ def stage() -> None:
         linked = LINK.sub(lambda match, page=page: staged_link(page, match[1], sources), text)
         barred = BAR.sub(lambda match: code_with_bars(match[1]), linked)
         put(page, CODE.sub(lambda match: match[0].translate(SIGNS), barred))
-    put(Path("docs/site.css"), (ROOT / "docs" / "site.css").read_text(encoding="utf-8"))
+    for name in ("docs/site.css", "docs/iframe-worker.js"):
+        put(Path(name), (ROOT / name).read_text(encoding="utf-8"))
 
 
 def code_with_bars(code: str) -> str:
