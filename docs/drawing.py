@@ -82,14 +82,14 @@ def box(station: Station) -> str:
         (station.about[0], 45, "about"),
         (station.about[1], 62, "about"),
     )
-    texts = "".join(
+    labels = "".join(
         f'<text class="{kind}" x="{station.middle:g}" y="{y + down:g}" text-anchor="middle">'
         f"{escape(text)}</text>"
         for text, down, kind in lines
     )
     return (
         f'<g><title>{station.file}</title><rect x="{x:g}" y="{y:g}" width="{BOX_WIDTH}" '
-        f'height="{BOX_HEIGHT}" rx="6" fill="{FILLS[room_of(station.file)]}"/>{texts}</g>'
+        f'height="{BOX_HEIGHT}" rx="6" fill="{FILLS[room_of(station.file)]}"/>{labels}</g>'
     )
 
 

@@ -2,9 +2,9 @@
 //
 //   mpi_peer exchange|gather|scatter|p2p|broadcast BYTES REPEATS
 //
-// BYTES of every source; peer_pattern.hpp says what is sent. Nothing is partitioned, and nobody looks at what has come
-// while it is timed. A first run is not timed, and checks every word. Between two ranks p2p goes in messages of 1 MiB,
-// 16 under way.
+// BYTES of every source; peer_pattern.hpp says what is sent. Nothing is partitioned, and what has come
+// is not looked at while it is timed. A first run is not timed, and checks every word. Between two ranks p2p goes in
+// messages of 1 MiB, 16 under way.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -62,7 +62,7 @@ class ChannelWork:
 
     def busiest_bytes(self) -> float:
         """Bytes that the host with most of them must send, or receive, over its links. Those of a
-        broadcast leave their host once for each other one: nobody passes them on."""
+        broadcast leave their host once for each other one: none passes them on."""
         sent = self.bytes * self.threads
         others = self.place.ranks - 1
         if self.pattern == "exchange":

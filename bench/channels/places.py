@@ -45,8 +45,8 @@ def said_in(text: str) -> Said:
     return said
 
 
-def failure(texts: list[str]) -> ProgramError:
-    return ProgramError(" | ".join(text.strip() for text in texts if text.strip()) or "no output")
+def failure(outputs: list[str]) -> ProgramError:
+    return ProgramError(" | ".join(text.strip() for text in outputs if text.strip()) or "no output")
 
 
 def on_processes(ranks: int, command: list[str]) -> Said:

@@ -28,8 +28,8 @@ FASTER = {
     "ucx-plain": 1.0,
     "ucx-plain-sleeps": 1.0,
 }
-# Both ways, and so that TCP is not told: what is on the way is lost in silence. The slow link keeps
-# its bucket: a smaller one would never let a whole packet of 64 KiB through again.
+# Both ways, and so that TCP does not notice: what is on the way is lost in silence. The slow link
+# keeps its bucket: a smaller one would never let a whole packet of 64 KiB through again.
 CUT = "tc qdisc replace dev link1 root blackhole"
 SLOWED = "tc qdisc replace dev link1 root tbf rate 100mbit burst 250kb latency 20ms"
 DISTURBED_AFTER_S = 0.15
@@ -45,7 +45,7 @@ def sent_over(said: Said, device: str) -> int:
 
 
 def is_not_cut(said: Said) -> str:
-    """A cut link is one that somebody has given up."""
+    """A cut link is one that a mover has given up."""
     lost = [link["name"] for link in said["links"] if link["is_lost"]]
     if lost and all(name.startswith("link1 ") for name in lost):
         return ""

@@ -4,8 +4,8 @@
 //
 // One context and one worker for all that UCX finds, an endpoint to each rank, and messages of 1 MiB with a tag: all
 // receives are posted, then all sends, in turn over the ranks, and UCX chooses transports, rails and protocols. BYTES
-// of every source; peer_pattern.hpp says what is sent. Nothing is partitioned, and nobody looks at what has come while
-// it is timed. A first run is not timed, and checks every word.
+// of every source; peer_pattern.hpp says what is sent. Nothing is partitioned, and what has come is
+// not looked at while it is timed. A first run is not timed, and checks every word.
 //
 // Ranks meet as those of perf_bench: CROSSDOCK_RANK of CROSSDOCK_RANKS in the folder CROSSDOCK_MEET.
 // UCX_PEER_WAIT=sleep makes a rank that has nothing to do sleep until something comes; else it yields and looks again.
@@ -57,7 +57,7 @@ class Ranks {
     tell_address();
     for (int peer = 0; peer < ranks; ++peer) endpoints_.push_back(connect(peer));
   }
-  // All ranks have come to the last barrier: nobody waits for anything, and connections may go as they like.
+  // All ranks have come to the last barrier: no rank waits for anything, and connections may go as they like.
   ~Ranks() {
     ucp_worker_destroy(worker_);
     ucp_cleanup(context_);
@@ -91,16 +91,16 @@ class Ranks {
   }
   // Through rank 0; answers the sum of what all passed there, and 0 elsewhere.
   uint64_t barrier(uint64_t mine = 0) {
-    uint64_t sum = mine, told = 0;
+    uint64_t sum = mine, signal = 0;
     std::vector<uint64_t> theirs(endpoints_.size());
     if (rank_ == 0) {
       for (int peer = 1; peer < size(); ++peer)
         receive(peer, &theirs[static_cast<size_t>(peer)], 1, kMeets);
       finish();
-      for (int peer = 1; peer < size(); ++peer) send(peer, &told, 1, kLeaves);
+      for (int peer = 1; peer < size(); ++peer) send(peer, &signal, 1, kLeaves);
     } else {
       send(0, &mine, 1, kMeets);
-      receive(0, &told, 1, kLeaves);
+      receive(0, &signal, 1, kLeaves);
     }
     finish();
     for (const uint64_t one : theirs) sum += one;

@@ -57,7 +57,7 @@ def duckdb_connection(threads: int, stack: ExitStack) -> Any:
     connection.execute(f"SET threads = {threads}")
     connection.execute("SET preserve_insertion_order = false")  # ORDER BY holds all the same
     connection.execute("SET enable_progress_bar = false")
-    connection.execute("SET arrow_output_version = '1.4'")  # texts leave as views, uncopied
+    connection.execute("SET arrow_output_version = '1.4'")  # strings leave as views, uncopied
     return connection
 
 
@@ -103,7 +103,7 @@ def polars_run(setting: Setting, engine: str) -> Run:
     import polars as pl
 
     query = setting.work.polars(polars_frames(setting))
-    newest = pl.CompatLevel.newest()  # no copy of texts
+    newest = pl.CompatLevel.newest()  # no copy of strings
     return lambda: query.collect(engine=engine).to_arrow(compat_level=newest)
 
 

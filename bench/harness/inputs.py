@@ -138,7 +138,7 @@ def make_tpch(factor: float, folder: Path, tables: Sequence[str]) -> None:
 
 
 def tpch_table(table: str, scale: float, columns: list[str]) -> pa.Table:
-    """Columns read into Arrow; texts stay string_view, as the files declare them."""
+    """Columns read into Arrow; strings stay string_view, as the files declare them."""
     import pyarrow.parquet as pq
 
     return pq.read_table(tpch_file(table, scale), columns=columns)

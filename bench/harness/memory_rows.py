@@ -1,7 +1,7 @@
 """Peak resident memory: a fresh process per engine, all reading the same Arrow files.
 
 The whole process counts (`VmHWM`): interpreter, libraries, input, result. What the work itself
-needs is told too: the bytes of the input, and by how much the peak passed what the process held
+needs is measured too: the bytes of the input, and by how much the peak passed what the process held
 when the input was loaded and the engine had not seen it. Libraries and the slack of the
 allocator that loaded the input are in neither.
 """
@@ -33,40 +33,40 @@ def memory_row(work: Work, options: Options, command: list[str]) -> Row:
     row["input_rows"] = list(inputs.row_counts.values())
     row["input_bytes"] = inputs.bytes
     peers = [name for name in options.peers if not work.only_peers or name in work.only_peers]
-    told: dict[str, Row] = {}
+    answers: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, table in inputs.sources.items():
             with pa.ipc.new_file(f"{folder}/{name}.arrow", table.schema) as writer:
                 writer.write_table(table)
         del inputs, table
         for engine in [*peers, *([OURS] if options.with_ours else [])]:
-            answer = told_by_child([*command, "--peak-of", engine, "--inputs", folder])
+            answer = answer_of_child([*command, "--peak-of", engine, "--inputs", folder])
             if answer:
-                told[engine] = answer
-    check(work, told)
-    fill(row, told)
+                answers[engine] = answer
+    check(work, answers)
+    fill(row, answers)
     row["met"] = verdict(work.bar, row)
     return row
 
 
-def told_by_child(command: list[str]) -> Row:
+def answer_of_child(command: list[str]) -> Row:
     """The last line of its output; empty when the engine has no form of this work."""
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     answer: Row = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
-def check(work: Work, told: dict[str, Row]) -> None:
-    prints = {engine: tuple(answer["fingerprint"]) for engine, answer in told.items()}
+def check(work: Work, answers: dict[str, Row]) -> None:
+    prints = {engine: tuple(answer["fingerprint"]) for engine, answer in answers.items()}
     first = next(iter(prints), None)
     for engine, one in prints.items():
         if not same(one, prints[first]):
             raise WrongResultError(f"{work.name}: {engine} gives {one}, {first} {prints[first]}")
 
 
-def fill(row: Row, told: dict[str, Row]) -> None:
-    row["needed_bytes"] = {engine: answer["needed_bytes"] for engine, answer in told.items()}
-    peaks = {engine: answer["peak_bytes"] for engine, answer in told.items()}
+def fill(row: Row, answers: dict[str, Row]) -> None:
+    row["needed_bytes"] = {engine: answer["needed_bytes"] for engine, answer in answers.items()}
+    peaks = {engine: answer["peak_bytes"] for engine, answer in answers.items()}
     row["ours_needed_bytes"] = row["needed_bytes"].get(OURS)
     row["ours_bytes"] = peaks.pop(OURS, None)
     row["peer_bytes"], row["counted"] = peaks, list(peaks)

@@ -85,10 +85,10 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def line(texts: list[str]) -> str:
+def line(cells: list[str]) -> str:
     """Words to the left of their column, numbers to the right."""
     out = []
-    for text, (name, width) in zip(texts, COLUMNS, strict=True):
+    for text, (name, width) in zip(cells, COLUMNS, strict=True):
         align = "<" if name in ("work", "best peer", "bar") else ">"
         out.append(f"{text:{align}{width}}")
     return "  ".join(out).rstrip()

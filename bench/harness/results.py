@@ -1,7 +1,7 @@
 """What is compared between engines before a time of theirs counts.
 
 A fingerprint is small, so that results of gigabytes need not be kept: whole numbers are compared
-exactly, floats and texts where the work asks for them. 64-bit sums wrap.
+exactly, floats and strings where the work asks for them. 64-bit sums wrap.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class WrongResultError(Exception):
 
 
 def same(one: Fingerprint, other: Fingerprint) -> bool:
-    """Whole numbers and texts exactly; floats within `TOLERANCE`, relative or absolute."""
+    """Whole numbers and strings exactly; floats within `TOLERANCE`, relative or absolute."""
     return len(one) == len(other) and all(
         math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
         if isinstance(a, float) or isinstance(b, float)
@@ -59,10 +59,10 @@ def as_words(column: pa.ChunkedArray) -> Words:
         numbers = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
         words: Words = numbers.to_numpy().astype(np.int64).view(np.uint64)
         return words
-    texts = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
-    checksums = [zlib.crc32(text.encode()) for text in texts.dictionary.to_pylist()]
+    strings = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    checksums = [zlib.crc32(text.encode()) for text in strings.dictionary.to_pylist()]
     by_code: Words = np.array(checksums, dtype=np.uint64)
-    codes: npt.NDArray[np.intp] = texts.indices.to_numpy()
+    codes: npt.NDArray[np.intp] = strings.indices.to_numpy()
     return by_code[codes]
 
 
@@ -87,7 +87,7 @@ def of_rows(result: pa.Table) -> Fingerprint:
 
 
 def of_sequence(column: pa.ChunkedArray) -> Fingerprint:
-    """Checksum of the values in their order; of texts: of all bytes, and of all lengths."""
+    """Checksum of the values in their order; of strings: of all bytes, and of all lengths."""
     if not is_text(column.type):
         return (zlib.crc32(np.ascontiguousarray(as_words(column))),)
     bytes_sum, lengths_sum = 0, 0
@@ -103,11 +103,11 @@ def of_sequence(column: pa.ChunkedArray) -> Fingerprint:
 
 def of_groups(result: pa.Table, keys: list[str]) -> Fingerprint:
     """Every value of a small result, rows in the order of their keys, decimals as floats."""
-    texts = result.select(keys).cast(pa.schema([(key, pa.string()) for key in keys]))
+    strings = result.select(keys).cast(pa.schema([(key, pa.string()) for key in keys]))
     others = [name for name in result.column_names if name not in keys]
-    rows = zip(*(texts[key].to_pylist() for key in keys), strict=True)
+    rows = zip(*(strings[key].to_pylist() for key in keys), strict=True)
     order = sorted(range(result.num_rows), key=list(rows).__getitem__)
-    columns = [texts[key] for key in keys] + [result[name] for name in others]
+    columns = [strings[key] for key in keys] + [result[name] for name in others]
     values = [column.to_pylist() for column in columns]
     return tuple(
         value if isinstance(value, int | str) else float(value)

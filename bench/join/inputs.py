@@ -85,15 +85,15 @@ def small_tables(scale: float) -> Inputs:
     return sides(keyed(scatter(ids), "lv"), keyed(scatter(rng.permutation(1_000)), "rv"))
 
 
-STRING_COUNT = 50_000  # distinct texts; with 100 numbers they name 5 M (int32, utf8) pairs
+STRING_COUNT = 50_000  # distinct strings; with 100 numbers they name 5 M (int32, utf8) pairs
 
 
-def two_column_side(ids: Int64, texts: pa.Array, payload: str) -> pa.Table:
+def two_column_side(ids: Int64, strings: pa.Array, payload: str) -> pa.Table:
     """Pair id -> (int32, utf8); neither column alone identifies a row."""
     starts = chunk_starts(len(ids))
     chunks = [ids[start : start + CHUNK_ROWS] for start in starts]
     numbers = [pa.array((chunk // STRING_COUNT).astype(np.int32)) for chunk in chunks]
-    words = [texts.take(pa.array(chunk % STRING_COUNT)) for chunk in chunks]
+    words = [strings.take(pa.array(chunk % STRING_COUNT)) for chunk in chunks]
     values = np.arange(len(ids), dtype=np.int64)
     payloads = [pa.array(values[start : start + CHUNK_ROWS]) for start in starts]
     columns = [pa.chunked_array(parts) for parts in (numbers, words, payloads)]
@@ -101,13 +101,13 @@ def two_column_side(ids: Int64, texts: pa.Array, payload: str) -> pa.Table:
 
 
 def two_column_key(scale: float) -> Inputs:
-    """5 M unique (int32, utf8) keys, texts of 10 to 24 bytes; every probe row hits."""
+    """5 M unique (int32, utf8) keys, strings of 10 to 24 bytes; every probe row hits."""
     rng = np.random.default_rng(SEED)
     build_rows, probe_rows = scaled(5_000_000, scale), scaled(20_000_000, scale)
-    texts = pa.array([f"part-{i:05d}{'-abcdefghijklm'[: i % 15]}" for i in range(STRING_COUNT)])
+    strings = pa.array([f"part-{i:05d}{'-abcdefghijklm'[: i % 15]}" for i in range(STRING_COUNT)])
     return sides(
-        two_column_side(rng.integers(0, build_rows, probe_rows), texts, "lv"),
-        two_column_side(rng.permutation(build_rows), texts, "rv"),
+        two_column_side(rng.integers(0, build_rows, probe_rows), strings, "lv"),
+        two_column_side(rng.permutation(build_rows), strings, "rv"),
     )
 
 

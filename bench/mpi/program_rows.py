@@ -20,7 +20,7 @@ from harness.measure import ratio_in_turns
 from harness.programs import ProgramError, build_all
 from harness.report import Row, seconds
 
-# Open MPI's one-sided messages over TCP need to be told so: docs/transports.md. Hosts share the
+# Open MPI's one-sided messages over TCP have to be asked for: docs/transports.md. Hosts share the
 # cores of one machine, which Open MPI cannot know: ranks that wait must leave them to others.
 OVER_TCP = (
     "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt",

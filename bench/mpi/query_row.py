@@ -1,4 +1,4 @@
-"""Six queries of TPC-H over four ranks from their SQL texts, tables in memory and their rows spread
+"""Six queries of TPC-H over four ranks from SQL, tables in memory and their rows spread
 at random, beside one process with as many threads as the ranks have cores.
 """
 

@@ -37,7 +37,7 @@ def main(text: str) -> None:
         dock = stack.enter_context(xd.connect(threads=asked["threads"]))
         relation, rows = relation_of(dock, asked)
         run = runner(relation, asked["form"])
-        result = told(dock, run())
+        result = sums_of(dock, run())
         embedded = embedded_run(stack, asked) if asked["beside"] and dock.rank == 0 else None
         if embedded is not None:
             check(result, embedded()[1])
@@ -46,7 +46,7 @@ def main(text: str) -> None:
             dock_waits(dock)
             seconds, again = timed(run)
             samples["ours"].append(seconds)
-            check(result, told(dock, again))
+            check(result, sums_of(dock, again))
             del again
             if embedded is not None:
                 seconds, again = embedded()
@@ -68,7 +68,7 @@ def embedded_run(stack: ExitStack, asked: dict[str, Any]) -> Callable[[], tuple[
 
     def once() -> tuple[float, Any]:
         seconds, result = timed(run)
-        return seconds, told(alone, result)
+        return seconds, sums_of(alone, result)
 
     return once
 
@@ -116,15 +116,15 @@ def facts_of(table: Any) -> list[int]:
     return [table.num_rows, *(pc.sum(column).as_py() or 0 for column in table.columns[:2])]
 
 
-def told(dock: Any, result: Any) -> Any:
+def sums_of(dock: Any, result: Any) -> Any:
     """What is compared between runs and engines: of a table the facts of all ranks' rows."""
     if not hasattr(result, "num_rows"):
         return result
     mine = facts_of(result)
     if dock.size == 1:
         return mine
-    texts = dock.group.gather(json.dumps(mine).encode())
-    return [sum(place) for place in zip(*map(json.loads, texts), strict=True)]
+    gathered = dock.group.gather(json.dumps(mine).encode())
+    return [sum(place) for place in zip(*map(json.loads, gathered), strict=True)]
 
 
 def relation_of(dock: Any, asked: dict[str, Any]) -> tuple[Any, int]:
@@ -163,7 +163,7 @@ def runner(relation: Any, form: str) -> Callable[[], Any]:
 
 
 def dock_waits(dock: Any) -> None:
-    """Until all ranks are here: nobody's time includes another's end of the run before."""
+    """Until all ranks are here: no rank's time includes another's end of the run before."""
     if dock.size > 1:
         dock.group.gather(b"")
 

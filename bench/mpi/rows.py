@@ -26,7 +26,7 @@ class RankWork:
     most_busy: float | None = None  # rows of the busiest rank by the mean
 
     def asked(self, repeats: int, scale: float) -> dict[str, object]:
-        """What rank_work.py is told."""
+        """The arguments of rank_work.py."""
         return {
             "rows_per_rank": max(round(self.rows_per_rank * scale), 1000),
             "shares": self.ranks,

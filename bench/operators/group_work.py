@@ -15,7 +15,7 @@ from harness.work import Run, Work
 
 
 def without_views(table: pa.Table) -> pa.Table:
-    """Texts as utf8: pyarrow's own group-by and sort do not take views everywhere."""
+    """Strings as utf8: pyarrow's own group-by and sort do not take views everywhere."""
     fields = [
         pa.field(field.name, pa.string() if field.type == pa.string_view() else field.type)
         for field in table.schema

@@ -89,16 +89,16 @@ def grouped_zipf(scale: float) -> Inputs:
     return in_memory(t=keyed(scatter(ranks), "v"))
 
 
-def grouped_texts(scale: float) -> Inputs:
-    """A million different texts of 4 to 20 bytes, drawn 50 times each on average."""
+def grouped_strings(scale: float) -> Inputs:
+    """A million different strings of 4 to 20 bytes, drawn 50 times each on average."""
     rng = np.random.default_rng(SEED)
     rows, distinct = scaled(ROWS, scale), scaled(1_000_000, scale)
     stems = random_words(rng, distinct, longest=12).combine_chunks().to_pylist()
-    texts = pa.array([f"{stem}{number:x}" for number, stem in enumerate(stems)])
+    strings = pa.array([f"{stem}{number:x}" for number, stem in enumerate(stems)])
     ids = rng.integers(0, distinct, rows)
     starts = chunk_starts(rows)
     size = starts.step
-    keys = pa.chunked_array([texts.take(pa.array(ids[start : start + size])) for start in starts])
+    keys = pa.chunked_array([strings.take(pa.array(ids[start : start + size])) for start in starts])
     values = np.arange(rows, dtype=np.int64)
     numbers = pa.chunked_array([pa.array(values[start : start + size]) for start in starts])
     return in_memory(t=pa.table({"k": keys, "v": numbers}))
@@ -128,8 +128,8 @@ def pairs(scale: float) -> Inputs:
     return in_memory(t=keyed(keys, "row"))
 
 
-def texts_of(lengths: Int64, data: Bytes) -> pa.ChunkedArray:
-    """Texts that stand one after the other in `data`, as utf8 chunks that share its memory."""
+def strings_of(lengths: Int64, data: Bytes) -> pa.ChunkedArray:
+    """Strings that stand one after the other in `data`, as utf8 chunks that share its memory."""
     ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
     starts = chunk_starts(len(lengths))
     chunks = []
@@ -146,7 +146,7 @@ def random_words(rng: np.random.Generator, rows: int, longest: int) -> pa.Chunke
     """4 to `longest` letters each, every letter drawn by itself."""
     lengths = rng.integers(4, longest + 1, rows)
     letters = rng.integers(ord("a"), ord("z") + 1, int(lengths.sum()), dtype=np.uint8)
-    return texts_of(lengths, letters)
+    return strings_of(lengths, letters)
 
 
 def words(scale: float) -> Inputs:
@@ -178,7 +178,7 @@ def urls(scale: float) -> Inputs:
         data[:, place] = ord("0") + numbers % 10
         numbers //= 10
     lengths = np.full(rows, width + DIGITS, dtype=np.int64)
-    return in_memory(t=pa.table({"k": texts_of(lengths, data.reshape(-1))}))
+    return in_memory(t=pa.table({"k": strings_of(lengths, data.reshape(-1))}))
 
 
 def sorted_sides(scale: float) -> Inputs:

@@ -93,7 +93,7 @@ GROUP_WORKS: tuple[Work, ...] = (
     GroupWork(
         name="group-utf8",
         title="50M, 1m utf8 keys, sum",
-        make=inputs.grouped_texts,
+        make=inputs.grouped_strings,
         bar=Bar(ratio=2.0),
     ),
     *group_shapes(),

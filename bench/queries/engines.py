@@ -1,7 +1,7 @@
 """The engines beside each other: each opens the tables once, and then runs any query on them.
 
 A run is the whole query, from the description (relation, SQL text, lazy frame) to an Arrow table.
-In memory, loading is nobody's time; files are opened in every run.
+In memory, loading is not timed; files are opened in every run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def crossdock(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
 
 
 def crossdock_sql(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
-    """The same from the texts."""
+    """The same from SQL."""
     import crossdock as xd
 
     dock = stack.enter_context(xd.connect(threads=threads))

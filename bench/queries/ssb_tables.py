@@ -70,7 +70,7 @@ FROM (SELECT *, (100 * l_extendedprice)::INTEGER AS price, (100 * l_discount)::I
   FROM lineitem) JOIN orders ON l_orderkey = o_orderkey
 ORDER BY lo_orderkey, lo_linenumber"""
 
-TEXTS = {
+STRINGS = {
     "lineorder": LINEORDER, "customer": CUSTOMER, "supplier": SUPPLIER, "part": PART, "date": DATE,
 }  # fmt: skip
 
@@ -105,7 +105,7 @@ def make_tables(scale: float, folder: Path) -> None:
         for name in TPCH_SOURCES:
             file = source / f"{name}.parquet"
             connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{file}')")
-        for name, text in TEXTS.items():
+        for name, text in STRINGS.items():
             file = unfinished / f"{name}.parquet"
             query = text.format(**row_counts(scale))
             connection.execute(f"COPY ({query}) TO '{file}' (FORMAT parquet)")

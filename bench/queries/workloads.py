@@ -42,7 +42,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--queries", default="", metavar="1,6,...", help="default: all of the suite")
     add("--rounds", type=int, default=5, help="timed rounds (default 5)")
     add("--peers", default=",".join(DEFAULT_PEERS), help=f"of {','.join(peers)}")
-    add("--sql", action="store_true", help="measure ours from SQL texts, beside ours by relations")
+    add("--sql", action="store_true", help="measure ours from SQL, beside ours by relations")
     add("--without-ours", action="store_true", help="measure the peers alone")
     add("--threads", type=int, default=2, help="threads of every engine (default 2)")
     layouts, what = ("string_view", "string"), "layout of strings in Arrow tables (default: views)"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_S = 0.05
 # "node0 spoke 0.3 s ago" is no news when it has said 0.1 s before.
 _SPAN = re.compile(r"[0-9.]+ s\b")
-FINAL = ("CD-612", "CD-615")  # trying again is of no use before somebody has done something
+FINAL = ("CD-612", "CD-615")  # trying again is of no use before something has been done
 
 
 @click.command(
@@ -150,8 +150,8 @@ def _local_server(listen: str, caller: _control.ClientSettings) -> _control.Serv
     if caller.security.certificate_pem and not caller.security.token:
         raise make_error(
             "CD-612",
-            f"whoever reaches {listen} would speak to the controller with the certificate of this "
-            "agent",
+            f"a process that reaches {listen} would speak to the controller with the certificate "
+            "of this agent",
             try_="--token-file, which callers then need too",
         )
     server: _control.ServerSettings = control.module().ServerSettings()

@@ -118,8 +118,8 @@ def _store(path: Path, measured: str, found: dict[str, Any]) -> None:
     from crossdock.rates_file import entry_of_machine, store_rates
 
     entry = entry_of_machine() or {}
-    told = ("machine", "seconds", "misfit", "rates_ns")
-    more = {key: value for key, value in found.items() if key not in told}
+    printed = ("machine", "seconds", "misfit", "rates_ns")
+    more = {key: value for key, value in found.items() if key not in printed}
     if "ranks" not in found:
         before = entry.get("rates_ns", {}) if "exchange" in entry else {}
         kept = {name: ns for name, ns in before.items() if name.startswith("exchange.")}

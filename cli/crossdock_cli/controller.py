@@ -24,7 +24,7 @@ WAIT_S = 0.5
     ),
     short_help="Serve channels among the servers of a cluster.",
     epilog="Ends on Ctrl-C (exit code 130) and on SIGTERM (0). It keeps nothing on disk: started "
-    "anew, it learns from its agents what there is. Open channels do not notice.",
+    "again, it learns from its agents what there is. Open channels do not notice.",
 )
 @click.option("--listen", metavar="HOST:PORT", default=control_options.ADDRESS, show_default=True,
               help="Address and port; port 0 takes a free one.")  # fmt: skip
@@ -86,8 +86,8 @@ def command(**options: Any) -> None:
         try:
             if options["insecure"]:
                 output.say(
-                    f"warn     --insecure: whoever reaches {process.address} may use it; give "
-                    "--tls-cert, --tls-key and --token-file where others can"
+                    f"warn     --insecure: any process that reaches {process.address} may use it; "
+                    "give --tls-cert, --tls-key and --token-file where others can"
                 )
             output.say(f"ready    controller at {process.address}")
             refusals = control_options.RefusalWatch(process)

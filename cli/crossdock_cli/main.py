@@ -120,7 +120,7 @@ def _explain(error: Exception) -> int:
 
 def _is_later_rank() -> bool:
     """Whether a launcher started this process as one of several, and not as the first. What the
-    environment says wrong is told by the verb, in every rank."""
+    environment says wrong is an error of the verb, in every rank."""
     from crossdock import _native
 
     try:

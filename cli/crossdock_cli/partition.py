@@ -25,7 +25,7 @@ FORMATS = ("parquet", "arrow", "csv")
         "crossdock partition sales.csv --by day --into 8 --how range --out by_day --format csv",
         "crossdock partition 'log/*.parquet' --by user,day --into 16 --json",
     ),
-    short_help="Part the rows of a file by keys.",
+    short_help="Partition the rows of a file by keys.",
     epilog=results.EPILOG,
 )
 @click.argument("file")
@@ -43,11 +43,12 @@ FORMATS = ("parquet", "arrow", "csv")
 @click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
 @click.option("--limit", type=click.IntRange(0), default=10, show_default=True, metavar="N",
               help="Parts to show.")  # fmt: skip
-@results.plan_options("part nothing")
+@results.plan_options("partition nothing")
 def command(file: str, **options: Any) -> None:
-    """Parts the rows of FILE so that rows with equal keys are in one part, and prints the number of
-    rows of each part: a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather,
-    .ipc) or CSV. With --out the parts are written, one file each, in the order of the input.
+    """Partitions the rows of FILE so that rows with equal keys are in one part, and prints the
+    number of rows of each part: a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow,
+    .feather, .ipc) or CSV. With --out the parts are written, one file each, in the order of the
+    input.
     """
     from crossdock_cli import listings
 
@@ -131,4 +132,4 @@ def _show(rows: list[int], profile: Any, options: dict[str, Any], seconds: float
         files = f"{len(rows):,} files of {options['out']}"
         output.say(f"wrote {sum(rows):,} rows to {files} in {shown}")
     else:
-        output.say(f"read, parted and counted in {shown}")
+        output.say(f"partitioned and counted in {shown}")

@@ -15,7 +15,7 @@ import click
 
 from crossdock_cli import output
 
-# What a rank has to end by itself when another has failed, and thereby has told it.
+# What a rank has to end by itself when another has failed, and thereby has ended it.
 _END_WITHIN_S = 15.0
 
 

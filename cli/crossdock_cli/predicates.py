@@ -7,7 +7,7 @@ year(o_orderdate) == 1995 and not l_comment like '%special%' and price * (1 - di
 case when flag is null then 0 else cast(size as float64) end >= 2
 
 From weak to strong: or, and, not, comparisons (which chain: 1 < a <= 3), + -, * / // %, minus.
-`names with spaces` stand between backquotes (a backquote in one is written twice), texts between
+`names with spaces` stand between backquotes (a backquote in one is written twice), strings between
 ' or ".
 """
 

@@ -13,7 +13,7 @@ from crossdock_cli import output
 from crossdock_cli.progress import progress_bar
 from crossdock_cli.termination import removing_unfinished
 
-# "table", and the formats of crossdock.text_formats, which help texts need not load.
+# "table", and the formats of crossdock.text_formats, which help need not load.
 KINDS = ("table", "csv", "json", "ndjson", "markdown", "arrow", "parquet")
 _BY_ENDING = {".md": "markdown"}  # that relations do not write themselves
 

@@ -41,7 +41,7 @@ struct GroupOptions {
   // The name under which they meet, which no other use of the folder or the controller has. None given: in a folder
   // that of the step of Slurm, or "crossdock"; that of the rendezvous.
   std::string job{};
-  // How the agent is spoken to. No token: that of CROSSDOCK_CONTROL_TOKEN, if there is one. Texts are PEM.
+  // How the agent is spoken to. No token: that of CROSSDOCK_CONTROL_TOKEN, if there is one. Strings are PEM.
   std::string token{};
   bool tls = false;
   std::string ca_pem{};  // none: the system's authorities
@@ -120,8 +120,9 @@ class Group {
   // alike; it gets its share of the result. Rows move first, in bulk between ranks that MPI started, by channels
   // between others, and each rank then runs the operation of the same name on what came.
   //
-  // Each pair is in one rank, and which one, nobody says. A join of the radix or merge strategy moves its rows straight
-  // into the partitions of the ranks that join them, where MPI started these and keys and columns fit its two words.
+  // Each pair is in one rank, and which one is not defined. A join of the radix or merge strategy moves its rows
+  // straight into the partitions of the ranks that join them, where MPI started these and keys and columns fit its two
+  // words.
   ArrowTable join(const Engine& engine,
                   const ArrowTable& left,
                   const ArrowTable& right,
@@ -187,7 +188,7 @@ class RowSender {
   void wait(double at_most_s) const;
 
   // Until all rows are on their way or in line for it. A thread that is to receive too passes a drain, or
-  // all could wait for each other. Columns of a table are found by name; texts may have other layouts
+  // all could wait for each other. Columns of a table are found by name; strings may have other layouts
   // there, and dictionaries may stand for their values (CD-101, CD-102).
   void send(ArrowArray* rows, const SendOptions& options = {});
   void send(const ArrowTable& rows, const SendOptions& options = {});
@@ -206,7 +207,7 @@ class RowSender {
 
 // Rows that have arrived. Cheap to copy. They lie where the source wrote them; their segment goes back to
 // it when the last copy and the last array are dropped, by any thread, at any time, also after the
-// channel. Whoever keeps as many as there are slots keeps the source waiting.
+// channel. A receiver that keeps as many as there are slots keeps the source waiting.
 class ReceivedRows {
  public:
   int64_t rows() const { return rows_; }  // 0: there are none
@@ -237,7 +238,7 @@ class RowReceiver {
   bool ended() const;
   // Sleeps until there may be rows, or the time is over; may answer early.
   void wait(double at_most_s) const;
-  // Of what recv gives: the channel's, with texts as Arrow views and dictionaries as their values.
+  // Of what recv gives: the channel's, with strings as Arrow views and dictionaries as their values.
   void export_schema(ArrowSchema* out) const;
 
   // For programs that want a table: takes what is there, copied into the engine's memory budget, so that
@@ -271,7 +272,7 @@ class RowChannel {
   RowSender open_sender(int source) const;
   RowReceiver open_receiver(int destination) const;
 
-  // Ends it for all ranks: whoever sends, receives or sleeps gets CD-618 with this cause. The first cause
+  // Ends it for all ranks: each that sends, receives or sleeps gets CD-618 with this cause. The first cause
   // stays. After its end a channel is dropped, not closed.
   void close(const std::string& cause) const;
 

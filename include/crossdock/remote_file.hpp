@@ -8,13 +8,13 @@
 
 namespace crossdock {
 
-// A range of a file that somebody waits for. Answered once, from any thread; what is answered again is ignored.
+// A range of a file that a scan waits for. Answered once, from any thread; what is answered again is ignored.
 class RangeRequest {
  public:
   virtual ~RangeRequest() = default;
   virtual int64_t offset() const = 0;
   virtual int64_t bytes() const = 0;
-  // Whether somebody still waits for it.
+  // Whether one still waits for it.
   virtual bool is_wanted() const = 0;
   // Other than bytes() bytes are a failure.
   virtual void deliver(const void* data, int64_t bytes) = 0;

@@ -18,7 +18,7 @@ def test_parts_on_standard_output_and_talk_on_standard_error(crossdock: Any, fol
     parts = [line.split()[1:4:2] for line in ended.out.splitlines()[4:8]]
     assert parts == [["0", "0"], ["1", "0"], ["2", "1"], ["3", "2"]]
     assert "4 rows   2 columns" in ended.out
-    assert ended.err.startswith("read, parted and counted in ")
+    assert ended.err.startswith("partitioned and counted in ")
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])

@@ -139,14 +139,14 @@ int run(const std::vector<std::string>& arguments) {
     WholeGraph whole(*graph, gpus);
     expect_same_flow(*plan, whole);
   }
-  std::string texts;
+  std::string rows;
   for (const auto& [form, times] : samples) {
-    texts += fmt::format("{}\"{}\": [{}]", texts.empty() ? "" : ", ", form, fmt::join(times, ", "));
+    rows += fmt::format("{}\"{}\": [{}]", rows.empty() ? "" : ", ", form, fmt::join(times, ", "));
   }
   fmt::print(
       "{{\"samples_s\": {{{}}}, \"endpoints\": {}, \"servers\": {}, \"plan_bytes\": {}, "
       "\"table_bytes\": {}, \"graph_bytes\": {}}}\n",
-      texts,
+      rows,
       gpus.size(),
       graph->server_count(),
       plan->memory_bytes(),

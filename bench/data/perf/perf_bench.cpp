@@ -102,9 +102,9 @@ int64_t resident_peak_bytes() {
 
 // Of this rank, since its data plane was opened.
 std::string links_text(const std::vector<movers::LinkCounters>& links) {
-  std::vector<std::string> texts;
+  std::vector<std::string> rows;
   for (const movers::LinkCounters& link : links) {
-    texts.push_back(
+    rows.push_back(
         fmt::format("{{\"name\": \"{}\", \"bytes_sent\": {}, \"resent\": {}, \"duplicates\": {}, "
                     "\"is_lost\": {}}}",
                     link.name,
@@ -113,7 +113,7 @@ std::string links_text(const std::vector<movers::LinkCounters>& links) {
                     link.duplicates,
                     link.is_lost));
   }
-  return fmt::format("[{}]", fmt::join(texts, ", "));
+  return fmt::format("[{}]", fmt::join(rows, ", "));
 }
 
 void print(const perf::PerfReport& report,

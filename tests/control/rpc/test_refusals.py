@@ -147,7 +147,7 @@ def test_an_agent_serves_its_own_machine(cluster: Any, authority: Any) -> None:
     certificate = ("--cert", authority.path("caller.pem"), "--key", authority.path("caller.key"))
     lender = cluster.agent("node1", "--listen", "127.0.0.1:0", *certificate)
     assert lender.ended() == 1
-    lender.wait_for(r"\[CD-612\]: whoever reaches 127.0.0.1:0 would speak .* certificate")
+    lender.wait_for(r"\[CD-612\]: a process that reaches 127.0.0.1:0 would speak .* certificate")
 
 
 def test_remarks_beside_a_certificate(tmp_path: Path) -> None:
