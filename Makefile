@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak docs lint format clean
+.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -62,10 +62,6 @@ soak:  ## open, use and close random channels among processes for ten minutes, h
 	@build/dev/crossdock_channel_soak 5
 	@build/dev/crossdock_channel_soak 5 3 1 tcp
 
-docs:  ## build the documentation site in build/site, links checked
-	@$(SETUP) tools
-	@$(BIN)/python tools/docs_site.py
-
 lint:  ## run the checks of text and types only
 	@$(SETUP) tools
 	@$(BIN)/python tools/check.py lint
@@ -73,6 +69,12 @@ lint:  ## run the checks of text and types only
 format:  ## rewrite C++ and Python in the house format
 	@$(SETUP) tools
 	@$(BIN)/python tools/check.py format
+
+# A folder has its name.
+.PHONY: docs
+docs:  ## build the documentation site in build/site, links checked
+	@$(SETUP) tools
+	@$(BIN)/python tools/docs_site.py
 
 clean:  ## remove what was built; the virtual environment stays
 	rm -rf build dist
