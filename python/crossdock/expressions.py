@@ -41,6 +41,7 @@ _SYMBOLS = {
 }
 COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "floor_divide", "remainder"))
+_OF_A_TYPE = frozenset(("cast", "try_cast", "parsed_as", "try_parsed_as", "written"))
 # Written as functions.
 _LISTED = frozenset(("coalesce", "concat", "greatest", "least", "make_date"))
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
@@ -244,7 +245,8 @@ class Literal(Expr):
         return frozenset()
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        value = self.value
+        return repr(value.as_py() if hasattr(value, "as_py") else value)
 
 
 class Call(Expr):
@@ -291,7 +293,7 @@ class Call(Expr):
             return f"~{shown[0]}"
         if self.function == "negate":
             return f"-{shown[0]}"
-        shows = str if self.function in ("cast", "try_cast") else repr
+        shows = str if self.function in _OF_A_TYPE else repr
         several = isinstance(self.option, tuple) and self.function != "is_in"
         options = self.option if several else () if self.option is None else (self.option,)
         others = [*map(repr, self.arguments[1:]), *map(shows, options)]

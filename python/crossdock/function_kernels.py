@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from crossdock.arithmetic import cast, common_type
 from crossdock.native_kernels import add_months, truncate
 from crossdock.try_casts import try_cast
+from crossdock.written_values import parsed_as, try_parsed_as, written
 
 _TEXTS = (pa.string(), pa.large_string())
 
@@ -164,6 +165,9 @@ OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
 OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "cast": cast,
     "try_cast": try_cast,
+    "parsed_as": parsed_as,
+    "try_parsed_as": try_parsed_as,
+    "written": written,
     "negate": lambda value, _: pc.negate_checked(value),
     "abs": lambda value, _: pc.abs_checked(value),
     "round": _rounded,

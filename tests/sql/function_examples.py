@@ -49,7 +49,7 @@ SCALARS = {
     "concat_ws": "concat_ws(', ', s, n, 'x')", "bitwise_or": "a | 8", "bitwise_xor": "xor(a, b)",
     "bitwise_shift_left": "a << b", "gcd": "gcd(a, 21)", "lcm": "lcm(a, b)", "cbrt": "cbrt(a + 1)",
     "sin": "sin(f)", "cos": "cos(f)", "tan": "tan(f)", "asin": "asin(f / 5)",
-    "acos": "acos(f / 5)", "atan": "atan(f)", "atan2": "atan2(f, b)", "cot": "cot(f)",
+    "acos": "acos(f / 5)", "atan": "atan(f)", "atan2": "atan2(f, b)", "cot": "cot(f)", "pi": "pi()",
     "degrees": "degrees(f)", "radians": "radians(f)",
     "strftime": "strftime(ts, '%d.%m.%Y %H:%M')", "strptime": "strptime('29.2.2024', '%d.%m.%Y')",
     "try_strptime": "try_strptime(s, '%Y')", "to_timestamp": "to_timestamp('2024', '%Y')",

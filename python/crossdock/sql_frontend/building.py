@@ -8,9 +8,9 @@ from typing import Any
 
 from crossdock import windows
 from crossdock.aggregates import Aggregate
-from crossdock.expressions import Call, Column, Expr, identity
+from crossdock.expressions import Call, Column, Expr, conjuncts, identity
 from crossdock.grouping import plan_group
-from crossdock.nodes import JoinOptions, Limit, Node, Project
+from crossdock.nodes import Filter, JoinOptions, Limit, Node, Project
 from crossdock.orders import Order
 from crossdock.planning import plan_filter, plan_join, plan_keyless_join
 from crossdock.row_planning import SortOptions, plan_limit, plan_sort
@@ -40,9 +40,14 @@ class Builder:
         return self._scans.setdefault(name, node)
 
     def filter(self, node: Node, conditions: Sequence[Expr]) -> Node:
-        """The rows where all conditions are true."""
-        key = ("filter", id(node), tuple(map(identity, conditions)))
-        return self._once(key, lambda: plan_filter(node, conditions)) if conditions else node
+        """The rows where all conditions are true, each of which is tested once."""
+        tested = conjuncts(node.predicate) if isinstance(node, Filter) else ()
+        found = {identity(each): each for each in (*tested, *conditions)}
+        further = list(found.items())[len({identity(each) for each in tested}) :]
+        if not further:
+            return node
+        key = ("filter", id(node), tuple(known for known, _ in further))
+        return self._once(key, lambda: plan_filter(node, [each for _, each in further]))
 
     def project(self, node: Node, items: Sequence[tuple[str, Expr]]) -> Node:
         """These columns."""

@@ -19,6 +19,7 @@ from crossdock.sources import ArrowSource
 from crossdock.sql_frontend.aggregation import Aggregation
 from crossdock.sql_frontend.binding import UnknownTableError, bind, bindable_schema, place_of_word
 from crossdock.sql_frontend.errors import Fragment, sql_error, unsupported, with_place
+from crossdock.sql_frontend.messages import Functions
 from crossdock.sql_frontend.rewriting import rewrite
 from crossdock.sql_frontend.rewritten import ROWS
 from crossdock.sql_frontend.tokens import quoted, tokens_of
@@ -83,7 +84,6 @@ class _Reading:
         self._schema = schema
         self._parts: dict[str, Expr] = {}  # what names of parts stand for
         self._aggregates: dict[str, Aggregate] = {}
-        self._functions: Mapping[int, str] = {}
 
     def run(self) -> tuple[dict[str, Aggregate], Expr]:
         """The aggregates in the text, and the whole over them or over columns."""
@@ -97,11 +97,7 @@ class _Reading:
             bound = bind(text, {ROWS: self._bindable}, {})
         except UnknownTableError as unknown:
             raise self._refused(unknown.args[0]) from None
-        self._functions = {
-            each.extension_function.function_anchor: each.extension_function.name
-            for each in bound.message.extensions
-            if each.WhichOneof("mapping_type") == "extension_function"
-        }
+        self._functions = Functions(bound.message)
         root = bound.message.relations[0].root
         try:
             columns = self._columns(root.input)

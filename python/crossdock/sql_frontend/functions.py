@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from crossdock.date_making import make_date
@@ -187,6 +188,7 @@ FUNCTIONS: dict[str, Build] = {
     "gcd": lambda a: a[0].gcd(a[1]),
     "lcm": lambda a: a[0].lcm(a[1]),
     **{name: _called(name) for name in _OF_REALS},
+    "pi": lambda a: Literal(math.pi),
     "cot": lambda a: 1.0 / a[0].tan(),
     "strftime": _formatted("strftime"),
     "strptime": _formatted("strptime"),

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from typing import Any
 
+from crossdock.expressions import Literal
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
 
 _LEFT_SEMI, _LEFT_ANTI = 5, 6
 _KEPT = (_LEFT_SEMI, _LEFT_ANTI)  # what INTERSECT and EXCEPT become
+
+
+MOMENTS = frozenset(("now", "current_timestamp", "current_date", "today", "current_time"))
+
+
+class Functions(dict[int, str]):
+    """The functions of a plan by their numbers in it, and the moment that it is of."""
+
+    def __init__(self, plan: Any) -> None:
+        super().__init__(
+            (each.extension_function.function_anchor, each.extension_function.name)
+            for each in plan.extensions
+            if each.WhichOneof("mapping_type") == "extension_function"
+        )
+        self._now = datetime.datetime.now(datetime.UTC)
+
+    def moment_of(self, name: str) -> Literal:
+        """What now() and the like are, the same one wherever the plan has it."""
+        if name in ("current_date", "today"):
+            return Literal(self._now.date())
+        if name == "current_time":
+            return Literal(self._now.time())
+        return Literal(self._now.replace(tzinfo=None))
 
 
 def has_subquery(message: Any) -> bool:

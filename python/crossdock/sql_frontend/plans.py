@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import aggregates
-from crossdock.expressions import Column, Expr, Literal, concat, conjuncts, when
+from crossdock.expressions import Column, Expr, Literal, concat, when
 from crossdock.nodes import GroupBy, Node, Project, Sort
 from crossdock.orders import Order
 from crossdock.sql_frontend import joins
@@ -18,9 +18,10 @@ from crossdock.sql_frontend.aggregation import Aggregation, grouping_sets
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.folding import conditions_of, is_never
 from crossdock.sql_frontend.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.marks import marked, not_in
-from crossdock.sql_frontend.messages import all_joins, has_subquery, null_aware_joins
+from crossdock.sql_frontend.messages import Functions, all_joins, has_subquery, null_aware_joins
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.substrait_types import arrow_type, column_names, constant_of
 from crossdock.sql_frontend.values import Subquery, Values
@@ -54,11 +55,7 @@ class Translation:
         self._order_joins = order_joins
         self._constant_rows = constant_rows
         self._builder = Builder()
-        self._functions = {
-            each.extension_function.function_anchor: each.extension_function.name
-            for each in bound.message.extensions
-            if each.WhichOneof("mapping_type") == "extension_function"
-        }
+        self._functions = Functions(bound.message)
         self._null_aware = null_aware_joins(bound)
         marks = [number for number, name in self._functions.items() if name == KEEPS_ALL]
         root = bound.message.relations[0].root.input
@@ -129,7 +126,9 @@ class Translation:
 
     def _filter(self, message: Any) -> Table:
         table, values = self._with_subqueries(self._table(message.input), [message.condition])
-        conditions = [each for each in conjuncts(values(message.condition)) if not _is_true(each)]
+        conditions = conditions_of(values(message.condition))
+        if conditions and is_never(conditions[0]):
+            return table_of(self._builder.limit(self._node(table), 0, 0), table.columns)
         tree = table.tree
         return Table(replace(tree, conditions=(*tree.conditions, *conditions)), table.columns)
 
@@ -278,8 +277,7 @@ class Translation:
         )
         condition: tuple[Expr, ...] = ()
         if message.HasField("expression"):
-            condition = conjuncts(self._values(both)(message.expression))
-            condition = tuple(each for each in condition if not _is_true(each))
+            condition = conditions_of(self._values(both)(message.expression))
         if kind == 1:
             return self._inner(left, right, condition)
         if id(message) in self._all_joins:
@@ -379,10 +377,6 @@ def has_one_row(node: Node) -> bool:
 
 def _is_mark(message: Any) -> bool:
     return bool(message.type == 11)
-
-
-def _is_true(expression: Expr) -> bool:
-    return isinstance(expression, Literal) and expression.value is True
 
 
 def _name_of(expression: Expr) -> str:

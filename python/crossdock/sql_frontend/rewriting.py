@@ -92,6 +92,8 @@ class _Rewriting(FunctionCalls):
             return self._operator(number, frame)
         if token.kind == "parameter":
             self._parameter(number)
+        elif token.kind == "number" and "e" in token.text.lower():
+            self.pieces[number] = f"cast('{token.text}' as double)"
         elif token.kind == "quoted":
             self.pieces[number] = quoted(token.name.lower())
             self._note_spelling(token, number)
@@ -179,8 +181,6 @@ class _Rewriting(FunctionCalls):
         following = self.at(number + 1)
         if following is not None and following.is_operator("("):
             self.call(number)
-            if word == "try_cast":
-                self._shield(number)
         if word == "at" and following is not None and following.lower == "time":
             zone = self.at(number + 2)
             if zone is not None and zone.lower == "zone":
@@ -256,13 +256,6 @@ class _Rewriting(FunctionCalls):
         self.pieces |= dict.fromkeys(range(first, number), "")
         self.pieces[first], self.pieces[number] = "<=>", "("
         self.behind[end - 1] = ")" + ("" if is_not else " IS FALSE") + self.behind.get(end - 1, "")
-
-    def _shield(self, number: int) -> None:
-        """TRY_CAST(x) > 0 is not x > 0, as DataFusion reads it, where x does not fit: it does not
-        look into nullif, which the plan leaves out again."""
-        self.before[number] = self.before.get(number, "") + "nullif("
-        end = self.behind_bracket(number + 1) - 1
-        self.behind[end] = ", null)" + self.behind.get(end, "")
 
     def _word_at(self, number: int) -> str:
         token = self.at(number)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from crossdock.expressions import Literal
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.intervals import Interval
 
 _SIMPLE = {
     "bool": pa.bool_(),
@@ -63,18 +64,6 @@ def arrow_type(message: Any) -> Any:
     if kind == "user_defined":  # DataFusion's type of a bare NULL
         return pa.null()
     raise unsupported(f"a cast to {str(kind).replace('_', ' ')}")
-
-
-class Interval:
-    """Months, days and microseconds: what a date or a timestamp can be moved by."""
-
-    def __init__(self, months: int, days: int, microseconds: int) -> None:
-        self.months = months
-        self.days = days
-        self.microseconds = microseconds
-
-    def __neg__(self) -> Interval:
-        return Interval(-self.months, -self.days, -self.microseconds)
 
 
 def column_names(names: Sequence[str], types: Sequence[Any]) -> list[str]:

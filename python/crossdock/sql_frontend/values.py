@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -11,20 +10,31 @@ import pyarrow as pa
 
 from crossdock.expression_types import result_type
 from crossdock.expressions import Call, Column, Expr, Literal, when
-from crossdock.sql_frontend.added_functions import ADDED, instants_of
+from crossdock.sql_frontend import intervals
+from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
+from crossdock.sql_frontend.constants import constant
+from crossdock.sql_frontend.conversions import (
+    converted,
+    is_cast_to,
+    is_double_beside_decimal,
+    widens,
+    with_room,
+)
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.folding import balanced, folded, is_never, is_true
 from crossdock.sql_frontend.functions import FUNCTIONS
+from crossdock.sql_frontend.intervals import Moving
+from crossdock.sql_frontend.messages import MOMENTS, Functions
 from crossdock.sql_frontend.rewritten import INVERTED, OPERATOR_MARKS, WHOLE
-from crossdock.sql_frontend.substrait_types import Interval, arrow_type, constant_of
+from crossdock.sql_frontend.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.window_values import window_value
+from crossdock.sql_frontend.years import bounds_of_year
 
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
 )
-# What DataFusion makes of a double that it compares with a decimal. Here both become doubles.
-_DOUBLE_BESIDE_DECIMAL = pa.decimal128(30, 15)
-
-_MOST_DIGITS = 38  # of a decimal128
+_TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
+_RETURN_NULL = 1  # the failure behavior of TRY_CAST
 
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
 Subquery = Callable[[Any], Expr]
@@ -36,7 +46,7 @@ class Values:
 
     def __init__(
         self,
-        names: Mapping[int, str],
+        names: Functions,
         columns: Sequence[str],
         schema: Callable[[], Any],
         subquery: Subquery | None = None,
@@ -49,17 +59,17 @@ class Values:
     def __call__(self, message: Any) -> Expr:
         """The expression. SqlError for what expressions have not."""
         found = self._any(message)
-        if isinstance(found, Interval):
+        if not isinstance(found, Expr):
             raise unsupported(
                 "an interval by itself", try_="x + interval '1' day, of a date or timestamp"
             )
-        return found
+        return folded(found)
 
     def type_of(self, expression: Expr) -> Any:
         """The Arrow type of an expression over the input."""
         return result_type(expression, self._schema())
 
-    def _any(self, message: Any) -> Expr | Interval:
+    def _any(self, message: Any) -> Expr | Moving:
         kind = message.WhichOneof("rex_type")
         if kind == "selection":
             return self._field(message.selection)
@@ -95,7 +105,7 @@ class Values:
             raise unsupported("a field of a struct")
         return Column(self._columns[field.field])
 
-    def _function(self, message: Any) -> Expr | Interval:
+    def _function(self, message: Any) -> Expr | Moving:
         name = self._names[message.function_reference]
         if name in OPERATOR_MARKS:
             return Column(name)
@@ -103,20 +113,37 @@ class Values:
             parts = [self(part) for part in self._chain(message, name)]
             return balanced("and_kleene" if name == "and" else "or_kleene", parts)
         found = [self._any(argument.value) for argument in message.arguments]
-        if any(isinstance(argument, Interval) for argument in found):
-            return self._moved(name, found)
         arguments = [argument for argument in found if isinstance(argument, Expr)]
+        if len(arguments) < len(found):
+            return intervals.computed(name, found)
         if name in ("add", "subtract", "multiply", "divide", "modulus"):
-            return self._arithmetic(name, arguments)
+            return folded(self._arithmetic(name, arguments))
         if name in _COMPARISONS:
-            arguments = self._compared(arguments)
+            return folded(self._comparison(name, arguments))
         if name == "bitwise_and" and _is_mark(arguments[0], INVERTED):
             return self._narrow(arguments[1]).bit_not()
+        if name == "arrow_cast":
+            return self._as_instant(arguments)
+        if name in MOMENTS:
+            return self._names.moment_of(name)
         if name in ADDED and any(instants_of(name)):
             arguments = list(map(self._instant, arguments))
         if name not in FUNCTIONS:
             raise unsupported(f"the function {name}", word=name)
-        return FUNCTIONS[name](arguments)
+        if name in ("round", "ceil", "floor"):
+            arguments[0] = self._roomy(arguments[0])
+        return folded(FUNCTIONS[name](list(map(folded, arguments))))
+
+    def _roomy(self, value: Expr) -> Expr:
+        found = self.type_of(value)
+        return with_room(value, found) if pa.types.is_decimal(found) else value
+
+    def _comparison(self, name: str, arguments: list[Expr]) -> Expr:
+        """Constants stand on the right, where bounds of columns are looked for."""
+        left, right = self._compared(arguments)
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            name, left, right = _TURNED.get(name, name), right, left
+        return bounds_of_year(FUNCTIONS[name]([left, right]), self.type_of)
 
     def _chain(self, message: Any, name: str) -> list[Any]:
         """What a chain of one operator connects, from left to right; such chains can be long."""
@@ -131,29 +158,10 @@ class Values:
                 found.append(part)
         return found
 
-    def _moved(self, name: str, arguments: Sequence[Expr | Interval]) -> Expr | Interval:
-        """A date or timestamp and an interval."""
-        if name == "negate" and isinstance(arguments[0], Interval):
-            return -arguments[0]
-        if name not in ("add", "subtract") or len(arguments) != 2:
-            raise unsupported(f"{name} of intervals")
-        subject, interval = arguments
-        if name == "add" and isinstance(subject, Interval):
-            subject, interval = interval, subject
-        if isinstance(subject, Interval) or not isinstance(interval, Interval):
-            raise unsupported(f"{name} of intervals")
-        moved = -interval if name == "subtract" else interval
-        if moved.months:
-            subject = subject.add_months(moved.months)
-        days, rest = moved.days, moved.microseconds
-        if rest % 86_400_000_000 == 0:
-            days, rest = days + rest // 86_400_000_000, 0
-        if days or rest:
-            subject = subject + datetime.timedelta(days=days, microseconds=rest)
-        return subject
-
     def _arithmetic(self, name: str, arguments: list[Expr]) -> Expr:
         left, right = arguments
+        if name == "modulus":
+            left, right = folded(left), folded(right)
         if _is_mark(right, WHOLE):
             return Call(name, (left, right))
         if _is_whole(left):
@@ -161,19 +169,21 @@ class Values:
             return self._whole_quotient(left.arguments[0], right)
         if name == "divide":
             return self._quotient(left, right)
+        if name == "multiply" and self._is_double(left, right):
+            return left
         if name == "modulus":
             return self._remainder(left, right)
         if name == "subtract" and all(pa.types.is_date(self.type_of(side)) for side in arguments):
             return left.cast(pa.int32()).cast(pa.int64()) - right.cast(pa.int32()).cast(pa.int64())
         for this, other in ((left, right), (right, left)):
-            if _is_cast_to(this, pa.types.is_decimal) and pa.types.is_decimal(self.type_of(other)):
+            if is_cast_to(this, pa.types.is_decimal) and pa.types.is_decimal(self.type_of(other)):
                 left, right = self._exact(left), self._exact(right)
                 break
-        return Call(name, (left, right))
+        return Call(name, (folded(left), folded(right)))
 
     def _exact(self, expression: Expr) -> Expr:
         """A decimal or an integer without a cast that changes no value of it."""
-        if not _is_cast_to(expression, pa.types.is_decimal):
+        if not is_cast_to(expression, pa.types.is_decimal):
             return expression
         assert isinstance(expression, Call)
         inner, target = expression.arguments[0], expression.option
@@ -185,7 +195,7 @@ class Values:
     def _compared(self, arguments: list[Expr]) -> list[Expr]:
         """Both sides of a comparison without casts that change no value: integers and decimals
         compare exactly, a decimal and a double as doubles."""
-        plain = [self._exact(self._narrow(argument)) for argument in arguments]
+        plain = [folded(self._exact(self._narrow(argument))) for argument in arguments]
         kinds = [None if isinstance(each, Literal) else self.type_of(each) for each in plain]
         known = [kind for kind in kinds if kind is not None]
         if any(map(pa.types.is_floating, known)) and any(map(pa.types.is_decimal, known)):
@@ -196,20 +206,26 @@ class Values:
         return plain
 
     def _narrow(self, expression: Expr) -> Expr:
-        if not _is_cast_to(expression, pa.types.is_integer):
+        if not is_cast_to(expression, pa.types.is_integer):
             return expression
         assert isinstance(expression, Call)
         inner = expression.arguments[0]
         found = self.type_of(inner)
-        return inner if _widens(found, expression.option) else expression
+        return inner if widens(found, expression.option) else expression
+
+    def _is_double(self, left: Expr, right: Expr) -> bool:
+        """Whether `left` is a double times the 1.0 by which a division is marked."""
+        one = folded(right)
+        is_one = isinstance(one, Literal) and isinstance(one.value, float) and one.value == 1.0
+        return is_one and bool(pa.types.is_float64(self.type_of(left)))
 
     def _quotient(self, left: Expr, right: Expr) -> Expr:
         """A division of doubles: texts were rewritten so that there is no other."""
-        sides = [self._without_float_cast(side) for side in (left, right)]
+        sides = [folded(self._without_float_cast(side)) for side in (left, right)]
         return sides[0] / sides[1]
 
     def _without_float_cast(self, expression: Expr) -> Expr:
-        if not _is_cast_to(expression, pa.types.is_float64):
+        if not is_cast_to(expression, pa.types.is_float64):
             return expression
         assert isinstance(expression, Call)
         inner = expression.arguments[0]
@@ -222,12 +238,22 @@ class Values:
         if not all(pa.types.is_integer(self.type_of(side)) for side in (left, right)):
             raise unsupported("// of other than integers", try_="a / b, or floor(a / b)")
         found = left // right
-        wrong = ((left < 0) != (right < 0)) & (found * right != left)
-        return when(right == 0).then(None).when(wrong).then(found + 1).otherwise(found)
+        wrong = ((left < 0) != (right < 0)) & (left % right != 0)
+        null = Literal(pa.scalar(None, self.type_of(left)))
+        return when(right == 0).then(null).when(wrong).then(found + 1).otherwise(found)
+
+    def _as_instant(self, arguments: list[Expr]) -> Expr:
+        """What functions of instants take, where their arguments are no timestamps already."""
+        value, name = map(folded, arguments)
+        if not isinstance(name, Literal) or name.value != INSTANT:
+            raise unsupported("arrow_cast", word="arrow_cast", try_="cast(x as timestamp)")
+        found = self.type_of(value)
+        is_instant = pa.types.is_date32(found) or pa.types.is_timestamp(found)
+        return value if is_instant else self.converted(value, pa.timestamp("us"))
 
     def _instant(self, value: Expr) -> Expr:
         """A date or timestamp without the cast to the one type that DataFusion has for both."""
-        if not _is_cast_to(value, pa.types.is_timestamp):
+        if not is_cast_to(value, pa.types.is_timestamp):
             return value
         assert isinstance(value, Call)
         found = self.type_of(value.arguments[0])
@@ -245,64 +271,57 @@ class Values:
             whole = [self._units(side, scale) for side in (left, right)]
             found = self._remainder(whole[0], whole[1])
             return found.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
-        if isinstance(right, Literal):
-            if right.value == 0:
+        divisor = constant(right, "a divisor") if isinstance(right, Literal) else None
+        if divisor is not None:
+            if divisor == 0 and not pa.types.is_floating(self.type_of(left)):
                 return Literal(pa.scalar(None, self.type_of(left)))
             found = left % right
-            wrong = (left < 0) if right.value > 0 else (left > 0)
+            wrong = (left < 0) if divisor > 0 else (left > 0)
             return when(wrong & (found != 0)).then(found - right).otherwise(found)
         found = left % right
         wrong = ((left < 0) != (right < 0)) & (found != 0)
-        return when(right == 0).then(None).when(wrong).then(found - right).otherwise(found)
+        if any(pa.types.is_floating(self.type_of(side)) for side in (left, right)):
+            return when(wrong).then(found - right).otherwise(found)
+        null = Literal(pa.scalar(None, self.type_of(left)))
+        return when(right == 0).then(null).when(wrong).then(found - right).otherwise(found)
 
     def _units(self, value: Expr, scale: int) -> Expr:
         """A decimal or an integer as a number of units of 10^-scale."""
         if isinstance(value, Literal):
-            return Literal(int(Decimal(value.value).scaleb(scale)))
+            number = constant(value, "a number")
+            return Literal(None if number is None else int(Decimal(number).scaleb(scale)))
         return (value * Literal(Decimal(10**scale))).cast(pa.int64())
 
-    def _cast(self, message: Any) -> Expr:
-        inner, target = self._any(message.input), arrow_type(message.type)
-        if isinstance(inner, Interval):
-            raise unsupported("a cast of an interval")
+    def _cast(self, message: Any) -> Expr | Moving:
+        inner = self._any(message.input)
+        if not isinstance(inner, Expr):
+            return inner
+        kind = message.type.WhichOneof("kind")
+        if kind == "interval_compound" or (
+            kind == "interval_day" and pa.types.is_integer(self.type_of(inner))
+        ):
+            return intervals.interval_of(folded(inner), counts_seconds=kind == "interval_day")
+        target = arrow_type(message.type)
         if _is_whole(inner) or any(_is_mark(inner, mark) for mark in OPERATOR_MARKS):
             return inner
         if isinstance(inner, Literal) and inner.value is None:
             return Literal(pa.scalar(None, target))
-        if message.failure_behavior == 1:  # RETURN_NULL
-            return _tried(self.converted(inner, target))
-        return self.converted(inner, target)
+        return self.converted(inner, target, tries=message.failure_behavior == _RETURN_NULL)
 
-    def converted(self, value: Expr, target: Any) -> Expr:
-        """The value as another type, rounded as SQL does where that has fewer digits."""
+    def converted(self, value: Expr, target: Any, *, tries: bool = False) -> Expr:
+        """The value as another type, rounded as SQL does where that has fewer digits; NULL where it
+        does not fit, if it only tries."""
         found = self.type_of(value)
-        if found == target or (pa.types.is_floating(found) and target == _DOUBLE_BESIDE_DECIMAL):
+        if found == target or is_double_beside_decimal(found, target):
             return value
         if pa.types.is_dictionary(found) and found.value_type == target:
             return value
         if target == pa.timestamp("ns") and not pa.types.is_timestamp(found):
             target = pa.timestamp("us")  # TIMESTAMP counts microseconds here
-        if pa.types.is_timestamp(found) and pa.types.is_date(target):
-            return value.date()
-        if pa.types.is_integer(target) and pa.types.is_decimal(found):
-            return _with_room(value, found).round().cast(target)
-        if pa.types.is_integer(target) and pa.types.is_floating(found):
-            return _nearest_even(value).cast(target)
-        if (
-            pa.types.is_decimal(target)
-            and pa.types.is_decimal(found)
-            and found.scale > target.scale
-        ):
-            return _with_room(value, found).round(target.scale).cast(target)
-        if pa.types.is_decimal(target) and pa.types.is_floating(found):
-            return value.round(target.scale).cast(target)
-        if pa.types.is_integer(found) and pa.types.is_decimal(target):
-            # By a type that holds all integers: the cast looks at types, the next one at values.
-            wide = pa.decimal128(min(38, 20 + target.scale), target.scale)
-            return value.cast(wide) if wide == target else value.cast(wide).cast(target)
-        return value.cast(target)
+        return converted(value, found, target, tries=tries)
 
     def _case(self, message: Any) -> Expr:
+        """Without the parts that constants decide on: what is never chosen may be an error."""
         parts: list[Expr] = []
         subject: Expr | None = None
         for clause in message.ifs:
@@ -311,10 +330,13 @@ class Values:
                 subject = condition
                 continue
             if subject is not None:
-                condition = Call("equal", tuple(self._compared([subject, condition])))
-            parts += (condition, self(clause.then))
-        otherwise = self(getattr(message, "else")) if message.HasField("else") else Literal(None)
-        return Call("case", (*parts, otherwise))
+                condition = folded(Call("equal", tuple(self._compared([subject, condition]))))
+            if is_true(condition):
+                return _choice(parts, self(clause.then))
+            if not is_never(condition):
+                parts += (condition, self(clause.then))
+        has_else = message.HasField("else")
+        return _choice(parts, self(getattr(message, "else")) if has_else else Literal(None))
 
     def _listed(self, message: Any) -> Expr:
         subject = self(message.value)
@@ -333,6 +355,10 @@ class Values:
         return found
 
 
+def _choice(parts: Sequence[Expr], otherwise: Expr) -> Expr:
+    return folded(Call("case", (*parts, otherwise))) if parts else otherwise
+
+
 def _is_mark(expression: Expr, mark: str) -> bool:
     return isinstance(expression, Column) and expression.name == mark
 
@@ -342,57 +368,8 @@ def _is_whole(expression: Expr) -> bool:
     return isinstance(expression, Call) and _is_mark(expression.arguments[-1], WHOLE)
 
 
-def _tried(expression: Expr) -> Expr:
-    """TRY_CAST of what a cast has become: its casts, and the rounding before them."""
-    if not isinstance(expression, Call) or expression.function != "cast":
-        return expression
-    arguments = tuple(map(_tried, expression.arguments))
-    return Call("try_cast", arguments, expression.option)
-
-
-def _with_room(value: Expr, data_type: Any) -> Expr:
-    """A decimal with a digit more, which rounding up may need."""
-    if data_type.precision >= _MOST_DIGITS:
-        return value
-    return value.cast(pa.decimal128(data_type.precision + 1, data_type.scale))
-
-
 def _is_null(value: Any) -> bool:
     return value is None or (hasattr(value, "is_valid") and not value.is_valid)
-
-
-def _is_cast_to(expression: Expr, is_kind: Callable[[Any], bool]) -> bool:
-    return (
-        isinstance(expression, Call)
-        and expression.function == "cast"
-        and is_kind(expression.option)
-    )
-
-
-def _widens(found: Any, target: Any) -> bool:
-    """Whether all values of one integer type are values of another."""
-    if not (pa.types.is_integer(found) and pa.types.is_integer(target)):
-        return False
-    if pa.types.is_signed_integer(found) == pa.types.is_signed_integer(target):
-        return bool(found.bit_width <= target.bit_width)
-    return bool(pa.types.is_unsigned_integer(found) and found.bit_width < target.bit_width)
-
-
-def _nearest_even(value: Expr) -> Expr:
-    """The nearest whole number; halves go to the even one."""
-    below = value.floor()
-    odd = below % 2 != 0
-    up = (value - below > 0.5) | ((value - below == 0.5) & odd)
-    return when(up).then(below + 1).otherwise(below)
-
-
-def balanced(function: str, parts: Sequence[Expr]) -> Expr:
-    """One operator over many parts, as flat as it can be."""
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    halves = (balanced(function, parts[:middle]), balanced(function, parts[middle:]))
-    return Call(function, halves)
 
 
 def widened_integer(values: Values, expression: Expr) -> Expr:

@@ -13,8 +13,8 @@ from crossdock.orders import Order
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.functions import is_null
+from crossdock.sql_frontend.intervals import Interval
 from crossdock.sql_frontend.rewritten import RANGE_MARK
-from crossdock.sql_frontend.substrait_types import Interval
 from crossdock.window_expressions import Windowed, WindowFunction
 
 _DISTINCT = 2

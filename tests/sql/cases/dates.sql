@@ -38,3 +38,7 @@ select last_day(d) - d, dayname(last_day(d)) from t;
 select d from t where dayname(d) in ('Monday', 'Tuesday') order by d;
 select monthname(ts) as m, count(*) from events group by m order by m;
 select now() > ts, current_date > timestamp '2020-01-01', now() = now() from events;
+select d from t where year(d) = 2000 and extract(year from d) < 2001 and year(d) <> 1999 and year(d) > 1999 and year(d) between 2000 and 2001;
+select ts from events where year(ts) <= 2020 and year(ts) >= 2020;
+select d + b::int, d - cast(a as int), d + (1 + 2) from t;
+select d + interval '1 day 2 hours', d + interval 1 day + interval 2 hour, d - interval '1 month' from t;

@@ -1,0 +1,98 @@
+"""Casts of SQL: rounded where the other type has fewer digits, and of strings as they are written
+by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.expressions import Call, Expr, when
+
+_MOST_DIGITS = 38  # of a decimal128
+
+Cast = Callable[[Expr, Any], Expr]
+
+
+def converted(value: Expr, found: Any, target: Any, *, tries: bool = False) -> Expr:
+    """A value of the type `found` as another type; NULL where it does not fit, if it only tries."""
+    cast: Cast = Expr.try_cast if tries else Expr.cast
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    if found in (pa.string(), pa.large_string()):
+        return _of_string(value, target, tries)
+    if target in (pa.string(), pa.large_string()):
+        is_written = pa.types.is_float64(found) or pa.types.is_timestamp(found)
+        return Call("written", (value,), target) if is_written else value.cast(target)
+    if pa.types.is_timestamp(found) and pa.types.is_date(target):
+        return value.date()
+    if pa.types.is_integer(target):
+        return cast(_whole(value, found), target)
+    if pa.types.is_decimal(target):
+        return _as_decimal(value, found, target, cast)
+    return cast(value, target)
+
+
+def _whole(value: Expr, found: Any) -> Expr:
+    if pa.types.is_decimal(found):
+        return with_room(value, found).round()
+    return _nearest_even(value) if pa.types.is_floating(found) else value
+
+
+def _as_decimal(value: Expr, found: Any, target: Any, cast: Cast) -> Expr:
+    if pa.types.is_decimal(found) and found.scale > target.scale:
+        return cast(with_room(value, found).round(target.scale), target)
+    if pa.types.is_floating(found):
+        rounded = when(abs(value) < 1e38).then(value.round(target.scale)).otherwise(value)
+        return cast(rounded, target)
+    if pa.types.is_integer(found):
+        # By a type that holds all integers: the cast looks at types, the next one at values.
+        wide = pa.decimal128(min(_MOST_DIGITS, 20 + target.scale), target.scale)
+        return value.cast(wide) if wide == target else cast(value.cast(wide), target)
+    return cast(value, target)
+
+
+def with_room(value: Expr, data_type: Any) -> Expr:
+    """A decimal with a digit more, which rounding up may need."""
+    if data_type.precision >= _MOST_DIGITS:
+        return value
+    return value.cast(pa.decimal128(data_type.precision + 1, data_type.scale))
+
+
+def _nearest_even(value: Expr) -> Expr:
+    """The nearest whole number; halves go to the even one."""
+    below = value.floor()
+    odd = below % 2 != 0
+    up = (value - below > 0.5) | ((value - below == 0.5) & odd)
+    return when(up).then(below + 1).otherwise(below)
+
+
+def _of_string(value: Expr, target: Any, tries: bool) -> Expr:
+    if target in (pa.string(), pa.large_string()) or pa.types.is_binary(target):
+        return value.cast(target)
+    return Call("try_parsed_as" if tries else "parsed_as", (value,), target)
+
+
+def is_double_beside_decimal(found: Any, target: Any) -> bool:
+    """Whether a cast is what DataFusion makes of a double that it compares with a decimal. Here
+    both become doubles."""
+    return pa.types.is_floating(found) and bool(target == pa.decimal128(30, 15))
+
+
+def widens(found: Any, target: Any) -> bool:
+    """Whether all values of one integer type are values of another."""
+    if not (pa.types.is_integer(found) and pa.types.is_integer(target)):
+        return False
+    if pa.types.is_signed_integer(found) == pa.types.is_signed_integer(target):
+        return bool(found.bit_width <= target.bit_width)
+    return bool(pa.types.is_unsigned_integer(found) and found.bit_width < target.bit_width)
+
+
+def is_cast_to(expression: Expr, is_kind: Callable[[Any], bool]) -> bool:
+    """Whether an expression is a cast to a type of a kind."""
+    return (
+        isinstance(expression, Call)
+        and expression.function == "cast"
+        and is_kind(expression.option)
+    )
