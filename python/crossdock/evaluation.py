@@ -67,7 +67,8 @@ def evaluate(expression: Expr, rows: Any) -> Any:
     except CrossdockError as error:
         raise _inside(expression, error) from None
     if isinstance(value, pa.Scalar):
-        return pa.repeat(value, rows.num_rows)
+        count = rows.num_rows  # no rows of a list are more than repeat can make
+        return pa.repeat(value, count) if count else pa.nulls(0, value.type)
     return value
 
 

@@ -164,6 +164,7 @@ OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "cast": cast,
+    "split": lambda value, by: pc.split_pattern(decoded(value), by),
     "try_cast": try_cast,
     "parsed_as": parsed_as,
     "try_parsed_as": try_parsed_as,

@@ -44,6 +44,13 @@ def made_tables() -> dict[str, Any]:
         "names": pa.table(
             {"s": ["ann", "bob", "élan", "", None, "a_b"], "n": pa.array(range(1, 7), pa.int64())}
         ),
+        "lists": pa.table(
+            {
+                "a": pa.array([1, 2, 3, 4, 2], pa.int64()),
+                "l": pa.array([[1, 2], [], None, [5, None], [2]], pa.list_(pa.int64())),
+                "m": [["x"], ["y", "z"], ["w"], None, []],
+            }
+        ),
         "events": pa.table(
             {"ts": pa.array([*(instant + step for step in steps), None], pa.timestamp("us"))}
         ),

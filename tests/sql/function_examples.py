@@ -43,6 +43,7 @@ SCALARS = {
     "regexp_full_match": "regexp_full_match(s, 'A.*')",
     "regexp_replace": "regexp_replace(s, '(.)e', '<\\1>', 'g')",
     "regexp_extract": "regexp_extract(s, '([a-z]+) ', 1)", "strpos": "strpos(s, 'L')",
+    "string_split": "string_split(s, ' ')",
     "reverse": "reverse(s)", "repeat": "repeat(s, b)", "split_part": "split_part(s, ' ', -1)",
     "initcap": "initcap(lower(s))", "ltrim": "ltrim(s, 'An')", "rtrim": "rtrim(s, 'e')",
     "ascii": "ascii(s)", "chr": "chr(a + 60)", "hex": "hex(a + 20)",

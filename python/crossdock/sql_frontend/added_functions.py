@@ -26,6 +26,7 @@ class Added:
 ADDED = {
     "regexp_full_match": Added((_STRING, _STRING, _STRING), pa.bool_(), ("''",)),
     "regexp_extract": Added((_STRING, _STRING, _NUMBER, _STRING), _STRING, ("0", "''")),
+    "string_split": Added((_STRING, _STRING), pa.list_(_STRING)),
     "hex": Added((_NUMBER,), _STRING),
     "strftime": Added((_INSTANT, _STRING), _STRING),
     "strptime": Added((_STRING, _STRING), _INSTANT),

@@ -17,7 +17,7 @@ from crossdock.sql_frontend.added_functions import added_functions
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
-from crossdock.sql_frontend.rewritten import INVERTED, KEEPS_ALL, ROWS, WHOLE, Rewritten
+from crossdock.sql_frontend.rewritten import INVERTED, KEEPS_ALL, ROWS, UNNEST, WHOLE, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
 
 _SETTINGS = {
@@ -30,6 +30,12 @@ _NULL_ORDER = "datafusion.sql_parser.default_null_ordering"
 # sums that wrap around and casts that cut; and what several expressions have in common the engine
 # computes once.
 _LEFT_OUT = ("simplify_expressions", "common_sub_expression_eliminate")
+# What drops columns and rows that nothing reads, and moves expressions: where one is an UNNEST,
+# other rows would come of it. The engine does all of that, knowing of it.
+_NOT_WITH_UNNEST = (
+    "optimize_projections", "push_down_limit", "push_down_filter", "extract_leaf_expressions",
+    "push_down_leaf_projections",
+)  # fmt: skip
 _PLACE = re.compile(r"at Line: (\d+), Column: (\d+)")
 _NO_FIELD = re.compile(
     r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']*)'| Valid|\n|$)", re.S
@@ -50,7 +56,6 @@ _REFUSALS = (
      "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
     ("SimilarTo", "SIMILAR TO a pattern that is no constant", "similar",
      "LIKE, or several with OR"),
-    ("Unsupported plan type: Unnest", "UNNEST", "unnest", "a table with a row per element"),
     ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE", "recursive",
      "a loop in Python over relations"),
     ("join constraint: `using`", "USING or NATURAL in an outer join of this kind", "using",
@@ -66,6 +71,7 @@ class Bound:
     message: Any
     null_aware: tuple[bool, ...]
     marks: str = ""  # what LeftMark joins are of: "in", "exists", or "" where the text has both
+    unnests: int = 0  # that the plan must have
 
 
 _kept: KeptPlans[Bound] = KeptPlans()
@@ -161,13 +167,15 @@ def _bound(
     try:
         frame = parsed()
         wrong = list(_wrong_rules(frame.logical_plan().display_indent()))
+        wrong += _NOT_WITH_UNNEST if text.unnests else ()
         if wrong:
             for rule in wrong:
                 context.remove_optimizer_rule(rule)
             frame = parsed()
         plan = frame.optimized_logical_plan()
         message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
-        return Bound(message, _null_aware(plan.display_indent()), text.marks)
+        null_aware = _null_aware(plan.display_indent())
+        return Bound(message, null_aware, text.marks, text.unnests)
     except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
         raise _public_error(error, text, tables) from None
 
@@ -248,7 +256,7 @@ def _marks() -> list[Any]:
     def refuse(*_: object) -> Any:
         raise AssertionError("DataFusion binds texts here, and runs no query")
 
-    types = {KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64()}
+    types = {KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64(), UNNEST: pa.int64()}
     return [
         datafusion.udf(refuse, [pa.int64()], result, "volatile", name=name)
         for name, result in types.items()
@@ -272,6 +280,11 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) 
         return UnknownTableError(found[1])
     if (found := _NO_FIELD.search(said)) is not None:
         return _unknown_name(found, text, tables)
+    if text.unnests and "array_element does not support" in said:
+        return sql_error(
+            "UNNEST of what is no list", text.original, place_of_word(text.original, "unnest"),
+            "a column of lists, [a, b], or string_split(s, ',')",
+        )  # fmt: skip
     if (found := _NO_FUNCTION.search(said)) is not None:
         return unsupported(
             f"the function {found[1]!r}",

@@ -10,6 +10,7 @@ from crossdock import windows
 from crossdock.aggregates import Aggregate
 from crossdock.expressions import Call, Column, Expr, conjuncts, identity
 from crossdock.grouping import plan_group
+from crossdock.list_planning import plan_unnest
 from crossdock.nodes import Filter, JoinOptions, Limit, Node, Project
 from crossdock.orders import Order
 from crossdock.planning import plan_filter, plan_join, plan_keyless_join
@@ -110,6 +111,11 @@ class Builder:
     def limit(self, node: Node, rows: int, offset: int) -> Node:
         """Some of the rows."""
         return self._once(("limit", id(node), rows, offset), lambda: plan_limit(node, rows, offset))
+
+    def unnest(self, node: Node, column: str, *, keeps_empty: bool) -> Node:
+        """A row per element of the lists in a column."""
+        key = ("unnest", id(node), column, keeps_empty)
+        return self._once(key, lambda: plan_unnest(node, column, keeps_empty))
 
     def union(self, nodes: Sequence[Node]) -> Node:
         """The rows of all."""

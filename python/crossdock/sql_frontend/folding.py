@@ -72,10 +72,18 @@ def _is_constant(expression: Expr) -> bool:
 def conditions_of(condition: Expr) -> tuple[Expr, ...]:
     """The parts of a condition that all must be true; what all sides of an OR have in common is a
     part by itself, so that it may be a key of a join. One part that is never true is the whole."""
-    parts = [part for each in conjuncts(condition) for part in _without_common(each)]
+    parts = [part for each in map(_known, conjuncts(condition)) for part in _without_common(each)]
     unknown = [part for part in parts if not is_true(part)]
     never = [part for part in unknown if is_never(part)]
     return tuple(never[:1] or unknown)
+
+
+def _known(condition: Expr) -> Expr:
+    """`coalesce(a == 1, False)` as a == 1: of conditions NULL is as good as FALSE."""
+    is_choice = isinstance(condition, Call) and condition.function == "coalesce"
+    if not is_choice or len(condition.arguments) != 2 or not is_never(condition.arguments[1]):
+        return condition
+    return condition.arguments[0]
 
 
 def _without_common(condition: Expr) -> Sequence[Expr]:

@@ -31,7 +31,8 @@ SYNONYMS = {
     "group_concat": "string_agg", "listagg": "string_agg", "list": "array_agg",
     "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
     "list_length": "array_length", "regexp_matches": "regexp_like", "to_hex": "hex",
-    "datediff": "date_diff",
+    "datediff": "date_diff", "str_split": "string_split", "string_to_array": "string_split",
+    "split": "string_split",
 }  # fmt: skip
 EXTREMES = {
     "arg_min": "arg_min", "argmin": "arg_min", "min_by": "arg_min",
@@ -91,7 +92,7 @@ class FunctionCalls(Pieces):
     def _write_operator(self, number: int, operator: str) -> None:
         """A call of two arguments as an operator between them."""
         behind = self.behind_bracket(number + 1)
-        commas = self._commas(number + 1, behind - 1)
+        commas = self.commas(number + 1, behind - 1)
         if len(commas) != 1:
             raise unsupported(
                 f"{self.tokens[number].text} of other than two arguments", self.text,
@@ -105,7 +106,7 @@ class FunctionCalls(Pieces):
     def _complete(self, number: int, name: str) -> None:
         """A call of a function that has default arguments gets those that it leaves out."""
         behind = self.behind_bracket(number + 1)
-        ends = [*self._commas(number + 1, behind - 1), behind - 1]
+        ends = [*self.commas(number + 1, behind - 1), behind - 1]
         begins = [number + 2, *(end + 1 for end in ends[:-1])]
         count = len(ends) if behind > number + 3 else 0
         for begin, end, is_instant in zip(begins, ends, instants_of(name), strict=False):
@@ -115,16 +116,6 @@ class FunctionCalls(Pieces):
         missing = missing_arguments(name, count)
         if missing:
             self.before[behind - 1] = ", " + ", ".join(missing)
-
-    def _commas(self, begin: int, end: int) -> list[int]:
-        """Those between the arguments that stand between two brackets."""
-        depth, found = 0, []
-        for each in range(begin, end):
-            token = self.tokens[each]
-            depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
-            if depth == 1 and token.is_operator(","):
-                found.append(each)
-        return found
 
     def similar(self, number: int) -> None:
         """`x SIMILAR TO 'pattern'`: the whole string matches the regular expression."""
@@ -144,7 +135,7 @@ class FunctionCalls(Pieces):
         """arg_max(x, by), which DataFusion does not know, as a value in an order that a constant
         marks."""
         end = self.behind_bracket(number + 1) - 1
-        commas = self._commas(number + 1, end)
+        commas = self.commas(number + 1, end)
         if len(commas) != 1:
             raise sql_error(
                 f"{word} takes a value and what is the least or the most", self.text,

@@ -20,6 +20,7 @@ from crossdock.expressions import (
 )
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.folding import folded
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.string_functions import FUNCTIONS as STRING_FUNCTIONS
 
@@ -48,6 +49,8 @@ def _called(name: str) -> Build:
 
 def _same(a: Expr, b: Expr) -> Expr:
     """IS NOT DISTINCT FROM: never NULL."""
+    if any(isinstance(side, Literal) and not is_null(side) for side in (a, b)):
+        return coalesce(a == b, False)
     return coalesce(a == b, a.is_null() & b.is_null())
 
 
@@ -88,6 +91,14 @@ def _list_element(arguments: list[Expr]) -> Expr:
     place = constant(arguments[1], "a place in a list")
     element = arguments[0].list_element(max(place - 1, 0) if place >= 0 else place)
     return element if place else nullif(element, element)
+
+
+def _contains(arguments: list[Expr]) -> Expr:
+    listed, element = map(folded, arguments)
+    if isinstance(listed, Literal):
+        values = constant(listed, "a list") or ()
+        return element.is_in([value for value in values if value is not None])
+    return listed.list_contains(constant(element, "an element of LIST_CONTAINS"))
 
 
 def _strip(arguments: list[Expr]) -> Expr:
@@ -212,7 +223,7 @@ FUNCTIONS: dict[str, Build] = {
     "array_element": _list_element,
     "array_length": lambda a: a[0].list_length(),
     "cardinality": lambda a: a[0].list_length(),
-    "array_has": lambda a: a[0].list_contains(constant(a[1], "an element of LIST_CONTAINS")),
+    "array_has": _contains,
     "get_field": lambda a: a[0].field(str(constant(a[1], "the name of a field"))),
     "coalesce": lambda a: coalesce(*a),
     "nvl": lambda a: coalesce(*a),

@@ -9,6 +9,7 @@ from typing import Any
 from crossdock.expressions import Literal
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.rewritten import UNNEST
 
 _LEFT_SEMI, _LEFT_ANTI = 5, 6
 _KEPT = (_LEFT_SEMI, _LEFT_ANTI)  # what INTERSECT and EXCEPT become
@@ -66,6 +67,38 @@ def parts_of(message: Any) -> Iterator[Any]:
         yield from message.singular_or_list.options
     elif kind == "subquery" and message.subquery.WhichOneof("subquery_type") == "in_predicate":
         yield from message.subquery.in_predicate.needles
+
+
+def unnests_within(message: Any, functions: Functions) -> Iterator[tuple[int, Any]]:
+    """The UNNEST in an expression: the number of each, below 0 where rows without elements stay,
+    and the expression of its lists."""
+    if message.WhichOneof("rex_type") == "scalar_function":
+        arguments = [argument.value for argument in message.scalar_function.arguments]
+        number = unnest_number(arguments[-1], functions) if arguments else 0
+        if number:
+            yield number, arguments[0]
+            return
+    for part in parts_of(message):
+        yield from unnests_within(part, functions)
+
+
+def unnest_number(message: Any, functions: Functions) -> int:
+    """The number of the mark that an expression is; 0 for others."""
+    if message.WhichOneof("rex_type") == "cast":
+        message = message.cast.input
+    if message.WhichOneof("rex_type") != "scalar_function":
+        return 0
+    if functions[message.scalar_function.function_reference] != UNNEST:
+        return 0
+    place = message.scalar_function.arguments[0].value
+    if place.WhichOneof("rex_type") == "scalar_function":  # below 0
+        return -int(place.scalar_function.arguments[0].value.literal.i64)
+    return int(place.literal.i64)
+
+
+def unnest_column(number: int) -> str:
+    """The column that has the elements of an UNNEST."""
+    return f"{UNNEST} {abs(number)}"
 
 
 def all_joins(root: Any, mark: int | None) -> dict[int, Any]:

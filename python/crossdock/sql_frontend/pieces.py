@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.rewritten import FileCall, stem_of
 from crossdock.sql_frontend.select_items import ends_value, is_operator_word
 from crossdock.sql_frontend.tokens import Token, tokens_of, words_of
 
@@ -20,6 +23,17 @@ _LOOSER = CLAUSES | words_of(
     "and or is then when else as join inner left right full cross natural semi anti on using "
     "asc desc nulls"
 )
+
+
+@dataclass
+class Operand:
+    """A table of FROM: its tokens without its name, the token behind both, and the name."""
+
+    start: int
+    end: int
+    behind: int
+    name: str
+    has_alias: bool
 
 
 class Pieces:
@@ -78,6 +92,16 @@ class Pieces:
         is_unit = number > 1 and self.tokens[number - 2].lower == "interval"
         return ends_value(before) and not is_unit
 
+    def commas(self, begin: int, end: int) -> list[int]:
+        """Those between the arguments that stand between two brackets."""
+        depth, found = 0, []
+        for each in range(begin, end):
+            token = self.tokens[each]
+            depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
+            if depth == 1 and token.is_operator(","):
+                found.append(each)
+        return found
+
     def has_alias(self, number: int) -> bool:
         """Whether a name for a table begins at a token."""
         token = self.at(number)
@@ -89,9 +113,40 @@ class Pieces:
             or (token.kind == "word" and token.lower not in NOT_ALIASES)
         )
 
+    def operand(self, number: int) -> Operand | None:
+        """The table that begins at a token; no name where it has none."""
+        token = self.tokens[number]
+        end, name = number + 1, token.name.lower() if token.kind in ("word", "quoted") else ""
+        following = self.at(end)
+        if token.is_operator("("):
+            end = self.behind_bracket(number)
+        elif following is not None and following.is_operator("("):
+            end = self.behind_bracket(end)
+        elif token.kind == "string":
+            name = stem_of(FileCall("read", (token.value,), (), 0))
+        if not self.has_alias(end):
+            return Operand(number, end, end, name, has_alias=False)
+        alias = end + (1 if self.tokens[end].lower == "as" else 0)
+        return Operand(number, end, alias + 1, self.tokens[alias].name.lower(), has_alias=True)
+
     def at(self, number: int) -> Token | None:
         """The token of a number; None where there is none."""
         return self.tokens[number] if 0 <= number < len(self.tokens) else None
+
+    def _written(self, number: int) -> str:
+        """What becomes of one token."""
+        piece = self.before.get(number, "") + self.pieces.get(number, self.tokens[number].text)
+        return piece + self.behind.get(number, "") + self.closing.get(number, "")
+
+    def taken_out(self, begin: int, end: int) -> str:
+        """The tokens from one number to another, as they are written, which then are not."""
+        numbers = range(begin, end)
+        found = " ".join(map(self._written, numbers))
+        for number in numbers:
+            self.pieces[number] = ""
+            for around in (self.before, self.behind, self.closing):
+                around.pop(number, None)
+        return found
 
     def written(self) -> tuple[str, list[tuple[int, int]]]:
         """The pieces together, and places in them with those of the text: what was between tokens
@@ -100,9 +155,7 @@ class Pieces:
         length = last = 0
         places = [(0, 0)]
         for number, token in enumerate(self.tokens):
-            between = self.text[last : token.start]
-            piece = self.before.get(number, "") + self.pieces.get(number, token.text)
-            piece += self.behind.get(number, "") + self.closing.get(number, "")
+            between, piece = self.text[last : token.start], self._written(number)
             parts += (between, piece)
             length += len(between)
             places.append((length, token.start))

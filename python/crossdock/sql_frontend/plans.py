@@ -21,7 +21,14 @@ from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.folding import conditions_of, is_never
 from crossdock.sql_frontend.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.marks import marked, not_in
-from crossdock.sql_frontend.messages import Functions, all_joins, has_subquery, null_aware_joins
+from crossdock.sql_frontend.messages import (
+    Functions,
+    all_joins,
+    has_subquery,
+    null_aware_joins,
+    unnest_column,
+    unnests_within,
+)
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.substrait_types import arrow_type, column_names, constant_of
 from crossdock.sql_frontend.values import Subquery, Values
@@ -57,6 +64,7 @@ class Translation:
         self._builder = Builder()
         self._functions = Functions(bound.message)
         self._null_aware = null_aware_joins(bound)
+        self._unnests: set[int] = set()  # that are done
         marks = [number for number, name in self._functions.items() if name == KEEPS_ALL]
         root = bound.message.relations[0].root.input
         self._all_joins = all_joins(root, next(iter(marks), None))
@@ -66,6 +74,8 @@ class Translation:
         root = self._bound.message.relations[0].root
         found = self._table(root.input)
         node = self._node(found)
+        if len(self._unnests) < self._bound.unnests:
+            raise unsupported("UNNEST in a query of this shape", word="unnest")
         types = [node.schema.field(name).type for name in found.columns]
         return node, list(found.columns), column_names(root.names, types)
 
@@ -169,9 +179,28 @@ class Translation:
         ]
         return table_of(self._builder.with_columns(node, items), names)
 
+    def _unnested(self, table: Table, messages: Sequence[Any]) -> Table:
+        """The table with a row per element of the list that is unnested in expressions over it."""
+        if not self._bound.unnests:
+            return table
+        found = dict(each for m in messages for each in unnests_within(m, self._functions))
+        if len(found) > 1:
+            raise unsupported(
+                "several UNNEST in one SELECT", word="unnest", try_="one in a subquery in FROM"
+            )
+        for number, message in found.items():
+            name, node = unnest_column(number), self._node(table)
+            lists = self._values(table_of(node, table.columns))(message)
+            node = self._builder.with_columns(node, [(name, lists)])
+            node = self._builder.unnest(node, name, keeps_empty=number < 0)
+            table = Table(JoinTree((node,)), table.columns)
+            self._unnests.add(number)
+        return table
+
     def _with_subqueries(self, table: Table, messages: Sequence[Any]) -> tuple[Table, Values]:
         """The table with a column for each subquery in expressions over it, and what translates
         them."""
+        table = self._unnested(table, messages)
         if not any(map(has_subquery, messages)):
             return table, self._values(table)
         state = _Beside(self, table)

@@ -5,11 +5,13 @@ computed columns with their own text as a name."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from crossdock.sql_frontend.call_arguments import call_arguments
+from crossdock.sql_frontend.constructs import require_supported
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.function_calls import FunctionCalls
-from crossdock.sql_frontend.pieces import CLAUSES
+from crossdock.sql_frontend.pieces import CLAUSES, Operand
 from crossdock.sql_frontend.rewritten import (
     KEEPS_ALL,
     RANGE_MARK,
@@ -18,9 +20,11 @@ from crossdock.sql_frontend.rewritten import (
     stem_of,
 )
 from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS
+from crossdock.sql_frontend.row_values import RowValues
 from crossdock.sql_frontend.select_items import is_column, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
 from crossdock.sql_frontend.tokens import Token, quoted, words_of
+from crossdock.sql_frontend.unnesting import Unnesting
 from crossdock.sql_frontend.using_joins import UsingJoins
 
 _SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
@@ -34,11 +38,6 @@ _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
     "read_json_auto read_ndjson"
 )
-# Kinds of joins that the parser would take for the name of the table before them.
-_OTHER_JOINS = {
-    "positional": "row_number() OVER () of both sides, and a join by it",
-    "asof": 'relation.join_asof(other, "left key", "right key")',
-}
 
 
 @dataclass
@@ -46,12 +45,14 @@ class _Frame:
     """What is open between two brackets."""
 
     is_query: bool
+    opened: int = -1  # the token of its bracket
     clause: str = ""
     part: int = 0  # of a set operation
     item: int = -1  # the token at which a select item begins; -1: none is open
     awaits_table: bool = False
     names: set[str] = field(default_factory=set)  # of the items of this list
     tables: list[int] = field(default_factory=list)  # tokens where those of this FROM begin
+    operands: list[Operand] = field(default_factory=list)  # those of all of this FROM
 
 
 def rewrite(text: str) -> Rewritten:
@@ -64,6 +65,8 @@ class _Rewriting(FunctionCalls):
         super().__init__(text)
         self._found = Rewritten(text)
         self._using = UsingJoins(self)
+        self._unnesting = Unnesting(self)
+        self._rows = RowValues(self)
         self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
 
@@ -78,6 +81,9 @@ class _Rewriting(FunctionCalls):
         if len(self._frames) > 1:
             raise sql_error("a bracket is opened and not closed", self.text, len(self.text))
         self._using.finish()
+        self._rows.finish()
+        self._unnesting.finish()
+        self._found.unnests = self._unnesting.count
         self._found.aliases.update(self._using.aliases)
         self._found.text, self._found._places = self.written()
         return self._found
@@ -101,6 +107,7 @@ class _Rewriting(FunctionCalls):
             return self._table(number, frame)
         if token.kind in ("word", "quoted") and self._may_be_key(number):
             self._using.name(number, self._queries())
+            self._unnesting.name(number, self._queries())
         if token.kind == "word":
             self._note_spelling(token, number)
             self._word(number, frame)
@@ -137,10 +144,16 @@ class _Rewriting(FunctionCalls):
         if token.is_operator("("):
             following = self.at(number + 1)
             is_query = following is not None and following.lower in _QUERY_STARTS
-            opened = _Frame(is_query, clause="" if is_query or not frame.awaits_table else "from")
+            opened = _Frame(
+                is_query, opened=number, clause="" if is_query or not frame.awaits_table else "from"
+            )
             opened.awaits_table = opened.clause == "from"
             if frame.awaits_table:
                 self._using.table(number, frame, self._queries()[0])
+            if not frame.awaits_table and not is_query:
+                inner = takewhile(lambda each: not each.is_query, reversed(self._frames))
+                brackets = [each.opened for each in inner]
+                self._rows.begin(number, self._queries()[0].clause, brackets)
             frame.awaits_table = False
             self._frames.append(opened)
         elif token.is_operator("[", "{"):
@@ -179,8 +192,11 @@ class _Rewriting(FunctionCalls):
     def _word(self, number: int, frame: _Frame) -> None:
         word = self.tokens[number].lower
         following = self.at(number + 1)
+        require_supported(self, number)
         if following is not None and following.is_operator("("):
             self.call(number)
+            if word == "unnest":
+                self._unnesting.item(number, self._queries()[0].clause)
         if word == "at" and following is not None and following.lower == "time":
             zone = self.at(number + 2)
             if zone is not None and zone.lower == "zone":
@@ -190,23 +206,14 @@ class _Rewriting(FunctionCalls):
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
             before = self.at(number - 1)
             is_compared = before is not None and before.kind == "operator"
-            self._found.has_in = self._found.has_in or word == "in" or is_compared
+            is_of_rows = self._rows.is_in(number)
+            self._found.has_exists = self._found.has_exists or is_of_rows
+            is_in = not is_of_rows and (word == "in" or is_compared)
+            self._found.has_in = self._found.has_in or is_in
             if word != "in" and is_compared and self.pieces.get(number) != "":
                 raise unsupported(
                     f"a comparison with {word.upper()} of a query", self.text,
                     self.tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
-                )  # fmt: skip
-        if word in ("ignore", "respect") and following is not None and following.lower == "nulls":
-            raise unsupported(
-                f"{word.upper()} NULLS", self.text, self.tokens[number].start,
-                "xd.first_value(column, ignore_nulls=True).over(...) of the relation",
-            )  # fmt: skip
-        if word == "filter" and following is not None and following.is_operator("("):
-            behind = self.at(self.behind_bracket(number + 1))
-            if behind is not None and behind.lower == "over":
-                raise unsupported(
-                    "FILTER of a window function", self.text, self.tokens[number].start,
-                    "sum(CASE WHEN condition THEN x END) OVER (...)",
                 )  # fmt: skip
         if word == "over":
             self._require_plain_call(number - 1)
@@ -219,15 +226,6 @@ class _Rewriting(FunctionCalls):
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             self._keep_all(number, word)
-        if word in _OTHER_JOINS and following is not None and following.lower == "join":
-            raise unsupported(
-                f"{word.upper()} JOIN", self.text, self.tokens[number].start, _OTHER_JOINS[word]
-            )
-        if word == "tablesample":
-            raise unsupported(
-                "TABLESAMPLE", self.text, self.tokens[number].start,
-                try_="relation.sample(fraction=0.1)",
-            )  # fmt: skip
         if word in ("semi", "anti") and frame.clause == "from":
             if self._word_at(number - 1) not in ("left", "right"):
                 self.pieces[number] = f"LEFT {word}"
@@ -244,6 +242,8 @@ class _Rewriting(FunctionCalls):
             frame.part += word in ("union", "intersect", "except")
             frame.awaits_table = word == "from"
             frame.tables = []
+            if word == "from":
+                frame.operands = []
 
     def _compare_distinct(self, number: int) -> None:
         """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one
@@ -408,12 +408,11 @@ class _Rewriting(FunctionCalls):
         if token.kind == "string":
             self._file(number, number + 1, FileCall("read", (token.value,), (), token.start))
             return number + 1
-        listed = self.at(number + 2)
-        if is_call and token.lower == "unnest" and listed and not listed.is_operator("["):
-            raise unsupported(
-                "UNNEST of what is no list of constants", self.text, token.start,
-                "a table with a row per element",
-            )  # fmt: skip
+        if is_call and token.lower == "unnest" and self._unnesting.is_lateral(number):
+            self._unnesting.table(number, self._queries()[0])
+            return number + 1
+        if (operand := self.operand(number)) is not None:
+            self._queries()[0].operands.append(operand)
         if is_call and token.lower in _TABLE_FUNCTIONS:
             end, arguments, options = call_arguments(self.tokens, self.text, number + 2)
             self._file(number, end, FileCall(token.lower, arguments, options, token.start))

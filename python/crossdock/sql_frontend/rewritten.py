@@ -10,6 +10,8 @@ ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
 # Is true, and stands above the right side of INTERSECT ALL and EXCEPT ALL: their plans are those of
 # semi and anti joins, which count no rows.
 KEEPS_ALL = HIDDEN + "all"
+# Stands for the place of an element in its list where UNNEST is: of all, a row for each.
+UNNEST = HIDDEN + "unnest"
 RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
 # Stand for operators that DataFusion has not, beside operators of the same precedence: `a // b` is
 # a * WHOLE / b, and `~a` is INVERTED & a.
@@ -40,6 +42,7 @@ class Rewritten:
     spellings: dict[str, str] = field(default_factory=dict)  # the same of other names
     has_in: bool = False  # IN or ANY with a subquery
     has_exists: bool = False
+    unnests: int = 0  # number of UNNEST of what is no list of constants
     has_moment: bool = False  # now() and its like, which are others when the text comes again
     parameters: list[str] = field(default_factory=list)  # "1", "2" or names
     _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`

@@ -158,6 +158,13 @@ def _of_text(name: str, otherwise: Build) -> Build:
     return build
 
 
+def _split(arguments: list[Expr]) -> Expr:
+    separator = constant(arguments[1], "a separator of STRING_SPLIT")
+    if not separator:
+        raise unsupported("STRING_SPLIT by nothing", word="string_split", try_="a separator")
+    return Call("split", (arguments[0],), separator)
+
+
 def _ends_with(arguments: list[Expr]) -> Expr:
     text, end = arguments
     length = end.length()
@@ -183,6 +190,7 @@ FUNCTIONS: dict[str, Build] = {
     "regexp_full_match": _matches_whole,
     "regexp_replace": _replace_matches,
     "regexp_extract": _extract,
+    "string_split": _split,
     "strpos": lambda a: a[0].find(a[1]) + 1,
     "reverse": lambda a: a[0].reverse(),
     "repeat": lambda a: a[0].repeat(a[1]),

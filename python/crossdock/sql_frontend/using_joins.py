@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.pieces import CLAUSES, Pieces
-from crossdock.sql_frontend.rewritten import HIDDEN, FileCall, stem_of
+from crossdock.sql_frontend.pieces import CLAUSES, Operand, Pieces
+from crossdock.sql_frontend.rewritten import HIDDEN
 from crossdock.sql_frontend.tokens import Token, quoted
 
 _KINDS = ("left", "right", "full", "semi", "anti")
@@ -31,17 +31,6 @@ Query = tuple[int, int]  # the id of a frame, and the part of a set operation in
 
 def _query_of(frame: Frame) -> Query:
     return id(frame), frame.part
-
-
-@dataclass
-class _Operand:
-    """A table of FROM: its tokens without its name, the token behind both, and the name."""
-
-    start: int
-    end: int
-    behind: int
-    name: str
-    has_alias: bool
 
 
 @dataclass
@@ -94,7 +83,7 @@ class UsingJoins:
         self._frames.append(query)
         self._require_condition(number)
         names = self._names.setdefault(_query_of(query), _Names())
-        right = self._operand(number)
+        right = self._pieces.operand(number)
         if right is not None:
             names.tables.add(right.name)
         kind = self._kind(number)
@@ -122,7 +111,7 @@ class UsingJoins:
         before = [self._word(number - i) for i in range(1, 5)]
         if before[0] != "join" or "cross" in before or "natural" in before:
             return
-        table = self._operand(number)
+        table = self._pieces.operand(number)
         behind = None if table is None else pieces.at(table.behind)
         is_end = behind is None or behind.is_operator(")", ",", ";") or behind.lower in CLAUSES
         if table is not None and is_end:
@@ -132,7 +121,7 @@ class UsingJoins:
             )  # fmt: skip
 
     def _join(
-        self, kind: str, right: _Operand, keys: list[str], where: tuple[Frame, _Names]
+        self, kind: str, right: Operand, keys: list[str], where: tuple[Frame, _Names]
     ) -> None:
         frame, names = where
         is_of_left = kind in _OF_LEFT
@@ -142,7 +131,7 @@ class UsingJoins:
         if kind in ("inner", "left") or is_of_left:
             ours = [names.keys.get(key, quoted(key)) for key in keys]
         else:
-            left = self._operand(frame.tables[0])
+            left = self._pieces.operand(frame.tables[0])
             assert left is not None
             ours = self._hide(left, keys, names)
             for key, a, b in zip(keys, ours, theirs, strict=True):
@@ -150,7 +139,7 @@ class UsingJoins:
         equal = " AND ".join(f"{a} = {b}" for a, b in zip(ours, theirs, strict=True))
         self._pieces.pieces[right.behind] = f"ON ({equal})"
 
-    def _hide(self, table: _Operand, keys: list[str], names: _Names) -> list[str]:
+    def _hide(self, table: Operand, keys: list[str], names: _Names) -> list[str]:
         """Gives a table its keys under names that are left out; these."""
         pieces = self._pieces
         self._count += 1
@@ -177,22 +166,6 @@ class UsingJoins:
     def _word(self, number: int) -> str:
         token = self._pieces.at(number)
         return "" if token is None else token.lower
-
-    def _operand(self, number: int) -> _Operand | None:
-        """The table that begins at a token; no name where it has none."""
-        pieces, token = self._pieces, self._pieces.tokens[number]
-        end, name = number + 1, token.name.lower() if token.kind in ("word", "quoted") else ""
-        following = pieces.at(end)
-        if token.is_operator("("):
-            end = pieces.behind_bracket(number)
-        elif following is not None and following.is_operator("("):
-            end = pieces.behind_bracket(end)
-        elif token.kind == "string":
-            name = stem_of(FileCall("read", (token.value,), (), 0))
-        if not pieces.has_alias(end):
-            return _Operand(number, end, end, name, has_alias=False)
-        alias = end + (1 if pieces.tokens[end].lower == "as" else 0)
-        return _Operand(number, end, alias + 1, pieces.tokens[alias].name.lower(), has_alias=True)
 
     def finish(self) -> None:
         """Writes the keys for what they are, once all joins are known."""

@@ -24,7 +24,7 @@ from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.folding import balanced, folded, is_never, is_true
 from crossdock.sql_frontend.functions import FUNCTIONS
 from crossdock.sql_frontend.intervals import Moving
-from crossdock.sql_frontend.messages import MOMENTS, Functions
+from crossdock.sql_frontend.messages import MOMENTS, Functions, unnest_column, unnest_number
 from crossdock.sql_frontend.rewritten import INVERTED, OPERATOR_MARKS, WHOLE
 from crossdock.sql_frontend.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.window_values import window_value
@@ -112,6 +112,10 @@ class Values:
         if name in ("and", "or"):
             parts = [self(part) for part in self._chain(message, name)]
             return balanced("and_kleene" if name == "and" else "or_kleene", parts)
+        if name == "array_element":
+            number = unnest_number(message.arguments[1].value, self._names)
+            if number:
+                return Column(unnest_column(number))
         found = [self._any(argument.value) for argument in message.arguments]
         arguments = [argument for argument in found if isinstance(argument, Expr)]
         if len(arguments) < len(found):
@@ -130,9 +134,19 @@ class Values:
             arguments = list(map(self._instant, arguments))
         if name not in FUNCTIONS:
             raise unsupported(f"the function {name}", word=name)
+        if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
+            return folded(of_list)
         if name in ("round", "ceil", "floor"):
             arguments[0] = self._roomy(arguments[0])
         return folded(FUNCTIONS[name](list(map(folded, arguments))))
+
+    def _list_length(self, value: Expr) -> Expr | None:
+        """The length of a list, which DataFusion makes a string of; None for others."""
+        if not is_cast_to(value, pa.types.is_string):
+            return None
+        assert isinstance(value, Call)
+        is_list = pa.types.is_nested(self.type_of(value.arguments[0]))
+        return value.arguments[0].list_length() if is_list else None
 
     def _roomy(self, value: Expr) -> Expr:
         found = self.type_of(value)

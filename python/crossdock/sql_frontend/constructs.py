@@ -1,0 +1,35 @@
+"""Constructs that words of a text show to be none that run, with what to write instead."""
+
+from __future__ import annotations
+
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.pieces import Pieces
+
+# Kinds of joins that the parser would take for the name of the table before them.
+_OTHER_JOINS = {
+    "positional": "row_number() OVER () of both sides, and a join by it",
+    "asof": 'relation.join_asof(other, "left key", "right key")',
+}
+
+
+def require_supported(pieces: Pieces, number: int) -> None:
+    """SqlError where the word at a token begins a construct that does not run."""
+    word, following = pieces.tokens[number].lower, pieces.at(number + 1)
+    is_call = following is not None and following.is_operator("(")
+    follows = "" if following is None else following.lower
+    found = None
+    if word in ("ignore", "respect") and follows == "nulls":
+        instead = "xd.first_value(column, ignore_nulls=True).over(...) of the relation"
+        found = f"{word.upper()} NULLS", instead
+    elif word == "filter" and is_call:
+        behind = pieces.at(pieces.behind_bracket(number + 1))
+        if behind is not None and behind.lower == "over":
+            instead = "sum(CASE WHEN condition THEN x END) OVER (...)"
+            found = "FILTER of a window function", instead
+    elif word in _OTHER_JOINS and follows == "join":
+        found = f"{word.upper()} JOIN", _OTHER_JOINS[word]
+    elif word == "tablesample":
+        found = "TABLESAMPLE", "relation.sample(fraction=0.1)"
+    if found is not None:
+        what, instead = found
+        raise unsupported(what, pieces.text, pieces.tokens[number].start, instead)

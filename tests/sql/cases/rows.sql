@@ -1,0 +1,22 @@
+-- Rows of values, compared by their parts
+select a from t where (a, s) in (select a, s from u);
+select a from t where (a, s) not in (select a, s from u where a is not null and s is not null);
+select a, s from t where (a, s) not in (select a, s from u);
+select a, s from u where (a, s) in (select a, s from t) and v > 0;
+select a from t where (a, s) in ((1, 'x'), (2, 'q'));
+select a from t where (a, s) not in ((1, 'x'), (2, 'y'), (null, null));
+select a, (a, s) in ((1, 'x'), (null, null)) as x, (a, b) not in ((1, 10), (5, null)) as y from t;
+select a from t where (a, b) = (1, 10);
+select a from t where (a, b) <> (1, 10) and (a, b) != (5, null);
+select a, b, (a, b) < (2, 10) as p, (a, b) <= (2, 20) as q, (a, b) > (2, 10) as r, (a, b) >= (3, null) as w, row(a, b) = row(1, 10) as z from t;
+select a, b, (a, b, s) < (2, 20, 'z') as p, (s, a) >= ('x', 3) as q from t;
+select a from t where (a + 1, upper(s)) in (select a, 'X' from u);
+select t.a, v from t join u on (t.a, t.s) = (u.a, u.s);
+select t.a, v from t left join u on (t.a, t.s) = (u.a, u.s);
+select a from t where (a, b, s) in (select a, v * 10, s from u);
+select a from t where (a, s) in (values (1, 'x'), (3, 'x'));
+select a from t where (a, s) in (select a, s from u union all select 5, 'z');
+select a from t where (select max(v) from u) > 3 and (a, 1) in (select v, 1 from u);
+select a from t where a > 0 and ((a, s) in (select a, s from u) or b > 20);
+select a from t where (a, b) in (select a, b from t where (s, a) in (select s, a from u));
+select a, case when (a, b) = (1, 10) then 'first' when (a, b) > (2, 0) then 'later' else 'other' end as k from t;
