@@ -58,8 +58,6 @@ _REFUSALS = (
      "LIKE, or several with OR"),
     ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE", "recursive",
      "a loop in Python over relations"),
-    ("join constraint: `using`", "USING or NATURAL in an outer join of this kind", "using",
-     "ON t.a = u.a, and coalesce(t.a, u.a)"),
 )  # fmt: skip
 
 

@@ -80,10 +80,10 @@ def conditions_of(condition: Expr) -> tuple[Expr, ...]:
 
 def _known(condition: Expr) -> Expr:
     """`coalesce(a == 1, False)` as a == 1: of conditions NULL is as good as FALSE."""
-    is_choice = isinstance(condition, Call) and condition.function == "coalesce"
-    if not is_choice or len(condition.arguments) != 2 or not is_never(condition.arguments[1]):
+    if not isinstance(condition, Call) or condition.function != "coalesce":
         return condition
-    return condition.arguments[0]
+    first, *others = condition.arguments
+    return first if len(others) == 1 and is_never(others[0]) else condition
 
 
 def _without_common(condition: Expr) -> Sequence[Expr]:

@@ -51,7 +51,12 @@ def plan_query(
 ) -> Node:
     """The node of a query, with the names of its columns. Errors: SqlError, and those of opening
     files."""
-    rewritten = rewrite(text)
+
+    def columns_of(name: str) -> list[str] | None:
+        found = catalog.find(name) or around[0](name.lower())
+        return None if found is None else found.columns
+
+    rewritten = rewrite(text, columns_of)
     values = parameter_values(rewritten, parameters)
     # Over ranks all come to the same steps, whatever one has kept.
     plans = catalog.plans if catalog.over_ranks() is None and not rewritten.files else None

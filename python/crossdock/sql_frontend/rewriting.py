@@ -25,7 +25,7 @@ from crossdock.sql_frontend.select_items import is_column, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
 from crossdock.sql_frontend.tokens import Token, quoted, words_of
 from crossdock.sql_frontend.unnesting import Unnesting
-from crossdock.sql_frontend.using_joins import UsingJoins
+from crossdock.sql_frontend.using_joins import ColumnsOf, UsingJoins
 
 _SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
 _BEFORE_QUERIES = frozenset(("", "union", "intersect", "except"))  # clauses where one may begin
@@ -55,16 +55,17 @@ class _Frame:
     operands: list[Operand] = field(default_factory=list)  # those of all of this FROM
 
 
-def rewrite(text: str) -> Rewritten:
-    """The query `text` for DataFusion. SqlError for what is no SQL or cannot be."""
-    return _Rewriting(text).run()
+def rewrite(text: str, columns_of: ColumnsOf = lambda _: None) -> Rewritten:
+    """The query `text` for DataFusion; `columns_of` gives the columns of a table that is known.
+    SqlError for what is no SQL or cannot be."""
+    return _Rewriting(text, columns_of).run()
 
 
 class _Rewriting(FunctionCalls):
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, columns_of: ColumnsOf) -> None:
         super().__init__(text)
         self._found = Rewritten(text)
-        self._using = UsingJoins(self)
+        self._using = UsingJoins(self, columns_of)
         self._unnesting = Unnesting(self)
         self._rows = RowValues(self)
         self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL

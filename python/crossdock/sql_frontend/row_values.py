@@ -1,7 +1,7 @@
 """Rows of values, `(a, b)`, that are compared with others: by their parts, as plans have no rows.
 
-In comparisons NULL equals NULL and comes last, as in DuckDB; in IN and NOT IN with a query, what may
-be equal to NULL is unknown.
+In comparisons NULL equals NULL and comes last, as in DuckDB; in IN and NOT IN with a query, what
+may be equal to NULL is unknown.
 """
 
 from __future__ import annotations

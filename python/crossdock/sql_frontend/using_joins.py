@@ -4,7 +4,7 @@ leave out, the join ON, and the keys are written for what they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -45,11 +45,19 @@ class _Names:
     shown: set[str] = field(default_factory=set)  # keys that are columns of the result
 
 
+ColumnsOf = Callable[[str], Sequence[str] | None]
+
+
 class UsingJoins:
     """The joins of one text."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: Pieces, columns_of: ColumnsOf) -> None:
         self._pieces = pieces
+        self._columns_of = columns_of
+        self._merges = any(  # whether keys may be of both sides
+            token.lower in ("right", "full") and self._word(number + 1) in ("join", "outer")
+            for number, token in enumerate(pieces.tokens)
+        )
         self._count = 0
         self._names: dict[Query, _Names] = {}
         self._frames: list[Frame] = []  # so that ids stay
@@ -90,19 +98,56 @@ class UsingJoins:
         if right is None or not kind:
             return
         pieces = self._pieces
+        if (natural := self._natural(number)) >= 0:
+            if kind != "inner" or self._merges:
+                keys = self._common(number, right, frame)
+                pieces.pieces[natural] = ""
+                condition = self._join(kind, right, keys, (frame, names))
+                last = right.behind - 1
+                pieces.closing[last] = pieces.closing.get(last, "") + " " + condition
+            return
         word, opened = pieces.at(right.behind), pieces.at(right.behind + 1)
         if word is None or word.lower != "using" or opened is None or not right.name:
             return
         close = pieces.behind_bracket(right.behind + 1)
         keys = [t.name.lower() for t in pieces.tokens[right.behind + 2 : close - 1 : 2]]
-        if kind in ("right", "full") and (len(frame.tables) != 2 or not frame.is_query):
-            raise unsupported(
-                f"USING in a {kind} join behind others", pieces.text, word.start,
-                "ON t.a = u.a, and coalesce(t.a, u.a)",
-            )  # fmt: skip
-        self._join(kind, right, keys, (frame, names))
+        pieces.pieces[right.behind] = self._join(kind, right, keys, (frame, names))
         for each in range(right.behind + 1, close):
             pieces.pieces[each] = ""
+
+    def _natural(self, number: int) -> int:
+        """The NATURAL of the join before a table; -1 where there is none."""
+        for each in range(number - 1, max(number - 5, -1), -1):
+            if self._word(each) == "natural":
+                return each
+            if self._word(each) not in ("join", "outer", *_KINDS, "inner"):
+                break
+        return -1
+
+    def _common(self, number: int, right: Operand, frame: Frame) -> list[str]:
+        """The columns that a table has in common with those before it."""
+        tables = [self._pieces.operand(each) for each in frame.tables[:-1]]
+        columns = [self._known(each) for each in (*tables, right)]
+        sides = [{name.lower() for name in each} for each in columns if each is not None]
+        if len(sides) < len(columns) or not frame.is_query:
+            raise unsupported(
+                "NATURAL in an outer join of what is no table", self._pieces.text,
+                self._pieces.tokens[self._natural(number)].start, "USING (columns)",
+            )  # fmt: skip
+        before = set[str]().union(*sides[:-1])
+        found = [name.lower() for name in columns[-1] or () if name.lower() in before]
+        if not found:
+            raise sql_error(
+                "NATURAL of tables that have no column in common", self._pieces.text,
+                self._pieces.tokens[self._natural(number)].start, "ON, or CROSS JOIN",
+            )  # fmt: skip
+        return found
+
+    def _known(self, table: Operand | None) -> Sequence[str] | None:
+        is_name = table is not None and table.end == table.start + 1
+        if table is None or not is_name:
+            return None
+        return self._columns_of(self._pieces.tokens[table.start].name)
 
     def _require_condition(self, number: int) -> None:
         """The parser takes a JOIN without ON for a cross join, which is what a forgotten ON is not
@@ -120,24 +165,32 @@ class UsingJoins:
                 try_="ON t.a = u.a, or CROSS JOIN",
             )  # fmt: skip
 
-    def _join(
-        self, kind: str, right: Operand, keys: list[str], where: tuple[Frame, _Names]
-    ) -> None:
+    def _join(self, kind: str, right: Operand, keys: list[str], where: tuple[Frame, _Names]) -> str:
+        """Hides the keys of the sides, notes what they are, and gives the condition."""
         frame, names = where
         is_of_left = kind in _OF_LEFT
         theirs = self._hide(right, keys, _Names() if is_of_left else names)
         if not is_of_left:
             names.joined.update(keys)
-        if kind in ("inner", "left") or is_of_left:
+        new = [key for key in keys if key not in names.keys]
+        is_behind = bool(new) and (len(frame.tables) != 2 or not frame.is_query)
+        if is_of_left or (kind in ("inner", "left") and (is_behind or not self._merges)):
             ours = [names.keys.get(key, quoted(key)) for key in keys]
+        elif is_behind:
+            raise unsupported(
+                f"USING in a {kind} join behind others, of other columns", self._pieces.text,
+                self._pieces.tokens[right.start].start, "ON t.a = u.a, and coalesce(t.a, u.a)",
+            )  # fmt: skip
         else:
             left = self._pieces.operand(frame.tables[0])
             assert left is not None
-            ours = self._hide(left, keys, names)
+            hidden = dict(zip(new, self._hide(left, new, names), strict=True)) if new else {}
+            ours = [names.keys.get(key) or hidden[key] for key in keys]
             for key, a, b in zip(keys, ours, theirs, strict=True):
-                names.keys[key] = b if kind == "right" else f"coalesce({a}, {b})"
+                of_kind = {"right": b, "full": f"coalesce({a}, {b})"}
+                names.keys[key] = of_kind.get(kind, a)
         equal = " AND ".join(f"{a} = {b}" for a, b in zip(ours, theirs, strict=True))
-        self._pieces.pieces[right.behind] = f"ON ({equal})"
+        return f"ON ({equal})"
 
     def _hide(self, table: Operand, keys: list[str], names: _Names) -> list[str]:
         """Gives a table its keys under names that are left out; these."""
@@ -158,7 +211,7 @@ class UsingJoins:
     def _kind(self, number: int) -> str:
         """inner, left, right, full, semi or anti, of the join before a table; "" for others."""
         before = [self._word(number - i) for i in range(1, 4)]
-        if before[0] != "join" or "cross" in before[:2] or "natural" in before:
+        if before[0] != "join" or "cross" in before[:2]:
             return ""
         kind = before[2] if before[1] == "outer" else before[1]
         return kind if kind in _KINDS else "inner"

@@ -113,3 +113,20 @@ select t.a from t semi join u on t.a = u.a and t.b > cast(null as int);
 select t.a from t anti join u on t.a = u.a and t.b > cast(null as int);
 select t.a, u.v from t left join u on t.a = u.a and u.v > cast(null as int);
 select t.a, u.v from t right join u on t.a = u.a and u.v > cast(null as int);
+
+-- NATURAL, and USING behind joins that keep rows of the right side
+select a, s, v from t natural left join u;
+select * from t natural left join u;
+select a, s, count(*) from t natural full outer join u group by a, s;
+select * from t natural left outer join u;
+select t.a, u.a, a from t natural full join u;
+select * from (select a from t) x full join u using (a) full join (select n as a, s as z from names) y using (a);
+select a, v, b, n from t full join u using (a) full join (select n as a, n from names) y using (a);
+select a, v, b, n from t left join u using (a) full join (select n as a, n from names) y using (a);
+select a, v, b, n from t join u using (a) right join (select n as a, n from names) y using (a);
+select a, t.a, u.a, y.a from t right join u using (a) left join (select n as a, n from names) y using (a);
+select a, v, n from t right join u using (a) join (select n as a, n from names) y using (a);
+select a, s from t full join u using (a, s);
+select a, max(v) from t full join u using (a) where a > 1 group by a having a < 9;
+select t.b, v from t natural join u;
+select v from t natural full join names n2 natural join u;
