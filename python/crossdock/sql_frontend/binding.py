@@ -56,8 +56,8 @@ _REFUSALS = (
      "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
     ("SimilarTo", "SIMILAR TO a pattern that is no constant", "similar",
      "LIKE, or several with OR"),
-    ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE", "recursive",
-     "a loop in Python over relations"),
+    ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE in a subquery", "recursive",
+     "WITH RECURSIVE at the beginning of the text"),
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from crossdock.errors import make_error, nearest
 from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
+from crossdock.sql_frontend.recursion import Planned, without_recursion
 from crossdock.sql_frontend.rewritten import FileCall
 from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS, rows_of_call
 from crossdock.sql_frontend.standard_input import (
@@ -60,6 +61,16 @@ class Catalog:
     def over_ranks(self) -> Ranks | None:
         """What the ranks of the dock do together."""
         return self._dock.over_ranks()
+
+    def relation(self, node: Node) -> Relation:
+        """A node as a relation of the dock."""
+        from crossdock.relation import Relation
+
+        return Relation(self._dock, node)
+
+    def without_recursion(self, text: str, planned: Planned) -> tuple[str, dict[str, Relation]]:
+        """A text without its recursive tables, and these."""
+        return without_recursion(self._dock, text, planned)
 
     def register(self, name: str, data: object) -> None:
         """`data`, a relation or Arrow data, under a name, in place of what had it."""

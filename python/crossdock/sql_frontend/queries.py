@@ -20,10 +20,11 @@ from crossdock.sql_frontend.binding import (
     place_of_word,
 )
 from crossdock.sql_frontend.catalog import Catalog
-from crossdock.sql_frontend.errors import sql_error, with_place
+from crossdock.sql_frontend.errors import sql_error, unsupported, with_place
 from crossdock.sql_frontend.join_planning import JoinOrders, as_json, decisions_of
 from crossdock.sql_frontend.kept_plans import key_of
 from crossdock.sql_frontend.plans import Translation
+from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.rewriting import rewrite
 from crossdock.sql_frontend.rewritten import HIDDEN, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
@@ -46,39 +47,66 @@ class Settings:
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
 
+_NO_TABLES: dict[str, Any] = {}
+
+
 def plan_query(
-    catalog: Catalog, text: str, parameters: Parameters, around: tuple[Variable, Settings]
+    catalog: Catalog,
+    text: str,
+    parameters: Parameters,
+    around: tuple[Variable, Settings],
+    local: Mapping[str, Relation] = _NO_TABLES,
 ) -> Node:
-    """The node of a query, with the names of its columns. Errors: SqlError, and those of opening
-    files."""
+    """The node of a query, with the names of its columns; `local` are tables before those of the
+    catalog. Errors: SqlError, those of opening files, and of the run of recursive tables."""
+    if is_recursive(tokens_of(text)):
+        return _recursive(catalog, text, parameters, around)
 
     def columns_of(name: str) -> list[str] | None:
-        found = catalog.find(name) or around[0](name.lower())
+        found = local.get(name.lower()) or catalog.find(name) or around[0](name.lower())
         return None if found is None else found.columns
 
     rewritten = rewrite(text, columns_of)
     values = parameter_values(rewritten, parameters)
     # Over ranks all come to the same steps, whatever one has kept.
-    plans = catalog.plans if catalog.over_ranks() is None and not rewritten.files else None
+    is_keepable = catalog.over_ranks() is None and not rewritten.files and not local
+    plans = catalog.plans if is_keepable else None
     key = None if plans is None else key_of(rewritten, values, around[1])
     found = None if plans is None else plans.get(key)
     if found is None:
-        found, is_of_catalog = _planned(catalog, rewritten, values, around)
+        found, is_of_catalog = _planned(
+            _relations(catalog, rewritten, local), rewritten, values, (catalog, *around)
+        )
         if plans is not None and is_of_catalog:
             plans.put(key, found)
     return found
 
 
+def _recursive(
+    catalog: Catalog, text: str, parameters: Parameters, around: tuple[Variable, Settings]
+) -> Node:
+    def planned(part: str, local: Mapping[str, Relation]) -> Relation:
+        given = parameters
+        if isinstance(parameters, Mapping):
+            named = {t.text[1:] for t in tokens_of(part) if t.kind == "parameter"}
+            given = {k: v for k, v in parameters.items() if k.removeprefix("$") in named}
+        elif parameters:
+            raise unsupported("? beside WITH RECURSIVE", text, try_="$name, {'name': value}")
+        return catalog.relation(plan_query(catalog, part, given or None, around, local))
+
+    found, local = catalog.without_recursion(text, planned)
+    return planned(found, local)._node
+
+
 def _planned(
-    catalog: Catalog,
+    relations: dict[str, Any],
     rewritten: Rewritten,
     values: Mapping[str, Any],
-    around: tuple[Variable, Settings],
+    around: tuple[Catalog, Variable, Settings],
 ) -> tuple[Node, bool]:
     """The node of a query, and whether that is the same while the catalog stays: its tables are the
     catalog's, and it asks for no time."""
-    variable, settings = around
-    relations = _relations(catalog, rewritten)
+    catalog, variable, settings = around
     of_catalog = len(relations)
     while True:
         schemas, spelled = {}, {}
@@ -128,13 +156,13 @@ def _translated(
     return found
 
 
-def _relations(catalog: Catalog, text: Rewritten) -> dict[str, Any]:
+def _relations(catalog: Catalog, text: Rewritten, local: Mapping[str, Relation]) -> dict[str, Any]:
     """Files of the text, and names that the catalog has; others are variables, or CTEs."""
     found: dict[str, Any] = {
         name: catalog.open(call, text.original) for name, call in text.files.items()
     }
     for name in text.tables:
-        relation = catalog.find(name)
+        relation = local.get(name) or catalog.find(name)
         if relation is not None:
             found[name] = relation
     return found

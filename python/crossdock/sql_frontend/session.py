@@ -17,11 +17,12 @@ from crossdock.relation import Relation
 from crossdock.sql_frontend.binding import prepare
 from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.copying import copy_to
-from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.queries import Parameters, Settings, plan_query
+from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.statements import Statement, statement_of
 from crossdock.sql_frontend.summaries import summary_of
-from crossdock.sql_frontend.tokens import statements_of
+from crossdock.sql_frontend.tokens import statements_of, tokens_of
 from crossdock.sql_frontend.type_names import shown_type
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ class SqlSession:
         return self._rows({"plan": query().profile().text.splitlines()})
 
     def _create_view(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        if is_recursive(tokens_of(statement.query)):
+            raise unsupported(
+                "CREATE VIEW of WITH RECURSIVE, whose rows are computed at once", statement.query,
+                statement.query.lower().index("with"), f"CREATE TABLE {statement.name} AS ...",
+            )  # fmt: skip
         return self._created(statement, lambda: _renamed(query(), statement))
 
     def _create_table(self, statement: Statement, query: Callable[[], Relation]) -> Relation:

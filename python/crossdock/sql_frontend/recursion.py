@@ -1,0 +1,215 @@
+"""WITH RECURSIVE: the rows of the part that reads no earlier ones, then those that the other part
+makes of the last ones, until it makes no more. They are computed when the text is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crossdock.expressions import Column
+from crossdock.sql_frontend.conversions import converted
+from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.pieces import Pieces
+from crossdock.sql_frontend.tokens import Token
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+    from crossdock.session import Dock
+
+MOST_ROUNDS = 10_000
+
+# A text, with tables by name beside those that are known, as a relation.
+Planned = Callable[[str, Mapping[str, "Relation"]], "Relation"]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of WITH: its name, its columns, its tokens with the name, and those of its query."""
+
+    name: str
+    columns: tuple[str, ...]
+    begin: int
+    query: tuple[int, int]
+
+    @property
+    def end(self) -> int:
+        """Behind its bracket."""
+        return self.query[1] + 1
+
+
+def is_recursive(tokens: Sequence[Token]) -> bool:
+    """Whether a text begins with WITH RECURSIVE."""
+    return [token.lower for token in tokens[:2]] == ["with", "recursive"]
+
+
+def without_recursion(dock: Dock, text: str, planned: Planned) -> tuple[str, dict[str, Relation]]:
+    """A text without its recursive tables, and these. SqlError; errors of running them."""
+    return _Recursion(dock, text, planned).run()
+
+
+class _Recursion:
+    def __init__(self, dock: Dock, text: str, planned: Planned) -> None:
+        self._dock = dock
+        self._pieces = Pieces(text)
+        self._planned = planned
+        self._tables = self._read_tables()
+        self._found: dict[str, Relation] = {}
+
+    def run(self) -> tuple[str, dict[str, Relation]]:
+        if self._dock.over_ranks() is not None:
+            raise self._refused("WITH RECURSIVE over ranks", 1, "a loop in Python over relations")
+        for number, table in enumerate(self._tables):
+            if self._reads(table.name, *table.query):
+                self._found[table.name] = self._computed(number, table)
+        behind = self._tables[-1].end
+        return self._text(self._tables, (behind, len(self._pieces.tokens))), self._found
+
+    def _refused(self, what: str, number: int, instead: str) -> Exception:
+        place = self._pieces.tokens[number].start
+        return unsupported(what, self._pieces.text, place, instead)
+
+    def _read_tables(self) -> list[_Table]:
+        found, number = [], 2
+        while True:
+            name = self._pieces.at(number)
+            opened = number + 1
+            columns: tuple[str, ...] = ()
+            if name is not None and self._is_at(opened, "("):
+                behind = self._pieces.behind_bracket(opened)
+                columns = tuple(t.name for t in self._pieces.tokens[opened + 1 : behind - 1 : 2])
+                opened = behind
+            while self._word(opened) in ("as", "not", "materialized"):
+                opened += 1
+            if name is None or not self._is_at(opened, "("):
+                place = len(self._pieces.text) if name is None else name.start
+                raise sql_error(
+                    "WITH RECURSIVE needs tables", self._pieces.text, place,
+                    "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r WHERE x < 9)",
+                )  # fmt: skip
+            close = self._pieces.behind_bracket(opened) - 1
+            found.append(_Table(name.name.lower(), columns, number, (opened + 1, close)))
+            if not self._is_at(close + 1, ","):
+                return found
+            number = close + 2
+
+    def _word(self, number: int) -> str:
+        token = self._pieces.at(number)
+        return "" if token is None else token.lower
+
+    def _is_at(self, number: int, operator: str) -> bool:
+        token = self._pieces.at(number)
+        return token is not None and token.is_operator(operator)
+
+    def _reads(self, name: str, begin: int, end: int) -> bool:
+        """Whether tokens name a table where tables are."""
+        return any(
+            self._pieces.tokens[i].name.lower() == name
+            and (self._word(i - 1) in ("from", "join") or self._is_at(i - 1, ","))
+            and not self._is_at(i + 1, ".")
+            for i in range(begin, end)
+            if self._pieces.tokens[i].kind in ("word", "quoted")
+        )
+
+    def _text(self, tables: Sequence[_Table], query: tuple[int, int]) -> str:
+        """The text of tokens, behind those tables that are not computed, at its places."""
+        pieces = self._pieces
+        parts = [
+            (pieces.tokens[each.begin].start, pieces.tokens[each.end - 1].end)
+            for each in tables
+            if each.name not in self._found
+        ]
+        begin, end = query
+        shown = list(pieces.text)
+        kept = [*parts, (pieces.tokens[begin].start, pieces.tokens[end - 1].end)]
+        for place, letter in enumerate(shown):
+            if letter != "\n" and not any(first <= place < last for first, last in kept):
+                shown[place] = " "
+        for (_, last), number in zip(parts, range(len(parts)), strict=True):
+            shown[last : last + 1] = "," if number + 1 < len(parts) else " "
+        start = pieces.tokens[0].start
+        if parts:
+            shown[start : start + len("with")] = "WITH"
+        return "".join(shown)
+
+    def _computed(self, number: int, table: _Table) -> Relation:
+        union = self._last_union(table)
+        is_all = self._word(union + 1) == "all"
+        first, step = (table.query[0], union), (union + 1 + is_all, table.query[1])
+        if self._reads(table.name, *first):
+            raise self._refused(
+                "a recursive table that is read in several parts of a UNION", union, "one part"
+            )
+        before = self._tables[:number]
+        base = self._planned(self._text(before, first), self._found)
+        if table.columns:
+            if len(table.columns) != len(base.columns):
+                raise sql_error(
+                    f"{table.name} has {len(table.columns)} names for {len(base.columns)} columns",
+                    self._pieces.text, self._pieces.tokens[table.begin].start,
+                )  # fmt: skip
+            base = base.rename(dict(zip(base.columns, table.columns, strict=True)))
+        return self._rounds(table, base, (self._text(before, step), is_all))
+
+    def _last_union(self, table: _Table) -> int:
+        """The last UNION of a table's query."""
+        depth, found = 0, -1
+        for number in range(*table.query):
+            token = self._pieces.tokens[number]
+            depth += token.is_operator("(") - token.is_operator(")")
+            if depth == 0 and token.lower == "union":
+                found = number
+            if depth == 0 and token.lower in ("order", "limit", "offset", "intersect", "except"):
+                raise self._refused(
+                    f"{token.text.upper()} in a recursive query", number, "it behind the table"
+                )
+        if found < 0:
+            raise self._refused(
+                "a recursive table without UNION", table.begin, "SELECT ... UNION ALL SELECT ..."
+            )
+        return found
+
+    def _rounds(self, table: _Table, base: Relation, step: tuple[str, bool]) -> Relation:
+        text, is_all = step
+        last = self._rows(base if is_all else base.distinct())
+        parts, seen = [last], last
+        while last.num_rows:
+            if len(parts) > MOST_ROUNDS:
+                raise sql_error(
+                    f"{table.name} still makes rows after {MOST_ROUNDS:,} rounds",
+                    self._pieces.text, self._pieces.tokens[table.begin].start,
+                    "a condition that ends it, WHERE depth < 100, or UNION for UNION ALL",
+                )  # fmt: skip
+            tables = {**self._found, table.name: self._dock.from_arrow(last)}
+            made = _of_types(self._planned(text, tables), last.schema)
+            if is_all:
+                last = self._rows(made)
+            else:
+                last = self._rows(made.distinct().except_(self._dock.from_arrow(seen)))
+                seen = _one_below(seen, last)
+            parts.append(last)
+        return self._dock.from_arrow(_one_below(*parts))
+
+    def _rows(self, relation: Relation) -> Any:
+        return self._dock.execution().table(relation.narrowed())
+
+
+def _of_types(made: Relation, schema: Any) -> Relation:
+    """Rows with the names and types of the first ones."""
+    if len(made.columns) != len(schema):
+        raise sql_error(
+            f"a recursive part has {len(made.columns)} columns, and the first one {len(schema)}"
+        )
+    items = {
+        field.name: converted(Column(own.name), own.type, field.type)
+        if own.type != field.type
+        else Column(own.name)
+        for own, field in zip(made.schema, schema, strict=True)
+    }
+    return made.select(**items)
+
+
+def _one_below(*tables: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.concat_tables([each.cast(tables[0].schema) for each in tables])

@@ -1,0 +1,15 @@
+with recursive r(x) as (select 1 union all select x + 1 from r where x < 5) select * from r;
+with recursive r as (select 1 as x union select x % 3 from r) select * from r;
+with recursive r(x) as (select 1 union select x % 3 + 1 from r) select * from r;
+with recursive r(x,p) as (select 1, 'a' union all select x + 1, p || 'b' from r where x < 4) select p, x from r;
+with recursive r as (select 1 as x union all select x + 0.5 from r where x < 3) select x from r;
+with recursive r(x) as (select 1 union all select 2 union all select x + 2 from r where x < 5) select * from r;
+with recursive edges(p, c) as (values (1,2),(2,3),(3,4),(1,5),(4,1)), reach(n) as (select 1 union select c from reach join edges on p = n) select n from reach;
+with recursive big as (select a from t where a > 1), r(x) as (select min(a) from big union all select x + 1 from r where x < (select max(a) from big)), s as (select sum(x) as s from r) select s, (select count(*) from r) from s;
+with recursive fib(i, a, b) as (select 1, 0, 1 union all select i + 1, b, a + b from fib where i < 20) select i, a from fib;
+with recursive r as (select a, 0 as depth from t union all select a, depth + 1 from r where depth < 2) select depth, count(*), sum(a) from r group by depth;
+with recursive r(x) as (select 1 union all select x + 1 from r where x < 500) select count(*), sum(x) from r;
+with recursive r(d) as (select date '2024-01-01' union all select d + 1 from r where d < date '2024-01-10') select count(*), max(d) from r;
+with recursive x as (select a from t) select count(*) from x;
+with recursive r(x) as (select 1 union all select x + 1 from r where x < 5), q(y) as (select max(x) from r union all select y - 1 from q where y > 0) select * from q;
+with recursive tree(id, parent) as (values (1, null), (2, 1), (3, 1), (4, 2)), walk(id, path, depth) as (select id, [id], 0 from tree where parent is null union all select t.id, [t.id, w.id], depth + 1 from tree t, walk w where t.parent = w.id) select id, depth from walk;
