@@ -36,7 +36,7 @@ def grouped_lists(node: GroupLists, run: Run) -> Any:
         name = field.name
         if name in counts:
             item = next(each for each in node.lists if each.name == name)
-            values = run(_values(node, rows, item)).column(0)
+            values = run(_values(node, rows, item)).column(item.column)
             columns.append(_lists(values, groups.column(counts[name]), field.type))
         else:
             columns.append(groups.column(name))

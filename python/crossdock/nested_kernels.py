@@ -4,6 +4,9 @@ ChunkedArrays; everything is pure and thread-safe. ArrowException where a type h
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -77,10 +80,36 @@ def struct_of(values: list[Any], names: tuple[str, ...]) -> Any:
     return pc.make_struct(*values, field_names=names)
 
 
+def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def folded(lists: Any, _: Any) -> Any:
+        """What the known values of each list become; NULL of none."""
+        lists = _of_lists(lists)
+        known = ([v for v in each or () if v is not None] for each in lists.to_pylist())
+        values = [functools.reduce(reduce, each) if each else None for each in known]
+        return pa.array(values, lists.type.value_type)
+
+    return folded
+
+
+def _list_mode(lists: Any, _: Any) -> Any:
+    """The value that each list has most often, the first of several; NULL of none."""
+    lists = _of_lists(lists)
+    found = []
+    for each in lists.to_pylist():
+        counts = Counter(value for value in each or () if value is not None)
+        found.append(counts.most_common(1)[0][0] if counts else None)
+    return pa.array(found, lists.type.value_type)
+
+
 # Functions of one value and an option.
 OF_NESTED: dict[str, Callable[[Any, Any], Any]] = {
     "list_length": _list_length,
     "list_element": _list_element,
     "list_contains": _list_contains,
     "field": _field,
+    "list_bit_and": _reduced(operator.and_),
+    "list_bit_or": _reduced(operator.or_),
+    "list_bit_xor": _reduced(operator.xor),
+    "list_product": _reduced(operator.mul),
+    "list_mode": _list_mode,
 }

@@ -9,7 +9,8 @@ import crossdock as xd
 from crossdock.sql_frontend.aggregation import AGGREGATES
 from crossdock.sql_frontend.function_calls import DATE_PARTS, SYNONYMS
 from crossdock.sql_frontend.functions import FUNCTIONS
-from crossdock.sql_frontend.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.pair_aggregates import COMPOSED
+from crossdock.sql_frontend.rewritten import HIDDEN, KEEPS_ALL
 from crossdock.sql_frontend.window_values import WINDOW_FUNCTIONS
 
 ONE = """select 7 as a, 2 as b, -2.5::double as f, 12.345 as m, 'Ann Lee' as s, null::int as n,
@@ -68,6 +69,13 @@ OF_GROUPS = {
     "count": "count(distinct i)", "sum": "sum(k)", "avg": "avg(i)", "min": "min(s)",
     "max": "max(k)", "bool_and": "bool_and(t)", "bool_or": "bool_or(t)",
     "any_value": "any_value(s)", "median": "median(k)", "approx_median": "approx_median(k)",
+    "bit_and": "bit_and(k)", "bit_or": "bit_or(k)", "bit_xor": "bit_xor(k)",
+    "corr": "corr(i, k)", "covar": "covar_samp(i, k)", "covar_pop": "covar_pop(i, k)",
+    "covar_samp": "covar_samp(i, k)", "mode": "mode(i)", "product": "product(i)",
+    "regr_avgx": "regr_avgx(i, k)", "regr_avgy": "regr_avgy(i, k)",
+    "regr_count": "regr_count(i, k)", "regr_intercept": "regr_intercept(i, k)",
+    "regr_r2": "regr_r2(i, k)", "regr_slope": "regr_slope(i, k)",
+    "regr_sxx": "regr_sxx(i, k)", "regr_sxy": "regr_sxy(i, k)", "regr_syy": "regr_syy(i, k)",
     "approx_distinct": "approx_distinct(i)", "stddev": "stddev(k)",
     "stddev_samp": "stddev_samp(k)", "stddev_pop": "stddev_pop(k)", "var": "var(k)",
     "var_samp": "variance(k)", "var_sample": "var_sample(k)", "var_pop": "var_pop(k)",
@@ -104,7 +112,7 @@ def named() -> dict[str, frozenset[str]]:
     """The functions that there are, by the heading of the page."""
     return {
         "Of a row": frozenset(FUNCTIONS) - {KEEPS_ALL},
-        "Of groups": AGGREGATES,
+        "Of groups": AGGREGATES | {name.removeprefix(HIDDEN) for name in COMPOSED},
         "Of windows": WINDOW_FUNCTIONS,
     }
 

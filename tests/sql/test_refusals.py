@@ -45,7 +45,7 @@ TEXTS = (
     "with recursive r(x) as (select 1 union all select 1, x from r where x < 3) select * from r",
     "with recursive r(x) as (select x from r) select * from r",
     "with recursive r(x) as (select 1 union select x from r union select 2 from r) select 3",
-    "select * from (with recursive r(x) as (select 1 union all select x from r) select 1)",
+    "from (with recursive r(x) as (select 1 union all select x from r) select * from r)",
     "create view rr as with recursive r(x) as (select 1 union select x from r) select * from r",
     "select a from t where s similar to s",
     "select a from t tablesample 10 percent",

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from crossdock import aggregates
 from crossdock.aggregates import Aggregate
-from crossdock.expressions import Column, Expr, Literal, identity
+from crossdock.expressions import Column, Expr, Literal, identity, rename_columns
 from crossdock.nodes import Node
 from crossdock.orders import Order
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.functions import is_null
+from crossdock.sql_frontend.pair_aggregates import COMPOSED, FOLDS, composed
 from crossdock.sql_frontend.rewritten import HIDDEN
 from crossdock.sql_frontend.values import Values, plain_number, widened_integer
 from crossdock.sql_frontend.window_values import DIRECTIONS
@@ -104,21 +105,44 @@ class Aggregation:
             sets.append(sorted(set(places)))
         return sets
 
-    def items(self, taken: Sequence[str]) -> list[Item]:
-        """Names and aggregates, by position."""
+    def items(self, taken: Sequence[str]) -> tuple[list[Item], list[Expr]]:
+        """Names and aggregates, and what the measures are of columns of these names, by
+        position."""
         found: list[Item] = []
+        results: list[Expr] = []
         names = dict.fromkeys(taken)
         for each in self._message.measures:
-            item = self._aggregate(each)
-            name = unused(repr(item) if len(repr(item)) <= 60 else item.function, names)
-            names.setdefault(name)
-            found.append((name, item))
-        return found
+            parts, whole = self._parts(each)
+            columns = {}
+            for part, item in parts.items():
+                name = unused(repr(item) if len(repr(item)) <= 60 else item.function, names)
+                names.setdefault(name)
+                found.append((name, item))
+                columns[part] = name
+            results.append(rename_columns(whole, columns))
+        return found, results
 
-    def _aggregate(self, message: Any) -> Aggregate:
+    def _parts(self, message: Any) -> tuple[dict[str, Aggregate], Expr]:
+        """The aggregates that a measure is computed from, and what it is of them."""
         measure = message.measure
         name = self._functions[measure.function_reference]
         arguments = [self._values(argument.value) for argument in measure.arguments]
+        mark = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
+        if isinstance(mark, Literal) and mark.value in FOLDS:
+            name = str(mark.value)
+        if name not in COMPOSED:
+            return {"item": self._aggregate(message, arguments)}, Column("item")
+        if measure.invocation == _DISTINCT:
+            raise unsupported(f"{name}(DISTINCT ...)", try_="a SELECT DISTINCT below")
+        parts, whole = composed(name, arguments)
+        if message.HasField("filter"):
+            condition = self._values(message.filter)
+            parts = {part: item.where(condition) for part, item in parts.items()}
+        return parts, whole
+
+    def _aggregate(self, message: Any, arguments: list[Expr]) -> Aggregate:
+        measure = message.measure
+        name = self._functions[measure.function_reference]
         found = self._called(name, arguments, measure.invocation == _DISTINCT)
         if name in _QUANTILES and len(measure.sorts):
             found = self._of_order(found, self._orders(measure))
@@ -204,9 +228,9 @@ def grouping_sets(builder: Builder, node: Node, aggregation: Aggregation) -> tup
     lowest."""
     keys = aggregation.keys(node)
     names = [name for name, _ in keys]
-    items = aggregation.items(names)
+    items, results = aggregation.items(names)
     bits = unused("grouping sets", [*names, *(name for name, _ in items)])
-    columns = [*names, bits, *(name for name, _ in items)]
+    columns = [*names, bits]
     schema = builder.group(node, keys, dict(items)).schema
     parts = []
     for chosen in aggregation.sets():
@@ -219,7 +243,22 @@ def grouping_sets(builder: Builder, node: Node, aggregation: Aggregation) -> tup
         shown.append((bits, Literal(pa.scalar(missing, pa.int64()))))
         shown += [(name, Column(name)) for name, _ in items]
         parts.append(builder.project(grouped, _of_types(shown, schema)))
-    return builder.union(parts), columns
+    node, of_measures = with_results(builder, builder.union(parts), results)
+    return node, [*columns, *of_measures]
+
+
+def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple[Node, list[str]]:
+    """The groups with what measures are of their aggregates, and the columns of these."""
+    taken = dict.fromkeys(node.schema.names)
+    computed: list[tuple[str, Expr]] = []
+    columns = []
+    for each in results:
+        name = each.name if isinstance(each, Column) else name_for(each, taken)
+        if not isinstance(each, Column):
+            computed.append((name, each))
+        taken.setdefault(name)
+        columns.append(name)
+    return builder.with_columns(node, computed), columns
 
 
 def _of_types(items: list[tuple[str, Expr]], schema: Any) -> list[tuple[str, Expr]]:

@@ -143,12 +143,14 @@ class _Reading:
 
     def _aggregated(self, message: Any) -> list[str]:
         values = self._values(self._columns(message.input))
-        columns = []
-        for _, item in Aggregation(message, values, self._functions).items(()):
+        names: dict[str, Expr] = {}
+        items, results = Aggregation(message, values, self._functions).items(())
+        for own, item in items:
             name = _PART.format(len(self._parts) + len(self._aggregates))
             self._aggregates[name] = item.rewritten(lambda part: _replaced(part, self._parts))
-            columns.append(name)
-        return columns
+            names[own] = Column(name)
+        found = [_replaced(each, names) for each in results]
+        return [each.name if isinstance(each, Column) else self._part(each) for each in found]
 
     def _part(self, expression: Expr) -> str:
         name = _PART.format(len(self._parts) + len(self._aggregates))

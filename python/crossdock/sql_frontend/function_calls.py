@@ -55,6 +55,8 @@ class FunctionCalls(Pieces):
             self.pieces[number] = SYNONYMS[word]
         elif word in EXTREMES:
             self._extreme(number, word)
+        elif word in ("mode", "product") and not is_name:
+            self._fold(number, word)
         elif word in DATE_PARTS and not is_name:
             self.pieces[number] = "date_part"
             self.pieces[number + 1] = f"('{word}', "
@@ -130,6 +132,20 @@ class FunctionCalls(Pieces):
         begin = pattern.text.index("'") + 1
         inner = pattern.text[begin:-1]
         self.pieces[number + 2] = pattern.text[:begin] + f"^(?:{inner})$'"
+
+    def _fold(self, number: int, word: str) -> None:
+        """mode(x) and product(x), which DataFusion does not know, as a value in an order that a
+        constant marks."""
+        end = self.behind_bracket(number + 1) - 1
+        if self.commas(number + 1, end) or end == number + 2:
+            raise sql_error(
+                f"{word} takes one value", self.text, self.tokens[number].start, f"{word}(x)"
+            )
+        is_product = word == "product"
+        self.pieces[number] = "first_value"
+        self.pieces[number + 1] = "(cast(" if is_product else "("
+        cast = " as double)" if is_product else ""
+        self.pieces[end] = f"{cast} ORDER BY '{HIDDEN}{word}')"
 
     def _extreme(self, number: int, word: str) -> None:
         """arg_max(x, by), which DataFusion does not know, as a value in an order that a constant

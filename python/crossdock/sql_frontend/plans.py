@@ -14,7 +14,7 @@ from crossdock.expressions import Column, Expr, Literal, concat, when
 from crossdock.nodes import GroupBy, Node, Project, Sort
 from crossdock.orders import Order
 from crossdock.sql_frontend import joins
-from crossdock.sql_frontend.aggregation import Aggregation, grouping_sets
+from crossdock.sql_frontend.aggregation import Aggregation, grouping_sets, with_results
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
@@ -239,12 +239,12 @@ class Translation:
         if len(message.groupings) > 1:
             return table_of(*grouping_sets(self._builder, node, aggregation))
         keys = aggregation.keys(node)
-        items = aggregation.items([name for name, _ in keys])
+        items, results = aggregation.items([name for name, _ in keys])
         if not keys and not items:
             raise unsupported("a GROUP BY of nothing")
         found = self._builder.group(node, keys, dict(items))
-        columns = [name for name, _ in keys] + [name for name, _ in items]
-        return table_of(found, columns)
+        found, of_measures = with_results(self._builder, found, results)
+        return table_of(found, [*(name for name, _ in keys), *of_measures])
 
     def _sort(self, message: Any) -> Table:
         table = self._table(message.input)

@@ -78,3 +78,19 @@ select distinct on (t.s) t.s, v from t join u using (a) order by t.s, v desc lim
 select count(null), count(1), count('x') from t;
 select s, count(cast(null as varchar)), count(cast(null as int)) filter (where a > 1) from t group by s;
 select count(cast(null as int)) over (), count(cast(null as varchar)) over (partition by s order by a), count(1) over (order by a) from t;
+
+-- Of pairs, of bits, and the most frequent value
+select mode(s), product(a), bit_and(a), bit_or(b), bit_xor(a) from t;
+select s, mode(b), product(a), bit_and(b), bit_or(a), bit_xor(a) from t group by s;
+select corr(a, b), covar_pop(a, b), covar_samp(a, b), regr_slope(a, b), regr_intercept(a, b), regr_r2(a, b), regr_count(a, b), regr_avgx(a, b), regr_avgy(a, b), regr_sxx(a, b), regr_syy(a, b), regr_sxy(a, b) from t;
+select s, corr(a, b), covar_pop(a, b), covar_samp(a, b), regr_slope(a, b), regr_intercept(a, b), regr_r2(a, b), regr_count(a, b) from t group by s;
+select corr(a, m), covar_samp(a * 2 + 1, m), regr_slope(b, a) + 1 from t where a > 1;
+select covar_pop(a, b) filter (where a > 1), corr(a, b) from t where a > 100;
+select s, grouping(s), corr(a, b), sum(a), bit_or(a) from t group by rollup (s);
+select round(corr(a, b), 3) + count(*), max(a) from t;
+select s, mode(a) as mo from t where a <> 3 group by s having mode(a) > 1;
+select mode(a + 1), mode(d), mode(bo), mode(v) from t join u using (a) where a = 1;
+select corr(v, v * v), regr_slope(v, v + 1e9), covar_samp(v + 1e9, v) from u;
+-- Lists of several columns, in the order of the rows
+select list(a) filter (where a > 0) x, list(b) filter (where b > 0) y from t;
+select list(a) x, list(b) y, list(d) z, count(*) from t;
