@@ -244,13 +244,16 @@ Result<std::vector<std::string>> RendezvousGroup::await_all(Clock::time_point en
                                                             milliseconds at_most) {
   Status alive;
   std::optional<Clock::time_point> until;
-  CD_ASSIGN(const auto answer, receive(end, [&] {
-              if (!until.has_value()) {
-                alive = check_all();
-                if (!alive.ok()) until = Clock::now() + kAnswerWithin;
-              }
-              return until.has_value() && Clock::now() >= *until;
-            }));
+  const auto received = receive(end, [&] {
+    if (!until.has_value()) {
+      alive = check_all();
+      if (!alive.ok()) until = Clock::now() + kAnswerWithin;
+    }
+    return until.has_value() && Clock::now() >= *until;
+  });
+  if (!received.ok()) return received.error();
+  // Not moved into a variable: of a moved optional string GCC 12 warns that its buffer may be uninitialized.
+  const std::optional<std::string>& answer = received.value();
   if (!answer.has_value()) return alive.ok() ? missing(at_most) : alive.error();
   if (answer->starts_with("E")) return error_of_text(answer->substr(1));
   auto all = answer->starts_with("A")
