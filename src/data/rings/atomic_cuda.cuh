@@ -1,71 +1,68 @@
-// Atomic<T, Scope> and the traits of rings for CUDA sources: cuda::atomic_ref, on the device and in the host code of a
-// .cu file alike.
+// Atomic<T, Scope> and the traits of rings for CUDA sources: instructions of the device in kernels (device_atomic.cuh),
+// and in the host code of a .cu file what every other host code has.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 
-#include <cuda/atomic>
 #include <nv/target>
 
 #include "data/rings/annotations.hpp"
 #include "data/rings/atomic.hpp"
+#include "data/rings/device_atomic.cuh"
 #include "data/rings/ring_traits.hpp"
 
 namespace crossdock::rings {
 
-CD_HOST_DEVICE constexpr cuda::thread_scope cuda_scope(Scope scope) {
-  return scope == Scope::kBlock  ? cuda::thread_scope_block
-       : scope == Scope::kDevice ? cuda::thread_scope_device
-                                 : cuda::thread_scope_system;
-}
-
-CD_HOST_DEVICE constexpr cuda::std::memory_order cuda_order(Order order) {
-  return order == Order::kAcquire        ? cuda::std::memory_order_acquire
-       : order == Order::kRelease        ? cuda::std::memory_order_release
-       : order == Order::kAcquireRelease ? cuda::std::memory_order_acq_rel
-                                         : cuda::std::memory_order_relaxed;
-}
-
-// The same interface as StdAtomic, with the scope meant as it is written.
+// The same interface as StdAtomic, with the scope meant as it is written. A word of more than a block lies in global
+// memory, or in the host's that is mapped there.
 template <class T, Scope kScope>
 class CudaAtomic {
  public:
-  CD_HOST_DEVICE explicit CudaAtomic(T& word) : word_(word) {}
+  CD_HOST_DEVICE explicit CudaAtomic(T& word) : place_(&word) {}
 
   template <Order kOrder>
-  CD_HOST_DEVICE T load(OrderTag<kOrder>) const {
-    constexpr auto order = cuda_order(kOrder);
-    return word_.load(order);
+  CD_HOST_DEVICE T load(OrderTag<kOrder> order) const {
+    NV_IF_ELSE_TARGET(
+        NV_IS_DEVICE, (return load_word<kOrder, kScope>(place_);), (return on_host().load(order);))
   }
   template <Order kOrder>
-  CD_HOST_DEVICE void store(T value, OrderTag<kOrder>) const {
-    constexpr auto order = cuda_order(kOrder);
-    word_.store(value, order);
+  CD_HOST_DEVICE void store(T value, OrderTag<kOrder> order) const {
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE,
+                      (store_word<kOrder, kScope>(place_, value);),
+                      (on_host().store(value, order);))
   }
   template <Order kOrder>
-  CD_HOST_DEVICE T exchange(T value, OrderTag<kOrder>) const {
-    constexpr auto order = cuda_order(kOrder);
-    return word_.exchange(value, order);
+  CD_HOST_DEVICE T exchange(T value, OrderTag<kOrder> order) const {
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE,
+                      (return exchange_word<kOrder, kScope>(place_, value);),
+                      (return on_host().exchange(value, order);))
   }
   template <Order kOrder>
-  CD_HOST_DEVICE T fetch_add(T value, OrderTag<kOrder>) const {
-    constexpr auto order = cuda_order(kOrder);
-    return word_.fetch_add(value, order);
+  CD_HOST_DEVICE T fetch_add(T value, OrderTag<kOrder> order) const {
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE,
+                      (return add_to_word<kOrder, kScope>(place_, value);),
+                      (return on_host().fetch_add(value, order);))
   }
   template <Order kOrder>
-  CD_HOST_DEVICE T fetch_or(T value, OrderTag<kOrder>) const {
-    constexpr auto order = cuda_order(kOrder);
-    return word_.fetch_or(value, order);
+  CD_HOST_DEVICE T fetch_or(T value, OrderTag<kOrder> order) const {
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE,
+                      (return or_into_word<kOrder, kScope>(place_, value);),
+                      (return on_host().fetch_or(value, order);))
   }
   template <Order kOrder>
-  CD_HOST_DEVICE bool compare_exchange(T& expected, T desired, OrderTag<kOrder>) const {
-    constexpr auto order = cuda_order(kOrder);
-    return word_.compare_exchange_strong(expected, desired, order, cuda::std::memory_order_relaxed);
+  CD_HOST_DEVICE bool compare_exchange(T& expected, T desired, OrderTag<kOrder> order) const {
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE,
+                      (const T wanted = expected;
+                       expected = compare_exchange_word<kOrder, kScope>(place_, wanted, desired);
+                       return expected == wanted;),
+                      (return on_host().compare_exchange(expected, desired, order);))
   }
 
  private:
-  cuda::atomic_ref<T, cuda_scope(kScope)> word_;
+  StdAtomic<T, kScope> on_host() const { return StdAtomic<T, kScope>(*place_); }
+
+  T* place_;
 };
 
 // What a broken contract does inside a kernel: the launch ends with an error that the host sees.
