@@ -18,8 +18,11 @@ if(CROSSDOCK_CUDA)
     endif()
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-    # Keys are hashed by the same constant expressions as on the CPU.
-    string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr")
+    # Keys are hashed by the same constant expressions as on the CPU. Tools that measure or check kernels name lines.
+    string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr -lineinfo")
+    if(CROSSDOCK_WERROR)  # registers that go through memory cost more than a block that does not fit beside
+      string(APPEND CMAKE_CUDA_FLAGS " -Xptxas=--warn-on-spills,--warning-as-error")
+    endif()
     set(CROSSDOCK_CUDA_BUILDS ON)
     message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, sm_${CMAKE_CUDA_ARCHITECTURES}, "
                    "${crossdock_cuda_count} CUDA sources")

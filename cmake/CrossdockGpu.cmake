@@ -8,7 +8,7 @@ set(gpu_sources
   src/data/rings/make_segment_layout.cpp src/data/rings/place_ring.cpp src/data/rings/ring_state.cpp
   src/data/channels/levels.cpp src/topology/paths.cpp
   src/data/device/cuda_backend.cpp src/data/device/device_channel.cpp src/data/device/level_tables.cpp
-  src/data/device/wiring.cpp
+  src/data/device/residency.cpp src/data/device/wiring.cpp
   src/table/word_range.cpp src/data/codecs/bit_streams.cpp src/data/codecs/block_coder.cpp src/data/codecs/column_coder.cpp
   src/data/codecs/device/device_columns.cpp
   src/operators/device/cuda_runner.cpp src/operators/device/device_runner.cpp
@@ -20,10 +20,14 @@ list(TRANSFORM gpu_sources PREPEND "${PROJECT_SOURCE_DIR}/")
 # All kernels of tests, benches and examples, compiled with those of the rooms (target crossdock_kernels).
 file(GLOB gpu_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/gpu/*.cu"
   "${PROJECT_SOURCE_DIR}/bench/gpu/*.cu" "${PROJECT_SOURCE_DIR}/examples/*/*.cu")
+list(FILTER gpu_kernels EXCLUDE REGEX "probe_kernels")
 add_library(crossdock_gpu_kernels OBJECT ${gpu_kernels})
-target_include_directories(crossdock_gpu_kernels PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
-  "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/bench")
-add_dependencies(crossdock_kernels crossdock_gpu_kernels)
+add_library(crossdock_gpu_probe_kernels OBJECT "${PROJECT_SOURCE_DIR}/bench/gpu/probe_kernels.cu")
+foreach(kernels crossdock_gpu_kernels crossdock_gpu_probe_kernels)
+  target_include_directories(${kernels} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/bench")
+  add_dependencies(crossdock_kernels ${kernels})
+endforeach()
 
 add_library(crossdock_gpu_rooms OBJECT ${gpu_sources})
 crossdock_gpu_options(crossdock_gpu_rooms)
@@ -32,6 +36,7 @@ crossdock_gpu_options(crossdock_gpu_rooms)
 function(crossdock_gpu_program name)
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:crossdock_gpu_rooms> $<TARGET_OBJECTS:crossdock_gpu_kernels>
     $<TARGET_OBJECTS:crossdock_data_device_kernels>
+    $<TARGET_OBJECTS:crossdock_data_rings_kernels>
     $<TARGET_OBJECTS:crossdock_data_codecs_device_kernels>
     $<TARGET_OBJECTS:crossdock_operators_device_kernels>)
   crossdock_gpu_options(${name})
@@ -40,10 +45,12 @@ function(crossdock_gpu_program name)
   target_link_libraries(${name} PRIVATE Threads::Threads)
 endfunction()
 
-crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_exchange_test.cpp
+crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_rings_test.cpp tests/gpu/gpu_exchange_test.cpp
   tests/gpu/gpu_codecs_test.cpp tests/gpu/gpu_operators_test.cpp tests/operators/device/host_runner.cpp)
 target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
 
+crossdock_gpu_program(crossdock_gpu_probe bench/gpu/gpu_probe.cpp bench/gpu/bench_run.cpp
+  $<TARGET_OBJECTS:crossdock_gpu_probe_kernels>)
 crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)
 crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp bench/gpu/bench_run.cpp)
 crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp bench/gpu/bench_run.cpp)

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "gpu/gpu_memory.hpp"
+
 namespace crossdock {
 
 void end_with(const Error& error, int status) {
@@ -38,24 +40,20 @@ device::cuda_calls::GpuFacts open_gpu_0() {
       "{{\"schema_version\": 1, \"bench\": \"gpu-facts\", \"gpu\": \"{}\", "
       "\"multiprocessors\": {}, \"l2_bytes\": {}, \"free_bytes\": {}}}\n",
       facts.name,
-      facts.multiprocessors,
+      facts.room.multiprocessors,
       facts.l2_bytes,
       facts.free_bytes);
   return facts;
 }
 
 double copy_rate(uint64_t bytes) {
-  std::byte* from = nullptr;
-  std::byte* to = nullptr;
-  void* stream = nullptr;
-  require_call(device::cuda_calls::allocate(&from, bytes));
-  require_call(device::cuda_calls::allocate(&to, bytes));
-  require_call(device::cuda_calls::open_stream(&stream));
+  GpuMemory memory;
+  require(memory.open());
+  std::byte* const from = take(memory.take<std::byte>(bytes));
+  std::byte* const to = take(memory.take<std::byte>(bytes));
+  void* const stream = take(memory.stream());
   const double seconds = median_on_stream(
       stream, [&] { require_call(device::cuda_calls::copy(to, from, bytes, stream)); });
-  device::cuda_calls::close_stream(stream);
-  require_call(device::cuda_calls::release(from));
-  require_call(device::cuda_calls::release(to));
   const double rate = 2 * static_cast<double>(bytes) / seconds;
   fmt::print(
       "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"bytes\": {}, \"seconds\": {:.6f}, "

@@ -103,7 +103,8 @@ int run_codecs(int64_t orders) {
   const auto order_keys = std::as_bytes(std::span(made.order_keys));
   const auto line_keys = std::as_bytes(std::span(made.line_keys));
   const auto priorities = std::as_bytes(std::span(made.priorities));
-  const uint32_t blocks = kBlocksPerMultiprocessor * static_cast<uint32_t>(facts.multiprocessors);
+  const uint32_t blocks =
+      kBlocksPerMultiprocessor * static_cast<uint32_t>(facts.room.multiprocessors);
   for (const BenchCase& bench : {BenchCase{"l_orderkey", {line_keys, {8, true}, {2, 1}}},
                                  BenchCase{"o_orderkey", {order_keys, {8, true}, {2, 1}}},
                                  BenchCase{"o_orderpriority", {priorities, {4, true}, {0, 0}}}})
@@ -115,6 +116,6 @@ int run_codecs(int64_t orders) {
 }  // namespace crossdock
 
 int main(int argc, char** argv) {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  crossdock::device::prepare_process();
   return crossdock::run_codecs(argc > 1 ? std::strtoll(argv[1], nullptr, 10) : int64_t{30'000'000});
 }

@@ -1,8 +1,10 @@
 // Channels on GPU 0 against the copy rate of the same GPU in the same run, as JSON lines. One self-contained program.
 //
-//   crossdock_gpu_bench [rows per endpoint]
+//   crossdock_gpu_bench [--copied] [rows per endpoint]    # copied: the mover copies inside the GPU, too
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -17,12 +19,13 @@ namespace {
 constexpr uint64_t kRowBytes = 16;
 constexpr uint64_t kMarkBytes = 2;
 
-// What a row that goes to another endpoint costs in memory, and one that stays: each stage reads and writes once. The
-// kernel reads the rows it sends and those that have come, and writes none.
-constexpr uint64_t kSentOnBytes = (kRowBytes + 4 * (kRowBytes + kMarkBytes)) +  // reads
-                                  4 * (kRowBytes + kMarkBytes);                 // writes
-constexpr uint64_t kKeptBytes =
-    (kRowBytes + 2 * (kRowBytes + kMarkBytes)) + 2 * (kRowBytes + kMarkBytes);
+// What a row that goes to another endpoint costs in memory, and one that stays: each stage reads and writes once, and
+// so does a copy between two. The kernel reads the rows it sends and those that have come, and writes none.
+constexpr uint64_t kMarkedBytes = kRowBytes + kMarkBytes;
+constexpr uint64_t kSentOnBytes = kRowBytes + 3 * kMarkedBytes + 3 * kMarkedBytes;
+constexpr uint64_t kCopyBytes = 2 * kMarkedBytes;
+constexpr uint64_t kKeptBytes = kRowBytes + 2 * kMarkedBytes + 2 * kMarkedBytes;
+constexpr double kExchangeBar = 0.7;
 
 void exchange(const GpuExchangeOptions& options,
               double copy_bytes_per_s,
@@ -34,19 +37,23 @@ void exchange(const GpuExchangeOptions& options,
   });
   const auto endpoints = static_cast<uint64_t>(options.endpoints);
   const uint64_t rows = options.rows * endpoints;
-  const uint64_t passed_bytes = rows / endpoints * ((endpoints - 1) * kSentOnBytes + kKeptBytes);
+  const uint64_t sent_on_bytes = kSentOnBytes + (options.copies_inside ? kCopyBytes : 0);
+  const uint64_t passed_bytes = rows / endpoints * ((endpoints - 1) * sent_on_bytes + kKeptBytes);
   const double predicted_s = static_cast<double>(passed_bytes) / copy_bytes_per_s;
   const bool is_right = last.got.rows == last.expected.rows &&
                         last.got.keys == last.expected.keys &&
                         last.got.mixed == last.expected.mixed && last.got.misled == 0;
   fmt::print(
       "{{\"schema_version\": 1, \"bench\": \"gpu-exchange\", \"endpoints\": {}, \"rows\": {}, "
-      "\"row_bytes\": {}, \"link_rows\": {}, \"rings_per_link\": {}, \"blocks\": {}, "
+      "\"links\": \"{}\", \"row_bytes\": {}, \"link_rows\": {}, \"rings_per_link\": {}, "
+      "\"blocks\": {}, "
       "\"sorter_blocks\": {}, \"seconds\": {:.6f}, \"predicted_s\": {:.6f}, "
-      "\"passed_bytes\": {}, \"of_copy_rate\": {:.3f}, \"payload_bytes_per_s\": {:.4g}, "
+      "\"passed_bytes\": {}, \"of_copy_rate\": {:.3f}, \"bar\": {}, \"payload_bytes_per_s\": "
+      "{:.4g}, "
       "\"segments\": {}, \"channel_bytes\": {}, \"right\": {}}}\n",
       options.endpoints,
       rows,
+      options.copies_inside ? "copied" : "in place",
       kRowBytes,
       options.link_rows,
       options.rings_per_link,
@@ -56,6 +63,7 @@ void exchange(const GpuExchangeOptions& options,
       predicted_s,
       passed_bytes,
       predicted_s / took,
+      kExchangeBar,
       static_cast<double>(rows * kRowBytes) / took,
       last.segments,
       last.channel_bytes,
@@ -63,11 +71,11 @@ void exchange(const GpuExchangeOptions& options,
   require_right(is_right, "rows that came are not those that were sent");
 }
 
-int run(uint64_t rows) {
+int run(uint64_t rows, bool copies_inside) {
   const auto backend = take(device::open_cuda_backend(0), kNoGpu);
   const device::cuda_calls::GpuFacts facts = open_gpu_0();
   const double rate = copy_rate(uint64_t{1} << 30);
-  const auto multiprocessors = static_cast<uint32_t>(facts.multiprocessors);
+  const auto multiprocessors = facts.room.multiprocessors;
   for (const int endpoints : {1, 2, 4}) {
     for (const uint32_t link_rows : {16'384U, 65'536U}) {
       const auto share = std::max(multiprocessors / (2 * static_cast<uint32_t>(endpoints)), 1U);
@@ -77,7 +85,8 @@ int run(uint64_t rows) {
                 .threads = 512,
                 .sorter_blocks = share,
                 .rings_per_link = 8,
-                .link_rows = link_rows},
+                .link_rows = link_rows,
+                .copies_inside = copies_inside},
                rate,
                *backend);
     }
@@ -89,6 +98,19 @@ int run(uint64_t rows) {
 }  // namespace crossdock
 
 int main(int argc, char** argv) {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-  return crossdock::run(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : uint64_t{1} << 26);
+  crossdock::device::prepare_process();
+  bool copies_inside = false;
+  uint64_t rows = uint64_t{1} << 26;
+  for (int at = 1; at < argc; ++at) {
+    if (std::string_view(argv[at]) == "--copied") {
+      copies_inside = true;
+    } else {
+      rows = std::strtoull(argv[at], nullptr, 10);
+    }
+  }
+  if (rows == 0) {
+    std::fprintf(stderr, "usage: crossdock_gpu_bench [--copied] [rows per endpoint]\n");
+    return 2;
+  }
+  return crossdock::run(rows, copies_inside);
 }

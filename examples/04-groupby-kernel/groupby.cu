@@ -9,6 +9,7 @@
 
 namespace example {
 
+constexpr uint32_t kThreads = 256;
 constexpr uint32_t kTableSlots = 1024;  // groups of a block; more go to global memory one by one
 
 // Sums by key in shared memory. Keys are below UINT32_MAX.
@@ -32,13 +33,13 @@ __device__ void add(Table& table, uint64_t* totals, uint64_t key, uint64_t value
             static_cast<unsigned long long>(value));
 }
 
-__global__ void __launch_bounds__(256) group_by(const __grid_constant__ GroupByWork work) {
+__global__ void __launch_bounds__(kThreads, 1) group_by(const __grid_constant__ GroupByWork work) {
   __shared__ xd::Scratch scratch;
   __shared__ Table table;
   const xd::Group group;
   xd::Block block(work.port, blockIdx.x);
   xd::Sorter sorter(work.port.node, scratch);
-  xd::Patience patience(work.port.stuck_after_clocks);
+  xd::Patience patience(work.port.stuck_after_ns);
   for (uint32_t slot = threadIdx.x; slot < kTableSlots; slot += blockDim.x) {
     table.keys[slot] = kEmpty;
     table.sums[slot] = 0;
@@ -84,8 +85,13 @@ int load_group_by() {
   return static_cast<int>(cudaFuncGetAttributes(&attributes, group_by));
 }
 
+int group_by_needs(crossdock::device::KernelNeeds* needs) {
+  needs->threads = kThreads;
+  return xd::needs_of(group_by, needs);
+}
+
 int launch_group_by(const GroupByWork& work, void* stream) {
-  group_by<<<work.port.blocks, 256, 0, static_cast<cudaStream_t>(stream)>>>(work);
+  group_by<<<work.port.blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(work);
   return static_cast<int>(cudaGetLastError());
 }
 

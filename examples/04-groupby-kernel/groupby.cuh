@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "data/device/device_port.hpp"
+#include "data/device/device_room.hpp"
 
 namespace example {
 
@@ -16,8 +17,9 @@ struct GroupByWork {
   int64_t* ends = nullptr;     // per block: 0, or why it ended early
 };
 
-// Both answer a cudaError_t.
+// All answer a cudaError_t.
 int load_group_by();
+int group_by_needs(crossdock::device::KernelNeeds* needs);
 int launch_group_by(const GroupByWork& work, void* stream);
 
 }  // namespace example

@@ -16,7 +16,8 @@ using namespace crossdock;
 
 constexpr int kEndpoints = 3;
 constexpr uint32_t kBlocks = 8;
-constexpr uint64_t kRows = 1 << 20;  // of each endpoint
+constexpr uint32_t kSorterBlocks = 4;  // of each endpoint
+constexpr uint64_t kRows = 1 << 20;    // of each endpoint
 constexpr uint64_t kGroups = 500;
 
 [[noreturn]] void fail(const Error& error, int status = 1) {
@@ -53,7 +54,7 @@ device::DeviceChannelSpec shuffle_by_key() {
 }  // namespace
 
 int main() {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  device::prepare_process();
   auto backend = device::open_cuda_backend(0);
   if (!backend.ok()) fail(backend.error(), 3);
   require(example::load_group_by());
@@ -80,9 +81,14 @@ int main() {
                                       .ends = reinterpret_cast<int64_t*>(take(kBlocks))};
     require(device::cuda_calls::open_stream(&streams[static_cast<size_t>(at)]));
   }
-  if (const Status started = channel.start_sorters(4); !started.ok()) fail(started.error());
+  device::KernelNeeds needs{.name = "group_by", .blocks = kBlocks};
+  require(example::group_by_needs(&needs));
+  const std::vector<device::KernelNeeds> users(kEndpoints, needs);
+  if (const Status fits = channel.check_fit(users, kSorterBlocks); !fits.ok()) fail(fits.error());
   for (size_t at = 0; at < kEndpoints; ++at)
     require(example::launch_group_by(works[at], streams[at]));
+  if (const Status started = channel.start_sorters(kSorterBlocks); !started.ok())
+    fail(started.error());
   const Status moved = channel.move_until(
       [&streams] {
         for (void* stream : streams)
@@ -95,7 +101,7 @@ int main() {
   if (const Status stopped = channel.stop(); !stopped.ok()) fail(stopped.error());
   uint64_t wrong = 0;
   for (uint64_t group = 0; group < kGroups; ++group) wrong += totals[group] != expected[group];
-  std::printf("%llu groups, %llu wrong, %llu segments copied\n",
+  std::printf("%llu groups, %llu wrong, %llu segments copied by the host\n",
               static_cast<unsigned long long>(kGroups),
               static_cast<unsigned long long>(wrong),
               static_cast<unsigned long long>(channel.mover().segments()));

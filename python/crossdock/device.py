@@ -86,16 +86,16 @@ class Device:
 
     @property
     def memory_used_bytes(self) -> int:
-        """Bytes of the pool that tables have now."""
+        """Bytes of the budget that tables have now."""
         return self._native.memory_used_bytes
 
     @property
     def memory_held_bytes(self) -> int:
-        """Bytes of the device that the pool has."""
+        """Those, and bytes that another library may still read."""
         return self._native.memory_held_bytes
 
     def trim(self) -> None:
-        """Gives memory of the pool that no table needs back to the device."""
+        """Gives memory that no table needs back to the device, for others."""
         self._native.trim()
 
     def __repr__(self) -> str:

@@ -7,12 +7,12 @@ namespace crossdock {
 
 constexpr uint32_t kExchangeThreadsMax = 512;
 
-__global__ void __launch_bounds__(kExchangeThreadsMax)
+__global__ void __launch_bounds__(kExchangeThreadsMax, 1)
     exchange_rows(const __grid_constant__ ExchangeWork work) {
   __shared__ xd::Scratch scratch;
   const rings::BlockCoop coop;
   ExchangeBlock<rings::CudaRingTraits, rings::BlockCoop> block(work, blockIdx.x, coop);
-  xd::Patience patience(work.port.stuck_after_clocks);
+  xd::Patience patience(work.port.stuck_after_ns);
   const int64_t end = block.run(scratch, patience);
   const ExchangeSums sums = block.sums();
   if (coop.rank() != 0) return;
@@ -39,6 +39,8 @@ int load_exchange() {
   if (error != 0) return error;
   return static_cast<int>(cudaFuncGetAttributes(&attributes, fail));
 }
+
+int exchange_needs(device::KernelNeeds* needs) { return xd::needs_of(exchange_rows, needs); }
 
 int launch_exchange(const ExchangeWork& work, uint32_t threads, void* stream) {
   exchange_rows<<<work.port.blocks, threads, 0, static_cast<cudaStream_t>(stream)>>>(work);

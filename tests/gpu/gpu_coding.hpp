@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "data/codecs/column_coder.hpp"
 #include "data/codecs/device/device_columns.hpp"
+#include "gpu/gpu_memory.hpp"
 
 namespace crossdock {
 
@@ -21,11 +22,6 @@ struct GpuColumn {
 // Holds the GPU's memory: of the values, of the coded columns and of those that come back. One thread.
 class GpuCoding {
  public:
-  GpuCoding() = default;
-  ~GpuCoding();
-  GpuCoding(const GpuCoding&) = delete;
-  GpuCoding& operator=(const GpuCoding&) = delete;
-
   // `blocks` of each launch. The columns' bytes need not stay.
   Status open(std::span<const GpuColumn> columns, uint32_t blocks);
   // All columns in one launch; seconds until it has ended.
@@ -40,11 +36,9 @@ class GpuCoding {
   Status change(size_t column, std::span<const uint64_t> words);
 
  private:
-  template <class T>
-  Status allocate(T** memory, uint64_t count);
   Status upload_columns();
 
-  std::vector<std::byte*> owned_;
+  GpuMemory memory_;
   void* stream_ = nullptr;
   uint32_t blocks_ = 0;
   std::vector<codecs::EncodeColumn> encode_columns_;

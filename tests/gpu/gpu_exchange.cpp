@@ -9,6 +9,7 @@
 #include "data/device/cuda_calls.hpp"
 #include "data/rings/cpu_ring_traits.hpp"
 #include "gpu/exchange_kernel.cuh"
+#include "gpu/gpu_memory.hpp"
 
 namespace crossdock {
 namespace {
@@ -19,37 +20,6 @@ Error launch_error(int error) {
   return make_error(
       ErrorCode::kInternal, "a launch failed: {}", device::cuda_calls::error_text(error));
 }
-
-// Memory and streams that go with it.
-class Resources {
- public:
-  ~Resources() {
-    for (void* stream : streams_) device::cuda_calls::close_stream(stream);
-    for (std::byte* memory : memory_) device::cuda_calls::release(memory);
-    for (std::byte* memory : shared_) device::cuda_calls::release_shared(memory);
-  }
-  template <class T>
-  Result<T*> take(uint64_t count, bool is_shared) {
-    std::byte* memory = nullptr;
-    const uint64_t bytes = std::max<uint64_t>(count * sizeof(T), 1);
-    const int error = is_shared ? device::cuda_calls::allocate_shared(&memory, bytes)
-                                : device::cuda_calls::allocate(&memory, bytes);
-    if (error != 0) return make_error(ErrorCode::kOutOfMemoryBudget, "{} bytes", bytes);
-    (is_shared ? shared_ : memory_).push_back(memory);
-    return reinterpret_cast<T*>(memory);
-  }
-  Result<void*> stream() {
-    void* made = nullptr;
-    if (const int error = device::cuda_calls::open_stream(&made); error != 0)
-      return launch_error(error);
-    streams_.push_back(made);
-    return made;
-  }
-
- private:
-  std::vector<std::byte*> memory_, shared_;
-  std::vector<void*> streams_;
-};
 
 // Of CPU threads.
 class HostPatience {
@@ -100,16 +70,15 @@ class Run {
       : options_(options), backend_(backend) {}
 
   Result<GpuExchangeResult> run() {
+    CD_TRY(memory_.open());
     CD_ASSIGN(channel_, device::DeviceChannel::open(gpu_exchange_spec(options_), backend_));
     for (int at = 0; at < options_.endpoints; ++at) CD_TRY(prepare(at));
     if (const int error = load_exchange(); error != 0) return launch_error(error);
-    if (const int error = device::cuda_calls::wait_stream(works_[0].stream); error != 0)
-      return launch_error(error);
+    CD_TRY(check_fit());
     for (Endpoint& endpoint : works_)
       if (const int error = device::cuda_calls::wait_stream(endpoint.stream); error != 0)
         return launch_error(error);
     const auto begun = std::chrono::steady_clock::now();
-    if (options_.sorter_blocks != 0) CD_TRY(channel_->start_sorters(options_.sorter_blocks));
     const Status ran = launch_and_move();
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -129,15 +98,15 @@ class Run {
   Status prepare(int at) {
     Endpoint endpoint;
     endpoint.is_host = at >= options_.endpoints - options_.hosts;
-    CD_ASSIGN(endpoint.stream, resources_.stream());
+    CD_ASSIGN(endpoint.stream, memory_.stream());
     ExchangeWork& work = endpoint.work;
     work.port = channel_->port(static_cast<topology::VertexIndex>(at));
     work.rows = options_.rows;
     work.makes_every = options_.makes_every;
-    CD_ASSIGN(work.keys, resources_.take<uint64_t>(options_.rows, endpoint.is_host));
-    CD_ASSIGN(work.values, resources_.take<uint64_t>(options_.rows, endpoint.is_host));
-    CD_ASSIGN(work.sums, resources_.take<ExchangeSums>(options_.blocks, true));
-    CD_ASSIGN(work.ends, resources_.take<int64_t>(options_.blocks, true));
+    CD_ASSIGN(work.keys, take(options_.rows, endpoint.is_host));
+    CD_ASSIGN(work.values, take(options_.rows, endpoint.is_host));
+    CD_ASSIGN(work.sums, memory_.take_shared<ExchangeSums>(options_.blocks));
+    CD_ASSIGN(work.ends, memory_.take_shared<int64_t>(options_.blocks));
     const uint64_t first = static_cast<uint64_t>(at) * options_.rows;
     const int error = launch_numbers(work.keys, work.values, first, options_.rows, endpoint.stream);
     if (error != 0) return launch_error(error);
@@ -147,6 +116,19 @@ class Run {
     add(result_.expected, sums_of(first, options_.rows, options_.makes_every), copies);
     works_.push_back(endpoint);
     return {};
+  }
+
+  Result<uint64_t*> take(uint64_t count, bool is_shared) {
+    return is_shared ? memory_.take_shared<uint64_t>(count) : memory_.take<uint64_t>(count);
+  }
+
+  Status check_fit() const {
+    device::KernelNeeds needs{
+        .name = "exchange_rows", .blocks = options_.blocks, .threads = options_.threads};
+    if (const int error = exchange_needs(&needs); error != 0) return launch_error(error);
+    const std::vector<device::KernelNeeds> users(
+        static_cast<size_t>(options_.endpoints - options_.hosts), needs);
+    return channel_->check_fit(users, options_.sorter_blocks);
   }
 
   Status launch_and_move() {
@@ -167,6 +149,7 @@ class Run {
         return launch_error(error);
       }
     }
+    if (options_.sorter_blocks != 0) CD_TRY(channel_->start_sorters(options_.sorter_blocks));
     return channel_->move_until([this] { return is_over(); }, kStuckAfterS);
   }
 
@@ -200,7 +183,7 @@ class Run {
 
   const GpuExchangeOptions& options_;
   device::DeviceBackend& backend_;
-  Resources resources_;
+  GpuMemory memory_;
   std::unique_ptr<device::DeviceChannel> channel_;  // goes before the memory that its kernels read
   std::vector<Endpoint> works_;
   std::vector<std::thread> threads_;
@@ -230,6 +213,8 @@ device::DeviceChannelSpec gpu_exchange_spec(const GpuExchangeOptions& options) {
   spec.rule = options.rule;
   spec.blocks = options.blocks;
   spec.rings_per_link = options.rings_per_link;
+  spec.copies_inside = options.copies_inside;
+  spec.stuck_after_s = kStuckAfterS;
   spec.stage_rows = options.stage_rows;
   spec.link_rows = options.link_rows;
   spec.final_rows = options.final_rows;

@@ -23,7 +23,8 @@ struct GpuExchangeOptions {
   uint32_t rings_per_link = 2;
   uint32_t stage_rows = 4096, link_rows = 16'384, final_rows = 4096;
   int slot_bits = 2;
-  uint64_t makes_every = 0;  // ExchangeWork::makes_every
+  uint64_t makes_every = 0;    // ExchangeWork::makes_every
+  bool copies_inside = false;  // DeviceChannelSpec::copies_inside
 };
 
 struct GpuExchangeResult {

@@ -9,8 +9,7 @@
 #include "data/device/cuda_calls.hpp"
 
 int main(int argc, char** argv) {
-  // Loading a kernel while another stays on the device may wait for it.
-  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  crossdock::device::prepare_process();
   ::testing::InitGoogleTest(&argc, argv);
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
@@ -25,11 +24,11 @@ int main(int argc, char** argv) {
   crossdock::device::cuda_calls::GpuFacts facts;
   if (crossdock::device::cuda_calls::open_gpu(0, &facts) != 0) return 3;
   std::fprintf(stderr,
-               "%s, sm_%d%d, %d multiprocessors, %.1f of %.1f GB free\n",
+               "%s, sm_%d%d, %u multiprocessors, %.1f of %.1f GB free\n",
                facts.name,
                facts.major,
                facts.minor,
-               facts.multiprocessors,
+               facts.room.multiprocessors,
                static_cast<double>(facts.free_bytes) / 1e9,
                static_cast<double>(facts.memory_bytes) / 1e9);
   return RUN_ALL_TESTS();

@@ -16,10 +16,12 @@
 
 #include <cstdint>
 
+#include "data/device/cuda_calls.hpp"
 #include "data/device/device_port.hpp"
 #include "data/device/made_rows.hpp"
 #include "data/rings/atomic_cuda.cuh"
 #include "data/rings/block_coop.cuh"
+#include "data/rings/device_clock.cuh"
 
 namespace xd {
 
@@ -39,20 +41,25 @@ inline constexpr uint32_t kNowhere = crossdock::device::kNowhere;
 template <class T>
 using Nullable = crossdock::device::Nullable<T>;
 
-// When nothing has moved for too long, by the clock of the multiprocessor; the leader looks for all.
+// When nothing has moved for too long, by the clock of the device; the leader looks for all. Of a limit of 0 never.
 class Patience {
  public:
-  __device__ explicit Patience(uint64_t limit_clocks) : limit_(limit_clocks) { since_ = clock64(); }
+  __device__ explicit Patience(uint64_t limit_ns) : clock_(limit_ns) {}
   __device__ bool is_over(bool has_moved) {
-    if (has_moved) since_ = clock64();
-    const uint64_t over = static_cast<uint64_t>(clock64() - since_) > limit_;
-    return crossdock::rings::from_leader(Group(), over) != 0;
+    if (has_moved) clock_.restart();
+    return crossdock::rings::from_leader(Group(), clock_.is_over() ? 1 : 0) != 0;
   }
 
  private:
-  uint64_t limit_;
-  long long since_ = 0;
+  crossdock::rings::DevicePatience clock_;
 };
+
+// What blocks of a kernel need, for DeviceChannel::check_fit; `needs` says their number, their threads and the dynamic
+// shared memory. Answers a cudaError_t.
+template <class... T>
+int needs_of(void (*kernel)(T...), crossdock::device::KernelNeeds* needs) {
+  return crossdock::device::cuda_calls::needs_of(reinterpret_cast<const void*>(kernel), needs);
+}
 
 // Rows [first, first + rows) of the columns, by the channel's rule; answers how many were taken, 0 if there is no room
 // now, kAborted.
@@ -98,7 +105,7 @@ __device__ int64_t recv(const Port& port, uint64_t first, uint32_t rows, T*... c
 // meanwhile, and answers whether it did. 0, kAborted or kStuck.
 template <class Drain>
 __device__ int64_t flush(const Port& port, Scratch& scratch, Drain&& drain) {
-  return Block(port, blockIdx.x).flush(scratch, drain, Patience(port.stuck_after_clocks), Group());
+  return Block(port, blockIdx.x).flush(scratch, drain, Patience(port.stuck_after_ns), Group());
 }
 
 // A sorter's step: for blocks that wait. Answers whether anything moved.

@@ -8,6 +8,10 @@
 
 namespace crossdock::device {
 
+// Settings of CUDA under which what stays on a GPU holds nothing else up: as many connections as there are, and kernels
+// loaded at once. Those that are set already stay. Before the process first uses CUDA, which reads them then.
+void prepare_process();
+
 // CD-603 with the reason: no GPU of this number, or a library without CUDA.
 Status check_gpu(int gpu);
 

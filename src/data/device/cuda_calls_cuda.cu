@@ -18,6 +18,16 @@ int ready(cudaError_t error) { return error == cudaErrorNotReady ? kNotReady : t
 
 cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
+cudaMemPool_t pool_of(void* pool) { return static_cast<cudaMemPool_t>(pool); }
+
+DeviceRoom room_of(const cudaDeviceProp& properties) {
+  return {.multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount),
+          .blocks = static_cast<uint32_t>(properties.maxBlocksPerMultiProcessor),
+          .threads = static_cast<uint32_t>(properties.maxThreadsPerMultiProcessor),
+          .registers = static_cast<uint32_t>(properties.regsPerMultiprocessor),
+          .shared_bytes = properties.sharedMemPerMultiprocessor,
+          .shared_bytes_of_block = properties.reservedSharedMemPerBlock};
+}
 
 }  // namespace
 
@@ -32,28 +42,46 @@ int open_gpu(int gpu, GpuFacts* facts) {
   if (const int error = told(cudaGetDeviceProperties(&properties, gpu)); error != 0) return error;
   std::strncpy(facts->name, properties.name, sizeof(facts->name) - 1);
   facts->memory_bytes = properties.totalGlobalMem;
-  facts->multiprocessors = properties.multiProcessorCount;
+  facts->room = room_of(properties);
   facts->major = properties.major;
   facts->minor = properties.minor;
   facts->l2_bytes = properties.l2CacheSize;
+  facts->copy_engines = properties.asyncEngineCount;
   facts->has_mapped_memory = properties.canMapHostMemory != 0 && properties.unifiedAddressing != 0;
+  facts->has_host_atomics = properties.hostNativeAtomicSupported != 0;
+  facts->has_pools = properties.memoryPoolsSupported != 0;
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   if (const int error = told(cudaMemGetInfo(&free_bytes, &total_bytes)); error != 0) return error;
   facts->free_bytes = free_bytes;
-  const auto clock = cudaDeviceGetAttribute(&facts->clock_khz, cudaDevAttrClockRate, gpu);
-  if (const int error = told(clock); error != 0) return error;
+  if (const int error = told(cudaDriverGetVersion(&facts->driver)); error != 0) return error;
+  if (const int error = told(cudaRuntimeGetVersion(&facts->runtime)); error != 0) return error;
   return load_sorters();
 }
 
 int use_gpu(int gpu) { return told(cudaSetDevice(gpu)); }
 
-int allocate(std::byte** memory, uint64_t bytes) {
-  if (const int error = told(cudaMalloc(memory, bytes)); error != 0) return error;
-  if (const int error = told(cudaMemset(*memory, 0, bytes)); error != 0) return error;
-  return told(cudaDeviceSynchronize());
+int open_pool(int gpu, uint64_t keep_bytes, void** pool) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;  // the only kind there is
+  properties.location = {cudaMemLocationTypeDevice, gpu};
+  cudaMemPool_t opened;
+  if (const int error = told(cudaMemPoolCreate(&opened, &properties)); error != 0) return error;
+  *pool = opened;
+  return told(cudaMemPoolSetAttribute(opened, cudaMemPoolAttrReleaseThreshold, &keep_bytes));
 }
-int release(std::byte* memory) { return told(cudaFree(memory)); }
+int close_pool(void* pool) { return told(cudaMemPoolDestroy(pool_of(pool))); }
+int trim_pool(void* pool) { return told(cudaMemPoolTrimTo(pool_of(pool), 0)); }
+
+int allocate(std::byte** memory, uint64_t bytes, const MemoryQueue& queue) {
+  return told(cudaMallocFromPoolAsync(memory, bytes, pool_of(queue.pool), stream_of(queue.stream)));
+}
+int release(std::byte* memory, const MemoryQueue& queue) {
+  return told(cudaFreeAsync(memory, stream_of(queue.stream)));
+}
+int clear(std::byte* memory, uint64_t bytes, void* stream) {
+  return told(cudaMemsetAsync(memory, 0, bytes, stream_of(stream)));
+}
 
 int allocate_shared(std::byte** memory, uint64_t bytes) {
   const auto flags = cudaHostAllocMapped | cudaHostAllocPortable;
@@ -63,21 +91,22 @@ int allocate_shared(std::byte** memory, uint64_t bytes) {
 }
 int release_shared(std::byte* memory) { return told(cudaFreeHost(memory)); }
 
-int upload(void* to, const void* from, uint64_t bytes) {
-  return told(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
-}
-
-int open_stream(void** stream) {
+int open_stream(void** stream, StreamUse use) {
+  int last = 0;
+  int first = 0;
+  if (const int error = told(cudaDeviceGetStreamPriorityRange(&last, &first)); error != 0)
+    return error;
   cudaStream_t made;
-  const int error = told(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
-  *stream = made;
+  const int error = told(cudaStreamCreateWithPriority(
+      &made, cudaStreamNonBlocking, use == StreamUse::kCopies ? first : last));
+  if (error == 0) *stream = made;
   return error;
 }
 int close_stream(void* stream) { return told(cudaStreamDestroy(stream_of(stream))); }
 int open_event(void** event) {
   cudaEvent_t made;
   const int error = told(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
-  *event = made;
+  if (error == 0) *event = made;
   return error;
 }
 int close_event(void* event) { return told(cudaEventDestroy(event_of(event))); }
@@ -101,9 +130,21 @@ int start_sorters(const SorterStart& start, void* stream) {
   work.nodes = static_cast<const DeviceNode*>(start.nodes);
   work.node_count = start.node_count;
   work.limits.abort = start.abort;
-  work.limits.stuck_after_clocks = start.stuck_after_clocks;
-  work.ends = start.ends;
   return launch_sorters(work, start.blocks, stream);
+}
+
+int sorter_needs(KernelNeeds* needs) {
+  needs->threads = kSorterThreads;
+  return needs_of(sorter_function(), needs);
+}
+
+int needs_of(const void* function, KernelNeeds* needs) {
+  cudaFuncAttributes attributes;
+  if (const int error = told(cudaFuncGetAttributes(&attributes, function)); error != 0)
+    return error;
+  needs->registers = static_cast<uint32_t>(attributes.numRegs);
+  needs->shared_bytes += attributes.sharedSizeBytes;
+  return 0;
 }
 
 }  // namespace crossdock::device::cuda_calls

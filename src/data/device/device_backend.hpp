@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "data/device/device_node.hpp"
+#include "data/device/device_room.hpp"
 #include "data/device/ring_mover.hpp"
 
 namespace crossdock::device {
@@ -23,8 +24,6 @@ struct SorterLaunch {
   uint32_t node_count = 0;
   uint32_t blocks_per_node = 1;
   uint32_t* abort = nullptr;  // shared memory
-  double stuck_after_s =
-      0;  // without progress of a block, it ends; waiting users then help themselves
 };
 
 // One thread at a time.
@@ -46,7 +45,13 @@ class DeviceBackend {
   virtual Status join_sorters() = 0;
   // Whether an error has come up: asked in every turn of a wait, since a kernel that failed sets no word.
   virtual Status poll() = 0;
-  virtual double clocks_per_s() const = 0;  // of what kernels measure limits with
+  // Copies words of device memory into shared memory beside whatever runs; has_looked() says when they are there. One
+  // look at a time.
+  virtual Status begin_look(uint64_t* to, const uint64_t* from, uint64_t words) = 0;
+  virtual Result<bool> has_looked() = 0;
+  // What kernels have room for, and what a block of sorters takes of it.
+  virtual DeviceRoom room() const = 0;
+  virtual Result<KernelNeeds> sorter_needs() const = 0;
 };
 
 }  // namespace crossdock::device

@@ -19,6 +19,8 @@ namespace {
 constexpr uint64_t kCarveBytes = 256;
 constexpr uint32_t kCopiesUnderWay =
     3;  // of a link: one runs, one follows at once, one is being begun
+constexpr auto kLookEvery = std::chrono::milliseconds(50);  // at progress, while nothing is copied
+constexpr uint32_t kTurnsPerPoll = 64;  // for errors of the device; each asks the driver
 
 using Flag = rings::StdAtomic<uint32_t, rings::Scope::kSystem>;
 
@@ -93,12 +95,20 @@ class DeviceChannel::Builder {
     channel_.finish_ = shared.take<uint32_t>(1);
     channel_.abort_ = shared.take<uint32_t>(1);
     ends_ = shared.take<uint64_t>(spec_.endpoints.of_source.size() * destinations);
+    for (const DeviceSpace space : {DeviceSpace::kShared, DeviceSpace::kDevice})
+      take_progress(space);
+    channel_.seen_ = shared.take<uint64_t>(channel_.progress_[0].words);
     sort_rings_.clear();
     windows_.clear();
     for (const WiredLink& link : wiring.links) {
       for (uint32_t ring = 0; ring < spec_.rings_per_link; ++ring) {
-        sort_rings_.push_back(ring_between(link.from));
-        windows_.push_back(ring_between(link.to));
+        if (is_copied(link)) {
+          sort_rings_.push_back(ring_between(link.from));
+          windows_.push_back(ring_between(link.to));
+        } else {
+          sort_rings_.push_back(own_ring(layouts_.link_shape, DeviceSpace::kDevice));
+          windows_.push_back(sort_rings_.back());
+        }
       }
     }
     channel_.nodes_.clear();
@@ -112,8 +122,12 @@ class DeviceChannel::Builder {
   const std::vector<Upload>& uploads() const { return uploads_; }
 
   void make_links() {
-    for (size_t at = 0; at < sort_rings_.size(); ++at)
+    for (size_t at = 0; at < sort_rings_.size(); ++at) {
+      const auto link = static_cast<uint32_t>(at / spec_.rings_per_link);
+      if (!is_copied(channel_.wiring_.links[link])) continue;
       channel_.links_.push_back({sort_rings_[at], windows_[at]});
+      channel_.link_of_copies_.push_back(link);
+    }
   }
 
  private:
@@ -123,7 +137,27 @@ class DeviceChannel::Builder {
     return spec_.is_host[vertex] != 0 ? DeviceSpace::kShared : DeviceSpace::kDevice;
   }
 
-  // A ring that one node has for itself.
+  // Whether a link has two ends, between which the mover copies; else both nodes see one ring.
+  bool is_copied(const WiredLink& link) const {
+    return spec_.copies_inside || spec_.is_host[link.from] != 0 || spec_.is_host[link.to] != 0;
+  }
+
+  // A line for each node of a space, one behind the other, so that a look is one copy.
+  void take_progress(DeviceSpace space) {
+    Progress& progress = channel_.progress_[static_cast<size_t>(space)];
+    progress.words = 0;
+    for (const WiredNode& node : channel_.wiring_.nodes)
+      if (space_of(node) == space) progress.words += rings::kRingLineWords;
+    progress.begin = carver(space).take<uint64_t>(progress.words);
+    progress_taken_[static_cast<size_t>(space)] = 0;
+  }
+
+  uint64_t* progress_of(DeviceSpace space) {
+    uint64_t& taken = progress_taken_[static_cast<size_t>(space)];
+    return channel_.progress_[static_cast<size_t>(space)].begin + rings::kRingLineWords * taken++;
+  }
+
+  // A ring whose ends are in one space: that of one node, or of a link between nodes of the device.
   rings::Ring own_ring(const rings::RingShape& shape, DeviceSpace space) {
     rings::Ring ring = ring_words(shape, space);
     Carver& own = carver(space);
@@ -211,6 +245,7 @@ class DeviceChannel::Builder {
     node.spread_to = put(space, wired.spread_to);
     node.cursors = own.take<uint32_t>(uint64_t{node.input_count} * destinations);
     node.sent = own.take<uint64_t>(destinations + 1);
+    node.progress = progress_of(space);
     node.ended_blocks = own.take<uint64_t>(rings::kRingLineWords);
     node.reported = own.take<uint64_t>(rings::kRingLineWords);
     node.ends = ends_ + uint64_t{wired.source >= 0 ? static_cast<uint32_t>(wired.source) : 0} *
@@ -234,6 +269,7 @@ class DeviceChannel::Builder {
     port.taken = own.take<uint64_t>(rings::kRingLineWords);
     port.destination = wired.destination >= 0 ? static_cast<uint32_t>(wired.destination) : 0;
     port.abort = channel_.abort_;
+    port.stuck_after_ns = static_cast<uint64_t>(spec_.stuck_after_s * 1e9);
     channel_.ports_.push_back(port);
   }
 
@@ -249,6 +285,7 @@ class DeviceChannel::Builder {
   const Layouts& layouts_;
   DeviceChannel& channel_;
   Carver carvers_[2];
+  uint64_t progress_taken_[2] = {};  // lines, by DeviceSpace
   uint64_t* ends_ = nullptr;
   std::vector<rings::Ring> sort_rings_, windows_;
   std::vector<Upload> uploads_;
@@ -282,8 +319,6 @@ Result<std::unique_ptr<DeviceChannel>> DeviceChannel::open(const DeviceChannelSp
   for (const Upload& upload : builder.uploads())
     CD_TRY(backend.upload(upload.to, upload.bytes.data(), upload.bytes.size()));
   builder.make_links();
-  for (DevicePort& port : channel->ports_)
-    port.stuck_after_clocks = static_cast<uint64_t>(backend.clocks_per_s() * 10);
   CD_ASSIGN(channel->copier_,
             backend.open_copier(static_cast<uint32_t>(channel->links_.size()), kCopiesUnderWay));
   channel->mover_ = std::make_unique<RingMover>(channel->links_, *channel->copier_);
@@ -312,10 +347,20 @@ DevicePort DeviceChannel::port(topology::VertexIndex vertex) const {
 
 DeviceNode DeviceChannel::node(topology::VertexIndex vertex) const { return port(vertex).node; }
 
-Status DeviceChannel::start_sorters(uint32_t blocks_per_node, double stuck_after_s) {
+Status DeviceChannel::check_fit(std::span<const KernelNeeds> users,
+                                uint32_t sorter_blocks_per_node) const {
+  std::vector<KernelNeeds> all(users.begin(), users.end());
+  if (sorter_blocks_per_node != 0) {
+    CD_ASSIGN(KernelNeeds sorters, backend_.sorter_needs());
+    sorters.blocks = device_node_count_ * sorter_blocks_per_node;
+    all.push_back(sorters);
+  }
+  return check_residency(all, backend_.room());
+}
+
+Status DeviceChannel::start_sorters(uint32_t blocks_per_node) {
   if (device_node_count_ == 0) return {};
-  CD_TRY(backend_.start_sorters(
-      {device_nodes_, device_node_count_, blocks_per_node, abort_, stuck_after_s}));
+  CD_TRY(backend_.start_sorters({device_nodes_, device_node_count_, blocks_per_node, abort_}));
   are_sorters_running_ = true;
   return {};
 }
@@ -327,27 +372,57 @@ Status DeviceChannel::stop() {
   return backend_.join_sorters();
 }
 
+Result<bool> DeviceChannel::look() {
+  const auto now = std::chrono::steady_clock::now();
+  const Progress& device = progress_[static_cast<size_t>(DeviceSpace::kDevice)];
+  if (is_looking_) {
+    CD_ASSIGN(const bool has_looked, backend_.has_looked());
+    if (!has_looked) return false;
+    is_looking_ = false;
+    looked_at_ = now;
+  } else if (now - looked_at_ < kLookEvery) {
+    return false;
+  } else if (device.words != 0) {
+    CD_TRY(backend_.begin_look(seen_, device.begin, device.words));
+    is_looking_ = true;
+    return false;
+  }
+  uint64_t sum = 0;
+  for (uint64_t at = 0; at < device.words; at += rings::kRingLineWords) sum += seen_[at];
+  const Progress& shared = progress_[static_cast<size_t>(DeviceSpace::kShared)];
+  using Word = rings::StdAtomic<uint64_t, rings::Scope::kDevice>;
+  for (uint64_t at = 0; at < shared.words; at += rings::kRingLineWords)
+    sum += Word(shared.begin[at]).load(rings::Relaxed{});
+  const bool has_moved = sum != steps_;
+  steps_ = sum;
+  return has_moved;
+}
+
 Status DeviceChannel::move_until(const std::function<bool()>& is_over, double stuck_after_s) {
   using Clock = std::chrono::steady_clock;
   auto since = Clock::now();
-  while (true) {
-    const bool has_moved = mover_->step() == rings::Step::kProgress;
-    CD_TRY(backend_.poll());
+  for (uint32_t turn = 0;; ++turn) {
+    bool has_moved = mover_->step() == rings::Step::kProgress;
+    if (turn % kTurnsPerPoll == 0) CD_TRY(backend_.poll());
     if (mover_->has_failed()) {
       abort();
       return make_error(ErrorCode::kInternal, "a copy of a segment failed: {}", state());
+    }
+    if (!has_moved) {
+      CD_ASSIGN(has_moved, look());
     }
     if (has_moved) {
       since = Clock::now();
       continue;
     }
     if (mover_->is_quiet() && is_over()) return {};
-    if (std::chrono::duration<double>(Clock::now() - since).count() > stuck_after_s) {
+    const double idle_s = std::chrono::duration<double>(Clock::now() - since).count();
+    if (stuck_after_s > 0 && idle_s > stuck_after_s) {
       abort();
       return make_error(ErrorCode::kInternal,
-                        "nothing was copied between devices for {} s, and the kernels have not "
-                        "ended: {}. Kernels of a channel must run beside each other or help "
-                        "(flush): is CUDA_LAUNCH_BLOCKING set, or CUDA_DEVICE_MAX_CONNECTIONS 1?",
+                        "no kernel of the channel has moved a row for {} s, and they have not "
+                        "ended: {}\n  try      check_fit(), which says whether all of their blocks "
+                        "are on the device at once; a larger limit if they only compute",
                         stuck_after_s,
                         state());
     }
@@ -359,13 +434,13 @@ void DeviceChannel::abort() { Flag(*abort_).store(1, rings::Release{}); }
 void DeviceChannel::finish() { Flag(*finish_).store(1, rings::Release{}); }
 
 std::string DeviceChannel::state() const {
-  std::string text = fmt::format("{} segments copied", mover_->segments());
+  std::string text = fmt::format(
+      "{} segments copied, {} steps of kernels when last seen", mover_->segments(), steps_);
   for (size_t at = 0; at < links_.size(); ++at) {
     const rings::RingProgress from = rings::ring_progress(links_[at].from);
     const rings::RingProgress to = rings::ring_progress(links_[at].to);
     if (from.published == from.recycled && to.published == to.recycled) continue;
-    const uint64_t rings = links_.size() / wiring_.links.size();
-    const WiredLink& link = wiring_.links[at / rings];
+    const WiredLink& link = wiring_.links[link_of_copies_[at]];
     text += fmt::format("; link {} -> {} hop {}: sorted {} copied {} taken {}",
                         link.from,
                         link.to,

@@ -3,22 +3,25 @@
 //
 //   auto channel = DeviceChannel::open(spec, backend);
 //   group_by<<<blocks, threads, 0, stream>>>(channel.value()->port(vertex), ...);   // any stream but the legacy one
+//   channel.value()->start_sorters(blocks_per_node);   // after the users' kernels, which must be on the device at once
 //   channel.value()->move_until([&] { return cudaStreamQuery(stream) != cudaErrorNotReady; }, limit_s);
 //
 // All memory is taken at once and stays: nothing is allocated while kernels run. The host thread that steps the mover
-// is the only writer of what it publishes; it looks for errors of the device in every turn.
+// is the only writer of what it publishes; it looks for errors of the device, and whether anything moves.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "data/device/device_backend.hpp"
 #include "data/device/device_port.hpp"
+#include "data/device/residency.hpp"
 #include "data/device/ring_mover.hpp"
 #include "data/device/wiring.hpp"
 
@@ -39,14 +42,19 @@ class DeviceChannel {
   // Of a vertex on the host, for its sorter; a relay too.
   DeviceNode node(topology::VertexIndex vertex) const;
 
-  Status start_sorters(uint32_t blocks_per_node, double stuck_after_s = 30);
+  // Whether the users' kernels, each grid once, and sorters are on the device together, which is what a channel stands
+  // on (residency.hpp). CD-105 if not.
+  Status check_fit(std::span<const KernelNeeds> users, uint32_t sorter_blocks_per_node) const;
+  // Sorters stay until stop() or abort(), however long there is nothing to do. Launched after the users' kernels, so
+  // that what they take is what those leave. CD-603: more streams than connections.
+  Status start_sorters(uint32_t blocks_per_node);
   // Sorters end, after the last kernel that uses the channel.
   Status stop();
 
   rings::Step step() { return mover_->step(); }
   const RingMover& mover() const { return *mover_; }
-  // Steps the mover until is_over() and no copy is under way. CD-901 with state() if nothing was copied and nothing
-  // ended for stuck_after_s, after the channel was aborted; errors of the device.
+  // Steps the mover until is_over() and no copy is under way. CD-901 with state() if no row was moved, copied, sent,
+  // sorted or received, for stuck_after_s, after the channel was aborted; of 0 never. Errors of the device.
   Status move_until(const std::function<bool()>& is_over, double stuck_after_s);
 
   // Ends every wait of kernels and threads. Any thread.
@@ -61,6 +69,16 @@ class DeviceChannel {
 
  private:
   class Builder;
+
+  // Counts of steps, a line for each node of a space.
+  struct Progress {
+    uint64_t* begin = nullptr;
+    uint64_t words = 0;
+  };
+
+  // Whether a look at all counts has come, and shows that one has grown. Does not wait.
+  Result<bool> look();
+
   DeviceChannel(DeviceBackend& backend, DeviceWiring wiring)
       : backend_(backend), wiring_(std::move(wiring)) {}
 
@@ -74,7 +92,13 @@ class DeviceChannel {
   uint32_t device_node_count_ = 0;
   uint32_t* finish_ = nullptr;
   uint32_t* abort_ = nullptr;
-  std::vector<MoverLink> links_;
+  std::vector<MoverLink> links_;  // that copy
+  std::vector<uint32_t> link_of_copies_;
+  Progress progress_[2];      // by DeviceSpace
+  uint64_t* seen_ = nullptr;  // of the device's counts, as last seen
+  uint64_t steps_ = 0;        // all counts together
+  bool is_looking_ = false;
+  std::chrono::steady_clock::time_point looked_at_{};
   std::unique_ptr<SegmentCopier> copier_;
   std::unique_ptr<RingMover> mover_;
   bool are_sorters_running_ = false;

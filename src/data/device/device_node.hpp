@@ -58,6 +58,8 @@ struct DeviceNode {
   uint32_t* cursors =
       nullptr;  // [input][destination]: rows of the oldest segment that a copy was made of
   uint64_t* sent = nullptr;  // [destination], and one more for all: rows that left stage rings
+  uint64_t* progress =
+      nullptr;  // steps that moved something; what the host looks at before it gives up
   uint64_t* ended_blocks = nullptr;  // blocks of this source that have begun their last flush
   uint64_t* reported = nullptr;      // 1: `ends` are written
   uint64_t* ends = nullptr;  // [destination]: 1 + the rows from this source, in memory that all see

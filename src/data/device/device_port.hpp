@@ -64,7 +64,8 @@ struct DevicePort {
   uint64_t* taken = nullptr;        // rows that all blocks of this destination have taken
   uint32_t destination = 0;         // the number of this endpoint; if it is one
   uint32_t* abort = nullptr;        // not 0: the channel is over; in memory that the host writes
-  uint64_t stuck_after_clocks = 0;  // of a flush without progress
+  // Of a flush without progress of its block; 0: it waits until the host, which sees the progress of all, ends it.
+  uint64_t stuck_after_ns = 0;
 };
 
 // Negative answers of recv and send.
@@ -110,6 +111,7 @@ class PortBlock {
     for (uint32_t row = coop.rank(); row < ticket.rows; row += coop.size())
       marks[row] = mark_of(columns[port_.key.lane], first + row, to);
     producer.commit(ticket, coop);
+    tell_progress(coop);
     return ticket.rows;
   }
 
@@ -160,6 +162,7 @@ class PortBlock {
       words().taken_of_segment = is_last ? 0 : arrived.first + rows;
       Shared(*port_.taken).fetch_add(rows, rings::Relaxed{});
     }
+    tell_progress(coop);
     if (is_last) rings::RingConsumer<Traits>(port_.node.targets[block_].ring).recycle(1, coop);
   }
 
@@ -245,6 +248,12 @@ class PortBlock {
       if (patience.is_over(has_moved || has_drained)) return kPortStuck;
     }
     return 0;
+  }
+
+  // This block has moved rows.
+  template <rings::Coop C>
+  CD_HOST_DEVICE void tell_progress(const C& coop) const {
+    if (coop.rank() == 0) Shared(*port_.node.progress).fetch_add(1, rings::Relaxed{});
   }
 
   template <rings::Coop C>

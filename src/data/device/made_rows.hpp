@@ -102,6 +102,7 @@ class MadeSender {
       if (place == ticket.rows) behind_plus_1 = uint64_t{row} + 1;
     }
     producer.commit(ticket, coop);
+    block_.tell_progress(coop);
     behind_plus_1 = coop.sum(behind_plus_1);
     return behind_plus_1 == 0 ? rows : static_cast<int64_t>(behind_plus_1 - 1);
   }

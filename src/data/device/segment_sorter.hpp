@@ -35,12 +35,10 @@ class SegmentSorter {
 
   template <rings::Coop C>
   CD_HOST_DEVICE rings::Step step(const C& coop) {
-    if (sort_some(coop) || report_end(coop)) {
+    if (sort_some(coop) || report_end(coop) ||
+        (++idle_ >= node_.seal_after_idle && seal_targets(coop))) {
       idle_ = 0;
-      return rings::Step::kProgress;
-    }
-    if (++idle_ >= node_.seal_after_idle && seal_targets(coop)) {
-      idle_ = 0;
+      if (coop.rank() == 0) Shared(*node_.progress).fetch_add(1, rings::Relaxed{});
       return rings::Step::kProgress;
     }
     return is_finished(coop) ? rings::Step::kDone : rings::Step::kIdle;

@@ -1,4 +1,4 @@
-// The sorters of a device as a kernel that stays until its nodes' finish word.
+// The sorters of a device as a kernel that stays until its nodes' finish word, or abort.
 #pragma once
 
 #include "data/device/device_node.hpp"
@@ -11,7 +11,6 @@ struct SorterKernelWork {
   const DeviceNode* nodes = nullptr;
   uint32_t node_count = 0;
   rings::KernelDriveLimits limits;
-  uint32_t* ends = nullptr;  // KernelEnd per block, in device memory
 };
 
 inline constexpr uint32_t kSorterThreads = 512;
@@ -19,5 +18,6 @@ inline constexpr uint32_t kSorterThreads = 512;
 // Both answer a cudaError_t. A kernel is loaded before any other stays on the device: loading may wait for all.
 int launch_sorters(const SorterKernelWork& work, uint32_t blocks, void* stream);
 int load_sorters();
+const void* sorter_function();
 
 }  // namespace crossdock::device

@@ -36,6 +36,10 @@ struct DeviceChannelSpec {
   uint32_t stage_rows = 4096, link_rows = 65'536, final_rows = 4096;  // of a segment
   int stage_slot_bits = 2, link_slot_bits = 2, final_slot_bits = 2;
   uint32_t seal_after_idle = 64;  // steps of a sorter without work before unfinished segments leave
+  // Whether the mover also copies between nodes of one device. It need not: there, what a sorter has written is the
+  // window of the next node.
+  bool copies_inside = false;
+  double stuck_after_s = 0;  // DevicePort::stuck_after_ns
 };
 
 // From one vertex to another, into windows whose rows have passed `hop` links.

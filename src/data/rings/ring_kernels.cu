@@ -2,11 +2,10 @@
 // heap), and a block that folds them. They are what a GPU
 // is tried with, and they instantiate the whole protocol for the device, so that a change of it that no kernel can
 // compile fails here.
-#include <cstdint>
-
 #include "data/rings/block_coop.cuh"
 #include "data/rings/kernel_driver.cuh"
 #include "data/rings/ring_consumer.hpp"
+#include "data/rings/ring_kernels.cuh"
 #include "data/rings/ring_producer.hpp"
 #include "data/rings/segment_bits.hpp"
 #include "data/rings/segment_layout.hpp"
@@ -124,23 +123,14 @@ struct FoldActor {
   }
 };
 
-struct AppendAndFold {
-  Ring ring;
-  SegmentLayout layout;
-  uint64_t rows_per_block;
-  uint32_t batch_rows;
-  KernelDriveLimits limits;
-  uint64_t* sum;   // of all values, written at the end
-  uint32_t* ends;  // KernelEnd per block
-};
-
 static_assert(sizeof(AppendAndFold) <= 4096, "what a launch can pass");
 
 }  // namespace
 
 // Block 0 folds, all others append.
 template <class Traits>
-__global__ void append_and_fold(const __grid_constant__ AppendAndFold work) {
+__global__ void __launch_bounds__(kAppendThreadsMax)
+    append_and_fold(const __grid_constant__ AppendAndFold work) {
   const BlockCoop coop;
   KernelEnd end;
   if (blockIdx.x == 0) {
@@ -160,11 +150,19 @@ __global__ void append_and_fold(const __grid_constant__ AppendAndFold work) {
   if (coop.rank() == 0) work.ends[blockIdx.x] = static_cast<uint32_t>(end);
 }
 
-template __global__ void append_and_fold<CudaRingTraits>(const __grid_constant__ AppendAndFold);
-template __global__ void append_and_fold<CudaStageRingTraits>(
-    const __grid_constant__ AppendAndFold);
 template class RingProducer<CudaRingTraits>;
 template class RingConsumer<CudaRingTraits>;
 template class SequenceWindow<CudaRingTraits>;
+
+int launch_append_and_fold(const AppendAndFold& work, const AppendLaunch& launch) {
+  const auto stream = static_cast<cudaStream_t>(launch.stream);
+  if (launch.appending_blocks == 1) {
+    append_and_fold<CudaStageRingTraits><<<2, launch.threads, 0, stream>>>(work);
+  } else {
+    append_and_fold<CudaRingTraits>
+        <<<launch.appending_blocks + 1, launch.threads, 0, stream>>>(work);
+  }
+  return static_cast<int>(cudaGetLastError());
+}
 
 }  // namespace crossdock::rings

@@ -1,6 +1,7 @@
-// Calls become errors with their texts, and memory is kept by size.
+// Calls become errors with their texts.
 #include "operators/device/cuda_runner.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "data/device/cuda_backend.hpp"
@@ -10,18 +11,10 @@
 namespace crossdock::operators {
 namespace {
 
-constexpr uint64_t kUnitBytes = uint64_t{2} << 20;
-
 Error operator_error(int error, std::string_view doing) {
   const ErrorCode code = device::cuda_calls::is_out_of_memory(error) ? ErrorCode::kOutOfMemoryBudget
                                                                      : ErrorCode::kInternal;
   return make_error(code, "{} on the GPU failed: {}", doing, device::cuda_calls::error_text(error));
-}
-
-// Large pieces in whole units, so that they fit again; small ones in what CUDA aligns them to.
-uint64_t kept_bytes(uint64_t bytes) {
-  const uint64_t unit = bytes < kUnitBytes ? 256 : kUnitBytes;
-  return tiles_of(bytes, unit) * unit;
 }
 
 }  // namespace
@@ -36,31 +29,36 @@ Result<std::unique_ptr<CudaRunner>> CudaRunner::open(int gpu) {
                       gpu,
                       device::cuda_calls::error_text(error));
   }
-  if (const int error = device::cuda_calls::open_stream(&runner->stream_); error != 0)
-    return operator_error(error, "opening a stream");
-  runner->traits_ = {.blocks = static_cast<uint32_t>(facts.multiprocessors) *
-                               operator_calls::kBlocksPerMultiprocessor,
-                     .l2_bytes = static_cast<uint64_t>(facts.l2_bytes)};
+  if (!facts.has_pools)
+    return make_error(
+        ErrorCode::kProbeFailed, "GPU {} ({}) has no pools of memory", gpu, facts.name);
+  int error = device::cuda_calls::open_stream(&runner->stream_);
+  if (error == 0) error = device::cuda_calls::open_pool(gpu, UINT64_MAX, &runner->pool_);
+  if (error == 0) error = operator_calls::prepare();
+  if (error != 0) return operator_error(error, "opening a stream, its memory or kernels");
+  runner->traits_ = {
+      .blocks = facts.room.multiprocessors * operator_calls::kBlocksPerMultiprocessor,
+      .l2_bytes = static_cast<uint64_t>(facts.l2_bytes)};
   return runner;
 }
 
 CudaRunner::~CudaRunner() {
-  give_back();
-  if (stream_ != nullptr) device::cuda_calls::close_stream(stream_);
+  if (stream_ != nullptr) {
+    device::cuda_calls::wait_stream(stream_);
+    device::cuda_calls::close_stream(stream_);
+  }
+  if (pool_ != nullptr) device::cuda_calls::close_pool(pool_);
 }
 
 Result<std::byte*> CudaRunner::allocate(uint64_t bytes) {
-  const uint64_t wanted = kept_bytes(bytes);
-  if (const auto kept = kept_.find(wanted); kept != kept_.end()) {
-    std::byte* memory = kept->second;
-    kept_.erase(kept);
-    return memory;
-  }
   std::byte* memory = nullptr;
-  int error = device::cuda_calls::allocate(&memory, wanted);
-  if (device::cuda_calls::is_out_of_memory(error) && !kept_.empty()) {
+  const device::cuda_calls::MemoryQueue queue{pool_, stream_};
+  const uint64_t taken = std::max<uint64_t>(bytes, 1);
+  int error = device::cuda_calls::allocate(&memory, taken, queue);
+  if (device::cuda_calls::is_out_of_memory(
+          error)) {  // what is kept may be in pieces of other sizes
     give_back();
-    error = device::cuda_calls::allocate(&memory, wanted);
+    error = device::cuda_calls::allocate(&memory, taken, queue);
   }
   if (error == 0) return memory;
   if (!device::cuda_calls::is_out_of_memory(error)) return operator_error(error, "taking memory");
@@ -71,13 +69,13 @@ Result<std::byte*> CudaRunner::allocate(uint64_t bytes) {
                     device::cuda_calls::error_text(error));
 }
 
-void CudaRunner::release(std::byte* memory, uint64_t bytes) {
-  kept_.emplace(kept_bytes(bytes), memory);
+void CudaRunner::release(std::byte* memory, uint64_t) {
+  device::cuda_calls::release(memory, {pool_, stream_});
 }
 
 void CudaRunner::give_back() {
-  for (const auto& [bytes, memory] : kept_) device::cuda_calls::release(memory);
-  kept_.clear();
+  device::cuda_calls::wait_stream(stream_);
+  device::cuda_calls::trim_pool(pool_);
 }
 
 Status CudaRunner::launch(const DeviceKernel& kernel, uint32_t blocks) {

@@ -1,9 +1,8 @@
-// A GPU as the runner of operators: one stream, kernels of operator_calls_cuda.cu, CUB's radix sort, and memory that is
-// kept for the next operator when it comes back.
+// A GPU as the runner of operators: one stream, kernels of operator_calls_cuda.cu, CUB's radix sort, and a pool of
+// memory that is taken and given back in the order of the stream, so that neither waits.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 
 #include "base/result.hpp"
@@ -26,7 +25,7 @@ class CudaRunner : public DeviceRunner {
   Status read(void* to, const void* from, uint64_t bytes) override;
   Status write(void* to, const void* from, uint64_t bytes) override;
 
-  // Gives memory that no operator has back to the GPU; may wait for it.
+  // Gives memory that no operator has back to the GPU, after what the stream was asked for.
   void give_back();
   void* stream() const { return stream_; }
 
@@ -37,7 +36,7 @@ class CudaRunner : public DeviceRunner {
 
   DeviceTraits traits_;
   void* stream_ = nullptr;
-  std::multimap<uint64_t, std::byte*> kept_;  // by their bytes
+  void* pool_ = nullptr;
 };
 
 }  // namespace crossdock::operators

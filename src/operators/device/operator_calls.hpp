@@ -13,6 +13,8 @@ namespace crossdock::operators::operator_calls {
 inline constexpr uint32_t kBlocksPerMultiprocessor = 3;
 inline constexpr uint32_t kThreadsPerMultiprocessor = kBlocksPerMultiprocessor * 512;
 
+// Once per GPU, before the first launch: kernels are loaded, and get the shared memory that their scratch needs.
+int prepare();
 int launch(const DeviceKernel& kernel, uint32_t blocks, void* stream);
 int sort_scratch(uint64_t count, uint64_t* bytes);
 int sort(const DeviceSortWork& work, void* stream);

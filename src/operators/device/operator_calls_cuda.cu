@@ -28,17 +28,38 @@ int answered(cudaError_t error) {
 }
 
 template <class Work>
-int launch_work(const Work& work, uint32_t blocks, cudaStream_t stream) {
-  constexpr int kScratchBytes = static_cast<int>(sizeof(typename Work::Scratch));
+constexpr int kScratchBytes = static_cast<int>(sizeof(typename Work::Scratch));
+
+// Tables and tiles in shared memory want all of what a multiprocessor has, three blocks of them; others leave it to L1.
+template <class Work>
+int prepare_work() {
   static_assert(Work::kThreads % CudaGroup::kLanes == 0);
-  const int error = answered(cudaFuncSetAttribute(
-      run_work<Work>, cudaFuncAttributeMaxDynamicSharedMemorySize, kScratchBytes));
-  if (error != 0) return error;
-  run_work<Work><<<blocks, Work::kThreads, kScratchBytes, stream>>>(work);
+  constexpr int kFewBytes = 16 << 10;
+  int error = answered(cudaFuncSetAttribute(
+      run_work<Work>, cudaFuncAttributeMaxDynamicSharedMemorySize, kScratchBytes<Work>));
+  if (error == 0 && kScratchBytes < Work >> kFewBytes)
+    error = answered(cudaFuncSetAttribute(run_work<Work>,
+                                          cudaFuncAttributePreferredSharedMemoryCarveout,
+                                          cudaSharedmemCarveoutMaxShared));
+  return error;
+}
+
+template <class Work>
+int launch_work(const Work& work, uint32_t blocks, cudaStream_t stream) {
+  run_work<Work><<<blocks, Work::kThreads, kScratchBytes<Work>, stream>>>(work);
   return answered(cudaGetLastError());
 }
 
+template <class... Work>
+int prepare_all(const std::variant<Work...>*) {
+  int error = 0;
+  static_cast<void>((((error = prepare_work<Work>()) == 0) && ...));
+  return error;
+}
+
 }  // namespace
+
+int prepare() { return prepare_all(static_cast<const DeviceKernel*>(nullptr)); }
 
 int launch(const DeviceKernel& kernel, uint32_t blocks, void* stream) {
   return std::visit(

@@ -8,6 +8,7 @@ constexpr int kNoCuda = 1;
 
 }  // namespace
 
+int prepare() { return kNoCuda; }
 int launch(const DeviceKernel&, uint32_t, void*) { return kNoCuda; }
 int sort_scratch(uint64_t, uint64_t*) { return kNoCuda; }
 int sort(const DeviceSortWork&, void*) { return kNoCuda; }

@@ -48,7 +48,7 @@ Device::Device(std::string name, std::unique_ptr<DeviceDriver> driver, uint64_t 
 
 // Nobody has memory of it any more. A device that fails now gives its memory back with the process.
 Device::~Device() {
-  if (driver_->enter().ok()) static_cast<void>(driver_->wait_all());
+  if (driver_->enter().ok()) static_cast<void>(driver_->wait());
 }
 
 void Device::trim() {

@@ -25,7 +25,7 @@ class Device final : public operators::DeviceRunner, public std::enable_shared_f
   const DeviceFacts& facts() const { return facts_; }
   DeviceDriver& driver() { return *driver_; }
   DevicePool& pool() { return pool_; }
-  // Memory that nothing uses goes back to the device.
+  // Memory that nothing uses goes back to the device, for others.
   void trim();
 
   operators::DeviceTraits traits() const override { return driver_->runner().traits(); }

@@ -34,9 +34,12 @@ class DeviceDriver {
   // To be called by a thread before it calls anything else: CUDA has a device per thread.
   virtual Status enter() = 0;
 
-  // Memory for good. CD-201 if the device has none.
+  // Memory in the order of the queue: what was given back is taken again once the queue has done what used it, and
+  // nothing waits for other queues. CD-201 if the device has none.
   virtual Result<std::byte*> take(uint64_t bytes) = 0;
   virtual void give(std::byte* memory) = 0;
+  // What was given back goes to the device, for others; waits for the queue.
+  virtual void trim() = 0;
 
   // Waits for all of the queue; CD-901 if something in it failed.
   virtual Status wait() = 0;

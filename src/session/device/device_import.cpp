@@ -304,6 +304,18 @@ Status check_shape(const TensorColumn& column) {
   return {};
 }
 
+// Kernels load whole values, which a device refuses at any other address.
+Status check_alignment(const TensorColumn& column, const std::byte* values, uint64_t width) {
+  const uint64_t askew = reinterpret_cast<uintptr_t>(values) % width;
+  if (askew == 0) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "column \"{}\" is a tensor whose values begin {} bytes behind a multiple of "
+                    "their {} bytes\n  try      a copy of it",
+                    column.name,
+                    askew,
+                    width);
+}
+
 Result<TableColumn> import_tensor(const DevicePtr& device, const TensorColumn& column) {
   const dlpack::Tensor& tensor = column.tensor;
   CD_TRY(check_shape(column));
@@ -313,6 +325,7 @@ Result<TableColumn> import_tensor(const DevicePtr& device, const TensorColumn& c
       reach_of(*device, tensor.device.type, tensor.device.id, "column \"" + column.name + "\""));
   TableColumn made{.name = column.name, .format = kind.second, .stored = kind.first};
   const std::byte* const values = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
+  CD_TRY(check_alignment(column, values, width_of(kind.first)));
   made.values.data = values;
   if (reach == Reach::kCopied) {
     CD_ASSIGN(

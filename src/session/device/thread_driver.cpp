@@ -100,6 +100,7 @@ class ThreadDriver : public DeviceDriver {
   Status enter() override { return {}; }
   Result<std::byte*> take(uint64_t bytes) override { return runner_.allocate(bytes); }
   void give(std::byte* memory) override { runner_.release(memory, 0); }
+  void trim() override {}
   Status wait() override { return {}; }
   Status wait_all() override { return {}; }
   Status wait_event(void*) override { return {}; }

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "base/chance.hpp"
-#include "data/device/cuda_backend.hpp"
 #include "data/device/device_world.hpp"
 #include "data/rings/scheduled_driver.hpp"
 #include "data/rings/thread_coop.hpp"
@@ -17,56 +16,6 @@
 
 namespace crossdock::device {
 namespace {
-
-using ::testing::HasSubstr;
-
-struct DeviceCase {
-  const char* name;
-  int sources;
-  int destinations;
-  uint32_t blocks = 1;
-  uint32_t rings_per_link = 1;
-  int servers = 0;  // not 0: two levels over so many
-  int hosts = 0;    // the last endpoints are on the host
-  DeviceRule rule = DeviceRule::kResidue;
-  uint32_t stage_rows = 7, link_rows = 11, final_rows = 5;
-  int slot_bits = 1;
-  uint64_t rows = 150;  // of each block
-  int copy_delay = 0;
-  uint64_t makes_every = 0;  // not 0: rows are made, and others than every so manieth left out
-};
-
-// Endpoint i, source or destination, is on vertex i.
-DeviceChannelSpec spec_of(const DeviceCase& test) {
-  const int vertices = std::max(test.sources, test.destinations);
-  DeviceChannelSpec spec;
-  spec.lanes = device_test_lanes();
-  for (int at = 0; at < test.sources; ++at)
-    spec.endpoints.of_source.push_back(static_cast<topology::VertexIndex>(at));
-  for (int at = 0; at < test.destinations; ++at)
-    spec.endpoints.of_destination.push_back(static_cast<topology::VertexIndex>(at));
-  if (test.servers != 0) {
-    channels::NodePlacement placement;
-    for (int at = 0; at < test.sources; ++at) placement.of_source.push_back(at % test.servers);
-    for (int at = 0; at < test.destinations; ++at)
-      placement.of_destination.push_back(at % test.servers);
-    spec.levels = channels::LevelPlan::make(placement).value();
-    spec.tables = level_tables(*spec.levels, spec.endpoints, vertices);
-  } else {
-    spec.tables = direct_tables(spec.endpoints, vertices);
-  }
-  spec.is_host.assign(static_cast<size_t>(vertices), 0);
-  for (int at = 0; at < test.hosts; ++at) spec.is_host[static_cast<size_t>(vertices - 1 - at)] = 1;
-  spec.rule = test.rule;
-  spec.blocks = test.blocks;
-  spec.rings_per_link = test.rings_per_link;
-  spec.stage_rows = test.stage_rows;
-  spec.link_rows = test.link_rows;
-  spec.final_rows = test.final_rows;
-  spec.stage_slot_bits = spec.link_slot_bits = spec.final_slot_bits = test.slot_bits;
-  spec.seal_after_idle = 1;
-  return spec;
-}
 
 class DeviceWorld {
  public:
@@ -214,14 +163,24 @@ const DeviceCase kDeviceCases[] = {
 
 class DeviceChannelRuns : public ::testing::TestWithParam<DeviceCase> {};
 
-TEST_P(DeviceChannelRuns, every_row_arrives_once_in_any_order_of_steps) {
+void expect_in_any_order(const DeviceCase& test) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    DeviceWorld world(GetParam());
+    DeviceWorld world(test);
     SeededChance chance(seed);
     const Status ran = rings::run_scheduled(world.actors(), chance, 4'000'000);
     ASSERT_TRUE(ran.ok()) << "seed " << seed << ": " << ran.error().message;
     world.expect_all();
   }
+}
+
+TEST_P(DeviceChannelRuns, every_row_arrives_once_in_any_order_of_steps) {
+  expect_in_any_order(GetParam());
+}
+
+TEST_P(DeviceChannelRuns, every_row_arrives_once_where_nodes_share_a_ring) {
+  DeviceCase test = GetParam();
+  test.copies = false;
+  expect_in_any_order(test);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes,
@@ -230,15 +189,18 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
                          [](const auto& param) { return param.param.name; });
 
 TEST(DeviceChannelConcurrent, every_row_arrives_once_by_threads) {
-  DeviceWorld world({.name = "threads",
-                     .sources = 3,
-                     .destinations = 3,
-                     .blocks = 2,
-                     .rings_per_link = 2,
-                     .rows = 400});
-  const Status ran = rings::run_on_threads(world.actors(), {.threads = 4});
-  ASSERT_TRUE(ran.ok()) << ran.error().message;
-  world.expect_all();
+  for (const bool copies : {true, false}) {
+    DeviceWorld world({.name = "threads",
+                       .sources = 3,
+                       .destinations = 3,
+                       .blocks = 2,
+                       .rings_per_link = 2,
+                       .rows = 400,
+                       .copies = copies});
+    const Status ran = rings::run_on_threads(world.actors(), {.threads = 4});
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    world.expect_all();
+  }
 }
 
 // The leader's clock, for a group.
@@ -257,12 +219,13 @@ class GroupPatience {
 };
 
 // As in a kernel: groups of threads, no sorters beside them, so every wait helps.
-void exchange_in_groups(uint64_t makes_every) {
+void exchange_in_groups(uint64_t makes_every, bool copies) {
   constexpr uint32_t kEndpoints = 2;
   constexpr uint32_t kThreads = 2;
   constexpr uint64_t kRows = 300;
   HostBackend backend;
-  const auto spec = spec_of({.name = "groups", .sources = 2, .destinations = 2, .slot_bits = 1});
+  const auto spec = spec_of(
+      {.name = "groups", .sources = 2, .destinations = 2, .slot_bits = 1, .copies = copies});
   auto channel = std::move(DeviceChannel::open(spec, backend).value());
   std::vector<ExchangeSums> sums(kEndpoints);
   std::vector<int64_t> ends(kEndpoints, 1);
@@ -322,10 +285,13 @@ void exchange_in_groups(uint64_t makes_every) {
   EXPECT_EQ(sums[0].mixed + sums[1].mixed, expected.mixed);
 }
 
-TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) { exchange_in_groups(0); }
+TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) {
+  exchange_in_groups(0, true);
+  exchange_in_groups(0, false);
+}
 
 TEST(DeviceChannelConcurrent, blocks_of_several_threads_make_the_rows_they_send) {
-  exchange_in_groups(3);
+  exchange_in_groups(3, false);
 }
 
 // Lanes of a stage segment as bytes: values, then bits, of so many rows.
@@ -407,92 +373,6 @@ TEST(DeviceChannel, made_rows_are_those_of_columns) {
     ASSERT_EQ(sender.send(0, kRows, make, rings::SoloCoop{}), kRows);
     EXPECT_EQ(stage_lanes(port, kRows), stage_lanes(made_port, kRows));
   }
-}
-
-TEST(DeviceChannel, memory_that_is_not_there_is_an_error_and_leaves_nothing_behind) {
-  HostBackend backend;
-  backend.bytes_max = 1000;
-  const auto opened =
-      DeviceChannel::open(spec_of({.name = "", .sources = 2, .destinations = 2}), backend);
-  ASSERT_FALSE(opened.ok());
-  EXPECT_EQ(opened.error().code, ErrorCode::kOutOfMemoryBudget);
-  EXPECT_TRUE(backend.allocated.empty());
-}
-
-TEST(DeviceChannel, gives_its_memory_back) {
-  HostBackend backend;
-  auto opened =
-      DeviceChannel::open(spec_of({.name = "", .sources = 2, .destinations = 2}), backend);
-  ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(backend.allocated.size(), 2U) << "one run of memory in each space";
-  opened.value().reset();
-  EXPECT_TRUE(backend.allocated.empty());
-}
-
-// Sends a row from endpoint 0 to endpoint 1 as far as its sort ring.
-void send_one_row(DeviceChannel& channel) {
-  DeviceTestRows rows(1, 1);
-  const DeviceColumn columns[] = {
-      {reinterpret_cast<std::byte*>(rows.keys.data()), nullptr},
-      {reinterpret_cast<std::byte*>(rows.values.data()), rows.validity.data()}};
-  const DevicePort port = channel.port(0);
-  PortBlock<rings::CpuRingTraits> block(port, 0);
-  ASSERT_EQ(block.send(columns, 0, 1, 1, rings::SoloCoop{}), 1);
-  block.flush_begin(rings::SoloCoop{});
-  SorterActor sorter(channel.node(0));
-  while (sorter.step() == rings::Step::kProgress) {
-  }
-}
-
-TEST(DeviceChannel, a_copy_that_fails_ends_every_wait) {
-  HostBackend backend;
-  auto channel = std::move(
-      DeviceChannel::open(spec_of({.name = "", .sources = 2, .destinations = 2}), backend).value());
-  send_one_row(*channel);
-  backend.copier->fails = true;
-  const Status moved = channel->move_until([] { return false; }, 60);
-  ASSERT_FALSE(moved.ok());
-  EXPECT_THAT(moved.error().message, HasSubstr("a copy of a segment failed"));
-  const DevicePort port = channel->port(1);
-  EXPECT_EQ(PortBlock<rings::CpuRingTraits>(port, 0).recv(nullptr, 0, 1, rings::SoloCoop{}),
-            kPortAborted);
-}
-
-TEST(DeviceChannel, a_device_that_fails_or_does_nothing_is_an_error_with_the_state) {
-  HostBackend backend;
-  auto channel = std::move(
-      DeviceChannel::open(spec_of({.name = "", .sources = 2, .destinations = 2}), backend).value());
-  send_one_row(*channel);
-  const Status stuck = channel->move_until([] { return false; }, 0.01);
-  ASSERT_FALSE(stuck.ok());
-  EXPECT_THAT(stuck.error().message, HasSubstr("link 0 -> 1 hop 1: sorted 1 copied 1 taken 0"));
-  backend.polled = make_error(ErrorCode::kInternal, "a kernel on the GPU failed");
-  const Status failed = channel->move_until([] { return true; }, 60);
-  ASSERT_FALSE(failed.ok());
-  EXPECT_THAT(failed.error().message, HasSubstr("a kernel on the GPU failed"));
-}
-
-TEST(DeviceChannel, what_cannot_be_opened_says_why) {
-  HostBackend backend;
-  auto texts = spec_of({.name = "", .sources = 2, .destinations = 2});
-  texts.lanes.push_back({.width_bytes = 16, .is_text = true});
-  EXPECT_EQ(DeviceChannel::open(texts, backend).error().code, ErrorCode::kUnsupportedType);
-  auto nowhere = spec_of({.name = "", .sources = 2, .destinations = 2});
-  nowhere.tables[1] = {};
-  const auto opened = DeviceChannel::open(nowhere, backend);
-  ASSERT_FALSE(opened.ok());
-  EXPECT_EQ(opened.error().code, ErrorCode::kNoPath);
-  EXPECT_THAT(opened.error().message, HasSubstr("from vertex 1 to destination 0"));
-  auto twice = spec_of({.name = "", .sources = 2, .destinations = 2});
-  twice.endpoints.of_source[1] = 0;
-  EXPECT_EQ(DeviceChannel::open(twice, backend).error().code, ErrorCode::kInvalidArgument);
-}
-
-TEST(DeviceChannel, a_gpu_that_is_not_there_is_a_clear_error) {
-  const auto backend = open_cuda_backend(4711);
-  ASSERT_FALSE(backend.ok());
-  EXPECT_EQ(backend.error().code, ErrorCode::kProbeFailed);
-  EXPECT_THAT(backend.error().message, HasSubstr("GPU 4711 is asked for"));
 }
 
 }  // namespace

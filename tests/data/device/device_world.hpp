@@ -40,6 +40,56 @@ inline std::vector<rings::LaneShape> device_test_lanes() {
   return {{.width_bytes = 8}, {.width_bytes = 8, .nullable = true}};
 }
 
+struct DeviceCase {
+  const char* name;
+  int sources;
+  int destinations;
+  uint32_t blocks = 1;
+  uint32_t rings_per_link = 1;
+  int servers = 0;  // not 0: two levels over so many
+  int hosts = 0;    // the last endpoints are on the host
+  DeviceRule rule = DeviceRule::kResidue;
+  uint32_t stage_rows = 7, link_rows = 11, final_rows = 5;
+  int slot_bits = 1;
+  uint64_t rows = 150;  // of each block
+  int copy_delay = 0;
+  uint64_t makes_every = 0;  // not 0: rows are made, and others than every so manieth left out
+  bool copies = true;        // between nodes of the device, too
+};
+
+// Endpoint i, source or destination, is on vertex i.
+inline DeviceChannelSpec spec_of(const DeviceCase& test) {
+  const int vertices = std::max(test.sources, test.destinations);
+  DeviceChannelSpec spec;
+  spec.lanes = device_test_lanes();
+  for (int at = 0; at < test.sources; ++at)
+    spec.endpoints.of_source.push_back(static_cast<topology::VertexIndex>(at));
+  for (int at = 0; at < test.destinations; ++at)
+    spec.endpoints.of_destination.push_back(static_cast<topology::VertexIndex>(at));
+  if (test.servers != 0) {
+    channels::NodePlacement placement;
+    for (int at = 0; at < test.sources; ++at) placement.of_source.push_back(at % test.servers);
+    for (int at = 0; at < test.destinations; ++at)
+      placement.of_destination.push_back(at % test.servers);
+    spec.levels = channels::LevelPlan::make(placement).value();
+    spec.tables = level_tables(*spec.levels, spec.endpoints, vertices);
+  } else {
+    spec.tables = direct_tables(spec.endpoints, vertices);
+  }
+  spec.is_host.assign(static_cast<size_t>(vertices), 0);
+  for (int at = 0; at < test.hosts; ++at) spec.is_host[static_cast<size_t>(vertices - 1 - at)] = 1;
+  spec.rule = test.rule;
+  spec.blocks = test.blocks;
+  spec.rings_per_link = test.rings_per_link;
+  spec.stage_rows = test.stage_rows;
+  spec.link_rows = test.link_rows;
+  spec.final_rows = test.final_rows;
+  spec.stage_slot_bits = spec.link_slot_bits = spec.final_slot_bits = test.slot_bits;
+  spec.seal_after_idle = 1;
+  spec.copies_inside = test.copies;
+  return spec;
+}
+
 // What one destination has got, from all of its blocks. The test's own lock.
 struct DeviceArrivals {
   std::mutex mutex;

@@ -78,15 +78,43 @@ class HostBackend : public DeviceBackend {
   }
   Status join_sorters() override { return {}; }
   Status poll() override { return polled; }
-  double clocks_per_s() const override { return 1e9; }
+  Status begin_look(uint64_t* to, const uint64_t* from, uint64_t words) override {
+    look = {to, from, words};
+    return {};
+  }
+  // Other threads add to the words meanwhile.
+  Result<bool> has_looked() override {
+    if (looks_left-- > 0) return false;
+    using Word = rings::StdAtomic<uint64_t, rings::Scope::kDevice>;
+    for (uint64_t at = 0; at < look.words; ++at)
+      look.to[at] = Word(const_cast<uint64_t&>(look.from[at])).load(rings::Relaxed{});
+    return true;
+  }
+  DeviceRoom room() const override { return room_; }
+  Result<KernelNeeds> sorter_needs() const override {
+    return KernelNeeds{.name = "sorters", .threads = 512, .registers = 80, .shared_bytes = 32'000};
+  }
 
   std::map<std::byte*, DeviceSpace> allocated;
   uint64_t bytes_max = UINT64_MAX;
   SlowCopier* copier = nullptr;
   SorterLaunch launched;
   Status polled;
+  int looks_left = 0;  // that have not come yet
 
  private:
+  struct Look {
+    uint64_t* to = nullptr;
+    const uint64_t* from = nullptr;
+    uint64_t words = 0;
+  };
+  Look look;
+  DeviceRoom room_{.multiprocessors = 4,
+                   .blocks = 32,
+                   .threads = 2048,
+                   .registers = 65'536,
+                   .shared_bytes = 228 << 10,
+                   .shared_bytes_of_block = 1024};
   static constexpr size_t kAlign = 256;
   int copy_delay_;
 };

@@ -12,6 +12,7 @@ namespace crossdock::session {
 struct DriverCounts {
   int taken = 0;
   int given = 0;
+  int trims = 0;
   int waits_for_all = 0;
   int events = 0;  // open now
   std::vector<void*> waited_for;
@@ -39,6 +40,7 @@ class CountingDriver : public DeviceDriver {
     ++counts_.given;
     inner_->give(memory);
   }
+  void trim() override { ++counts_.trims; }
   Status wait() override { return {}; }
   Status wait_all() override {
     ++counts_.waits_for_all;

@@ -4,24 +4,23 @@
 #include "data/codecs/device/column_encoder.hpp"
 #include "data/rings/atomic_cuda.cuh"
 #include "data/rings/block_coop.cuh"
+#include "data/rings/device_clock.cuh"
 
 namespace crossdock::codecs {
 namespace {
 
-// By the clock of the multiprocessor. Sleeps between two looks, so that those who wait leave the memory to those who
-// work.
-class ClockPatience {
+// Sleeps between two looks, so that those who wait leave the memory to those who work.
+class NappingPatience {
  public:
-  __device__ explicit ClockPatience(uint64_t limit_clocks) : limit_(limit_clocks) {}
-  __device__ void restart() { since_ = clock64(); }
+  __device__ explicit NappingPatience(uint64_t limit_ns) : clock_(limit_ns) {}
+  __device__ void restart() { clock_.restart(); }
   __device__ bool goes_on() const {
     __nanosleep(40);
-    return static_cast<uint64_t>(clock64() - since_) <= limit_;
+    return !clock_.is_over();
   }
 
  private:
-  uint64_t limit_;
-  long long since_ = 0;
+  rings::DevicePatience clock_;
 };
 
 uint32_t at_most(uint64_t tiles, uint32_t blocks) {
@@ -34,7 +33,7 @@ __global__ void __launch_bounds__(kCodecThreadsMax)
     encode_columns(const __grid_constant__ EncodeWork work) {
   __shared__ CodecScratch scratch;
   const rings::BlockCoop coop;
-  ClockPatience patience(work.stuck_after_clocks);
+  NappingPatience patience(work.stuck_after_ns);
   ColumnEncoder<rings::CudaMemory, rings::BlockCoop>(work, scratch, coop).run(patience);
 }
 

@@ -37,8 +37,8 @@ struct EncodeWork {
   const EncodeColumn* columns = nullptr;
   uint32_t column_count = 0;
   uint64_t tiles = 0;
-  uint64_t* words = nullptr;        // encode_work_words(), cleared before every launch
-  uint64_t stuck_after_clocks = 0;  // that a tile waits for the one before it
+  uint64_t* words = nullptr;    // encode_work_words(), cleared before every launch
+  uint64_t stuck_after_ns = 0;  // that a tile waits for the one before it; 0: as long as it takes
 
   CD_HOST_DEVICE uint64_t& ticket() const { return words[0]; }
   CD_HOST_DEVICE uint64_t& fault() const { return words[1]; }

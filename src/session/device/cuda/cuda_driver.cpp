@@ -1,4 +1,4 @@
-// A GPU as a DeviceDriver: memory of cudaMalloc, the stream and the kernels of a CudaRunner, events between streams.
+// A GPU as a DeviceDriver: memory, stream and kernels of a CudaRunner, and events between streams.
 #include "session/device/cuda/cuda_driver.hpp"
 
 #include "data/device/cuda_calls.hpp"
@@ -26,19 +26,12 @@ class CudaDriver : public DeviceDriver {
     return told(device::cuda_calls::use_gpu(static_cast<int>(facts_.id)), "turning to it");
   }
 
-  Result<std::byte*> take(uint64_t bytes) override {
-    std::byte* memory = nullptr;
-    const int error = device::cuda_calls::allocate(&memory, bytes);
-    if (error == 0) return memory;
-    if (!device::cuda_calls::is_out_of_memory(error)) return told(error, "taking memory").error();
-    return make_error(
-        ErrorCode::kOutOfMemoryBudget,
-        "GPU {} has no {} bytes left\n  try      fewer tables at once, or end what else "
-        "uses its memory",
-        facts_.id,
-        bytes);
+  Result<std::byte*> take(uint64_t bytes) override { return runner_->allocate(bytes); }
+  // Of whatever thread, which may be on another GPU.
+  void give(std::byte* memory) override {
+    if (enter().ok()) runner_->release(memory, 0);
   }
-  void give(std::byte* memory) override { device::cuda_calls::release(memory); }
+  void trim() override { runner_->give_back(); }
 
   Status wait() override {
     return told(device::cuda_calls::wait_stream(runner_->stream()), "an operator's kernel or copy");
