@@ -31,7 +31,11 @@ static_assert(Coop<SoloCoop>);
 // What the leader passes, to all; what the others pass is ignored.
 template <Coop C>
 CD_HOST_DEVICE uint64_t from_leader(const C& coop, uint64_t value) {
-  return coop.sum(coop.rank() == 0 ? value : 0);
+  if constexpr (requires { coop.from_leader(value); }) {
+    return coop.from_leader(value);  // of groups that know a shorter way
+  } else {
+    return coop.sum(coop.rank() == 0 ? value : 0);
+  }
 }
 
 }  // namespace crossdock::rings

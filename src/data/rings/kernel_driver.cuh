@@ -22,7 +22,7 @@ __device__ KernelEnd drive_block(DeviceActor& actor,
                                  const C& coop) {
   using HostFlag = CudaAtomic<uint32_t, Scope::kSystem>;
   DevicePatience patience(limits.stuck_after_ns);
-  for (uint64_t idle = 0;;) {
+  for (uint32_t idle = 0;;) {
     const Step answer = actor.step(coop);
     if (answer == Step::kDone) return KernelEnd::kDone;
     if (answer == Step::kProgress) {
@@ -30,10 +30,11 @@ __device__ KernelEnd drive_block(DeviceActor& actor,
       patience.restart();
       continue;
     }
-    if (++idle % limits.idle_rounds != 0) {
+    if (++idle < limits.idle_rounds) {
       __nanosleep(limits.nap_ns);
       continue;
     }
+    idle = 0;
     // The leader looks for all: threads that read the flag or a clock themselves could part ways.
     uint64_t end = 0;
     if (coop.rank() == 0) {

@@ -12,6 +12,7 @@ namespace crossdock::operators::operator_calls {
 // and kernels get the registers that this leaves, which the compiler would rather spare for more threads.
 inline constexpr uint32_t kBlocksPerMultiprocessor = 3;
 inline constexpr uint32_t kThreadsPerMultiprocessor = kBlocksPerMultiprocessor * 512;
+inline constexpr int kSharedBytes = 228 << 10;  // of a multiprocessor of sm_90
 
 // Once per GPU, before the first launch: kernels are loaded, and get the shared memory that their scratch needs.
 int prepare();

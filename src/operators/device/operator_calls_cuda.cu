@@ -34,6 +34,10 @@ constexpr int kScratchBytes = static_cast<int>(sizeof(typename Work::Scratch));
 template <class Work>
 int prepare_work() {
   static_assert(Work::kThreads % CudaGroup::kLanes == 0);
+  constexpr int kBlocks = operator_calls::kThreadsPerMultiprocessor / Work::kThreads;
+  constexpr int kReservedBytes = 1 << 10;  // that sm_90 takes of each block
+  static_assert(kBlocks * (kScratchBytes<Work> + kReservedBytes) <= operator_calls::kSharedBytes,
+                "a multiprocessor holds fewer blocks than grids are made for");
   constexpr int kFewBytes = 16 << 10;
   int error = answered(cudaFuncSetAttribute(
       run_work<Work>, cudaFuncAttributeMaxDynamicSharedMemorySize, kScratchBytes<Work>));

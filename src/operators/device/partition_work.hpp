@@ -89,7 +89,9 @@ struct PartitionStretch {
 // counts[partition * blocks + block]. Reads the keys once.
 struct PartitionCount {
   static constexpr uint32_t kThreads = 512;
-  static constexpr uint32_t kCopies = 4;  // of the counts, so that fewer threads meet at one word
+  static constexpr uint32_t kCopies = 4;    // of the counts, so that fewer threads meet at one word
+  static constexpr uint32_t kUnderWay = 8;  // keys of a thread that are read at once
+  static constexpr uint32_t kNoWay = kPartitionWaysMax;
   struct Scratch {
     uint32_t counts[kCopies][kPartitionWaysMax];
   };
@@ -115,10 +117,16 @@ struct PartitionCount {
       part.end = end - part.begin < kPartRows ? end : part.begin + kPartRows;
       group.sync();
       uint32_t* mine = scratch.counts[group.warp() % kCopies];
-      for_rows(group, part.begin, part.end, [&](uint64_t row) {
-        if (filter.keeps(row))
-          Count(mine[rule.number(keys.at(row))]).fetch_add(1, rings::Relaxed{});
-      });
+      for (uint64_t base = part.begin + group.rank(); base < part.end;
+           base += uint64_t{kUnderWay} * group.size()) {
+        uint32_t ways[kUnderWay];
+        for (uint32_t k = 0; k < kUnderWay; ++k) {
+          const uint64_t row = base + uint64_t{k} * group.size();
+          ways[k] = row < part.end && filter.keeps(row) ? rule.number(keys.at(row)) : kNoWay;
+        }
+        for (const uint32_t way : ways)
+          if (way != kNoWay) Count(mine[way]).fetch_add(1, rings::Relaxed{});
+      }
       group.sync();
       for (uint32_t way = group.rank(); way < rule.ways; way += group.size()) {
         uint64_t& count = counts[uint64_t{way} * place.blocks + place.block];
@@ -136,6 +144,8 @@ struct PartitionScatter {
   static constexpr uint32_t kThreads = 512;
   static constexpr uint32_t kNoWay = kPartitionWaysMax;  // of rows that go nowhere
   static constexpr uint16_t kNoPlace = UINT16_MAX;       // the same
+  // Loads of a thread that are under way at once; a constant, so that they stay in registers.
+  static constexpr uint32_t kUnderWay = 8;
   struct Scratch {
     uint64_t staged[kPartitionTileRows];
     uint64_t cursors[kPartitionWaysMax];  // where the block's next row of a partition goes
@@ -185,14 +195,17 @@ struct PartitionScatter {
     uint32_t kept;
   };
 
-  // Rows of a tile that one warp ranks, one behind the other.
+  // Rows of a tile that a warp ranks and places, one behind the other.
   template <BlockGroup G>
-  CD_HOST_DEVICE static uint32_t rows_per_warp(const G& group) {
+  CD_HOST_DEVICE static TileRange rows_of_warp(uint32_t rows, const G& group) {
     const uint32_t warps = group.size() / group.lanes();
-    return (kPartitionTileRows + warps - 1) / warps;
+    const uint32_t each = (kPartitionTileRows + warps - 1) / warps;
+    const uint32_t begin = group.warp() * each < rows ? group.warp() * each : rows;
+    return {begin, rows - begin < each ? rows : begin + each};
   }
 
-  // The how-manieth of its warp's rows for its partition a row is, in order: lanes of one partition find each other.
+  // The how-manieth of its warp's rows for its partition a row is, in order: lanes of one partition find each other. The
+  // keys that a thread looks at are read at once.
   template <BlockGroup G>
   CD_HOST_DEVICE void rank_rows(uint64_t first,
                                 uint32_t rows,
@@ -203,22 +216,28 @@ struct PartitionScatter {
       scratch.counts[at / rule.ways][at % rule.ways] = 0;
     group.sync();
     uint16_t* counts = scratch.counts[group.warp()];
-    const uint32_t per_warp = rows_per_warp(group);
-    const uint32_t begin = group.warp() * per_warp;
-    const uint32_t end = begin + per_warp < rows ? begin + per_warp : rows;
-    for (uint32_t at = begin; at < end; at += group.lanes()) {
-      const uint32_t row = at + group.lane();
-      const bool is_kept = row < end && filter.keeps(first + row);
-      const uint32_t way = is_kept ? rule.number(keys.at(first + row)) : kNoWay;
-      const uint32_t same = group.match(way);
-      const uint32_t below = group.ones(same & ((1U << group.lane()) - 1));
-      const uint32_t before = is_kept ? counts[way] : 0;
-      group.warp_sync();  // all have read before the lowest lane adds
-      if (is_kept && below == 0) counts[way] = static_cast<uint16_t>(before + group.ones(same));
-      group.warp_sync();
-      if (row >= end) continue;
-      scratch.ways[row] = static_cast<uint8_t>(way);
-      scratch.places[row] = is_kept ? static_cast<uint16_t>(before + below) : kNoPlace;
+    const TileRange mine = rows_of_warp(rows, group);
+    for (uint64_t base = mine.begin; base < mine.end; base += kUnderWay * group.lanes()) {
+      uint32_t ways[kUnderWay];
+      for (uint32_t k = 0; k < kUnderWay; ++k) {
+        const uint64_t row = base + k * group.lanes() + group.lane();
+        const bool is_kept = row < mine.end && filter.keeps(first + row);
+        ways[k] = is_kept ? rule.number(keys.at(first + row)) : kNoWay;
+      }
+      for (uint32_t k = 0; k < kUnderWay; ++k) {
+        const uint64_t row = base + k * group.lanes() + group.lane();
+        const uint32_t way = ways[k];
+        const bool is_kept = way != kNoWay;
+        const uint32_t same = group.match(way);
+        const uint32_t below = group.ones(same & ((1U << group.lane()) - 1));
+        const uint32_t before = is_kept ? counts[way] : 0;
+        group.warp_sync();  // all have read before the lowest lane adds
+        if (is_kept && below == 0) counts[way] = static_cast<uint16_t>(before + group.ones(same));
+        group.warp_sync();
+        if (row >= mine.end) continue;
+        scratch.ways[row] = static_cast<uint8_t>(way);
+        scratch.places[row] = is_kept ? static_cast<uint16_t>(before + below) : kNoPlace;
+      }
     }
     group.sync();
   }
@@ -251,15 +270,15 @@ struct PartitionScatter {
 
   template <BlockGroup G>
   CD_HOST_DEVICE void place_rows(uint32_t rows, Scratch& scratch, const G& group) const {
-    const uint32_t per_warp = rows_per_warp(group);
-    for_rows(group, 0, rows, [&](uint64_t row) {
-      if (scratch.places[row] == kNoPlace) return;
+    const uint16_t* before = scratch.counts[group.warp()];
+    const TileRange mine = rows_of_warp(rows, group);
+    for (uint64_t row = mine.begin + group.lane(); row < mine.end; row += group.lanes()) {
+      if (scratch.places[row] == kNoPlace) continue;
       const uint32_t way = scratch.ways[row];
-      const uint32_t at =
-          scratch.starts[way] + scratch.counts[row / per_warp][way] + scratch.places[row];
+      const uint32_t at = scratch.starts[way] + before[way] + scratch.places[row];
       scratch.places[row] = static_cast<uint16_t>(at);
       scratch.way_at[at] = static_cast<uint8_t>(way);
-    });
+    }
     group.sync();
   }
 
@@ -280,13 +299,11 @@ struct PartitionScatter {
     }
   }
 
-  // Eight loads of a thread are under way at once; their number is a constant so that they stay in registers.
   template <class T, BlockGroup G>
   CD_HOST_DEVICE void copy_words(uint32_t lane,
                                  const Tile& tile,
                                  Scratch& scratch,
                                  const G& group) const {
-    constexpr uint32_t kUnderWay = 8;
     const T* from = reinterpret_cast<const T*>(lanes[lane].from) + tile.first;
     T* to = reinterpret_cast<T*>(lanes[lane].to);
     T* staged = reinterpret_cast<T*>(scratch.staged);

@@ -113,8 +113,14 @@ struct FillWords {
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
     const uint64_t step = uint64_t{place.blocks} * group.size();
-    for (uint64_t at = uint64_t{place.block} * group.size() + group.rank(); at < count; at += step)
-      words[at * stride] = pattern[at % pattern_words];
+    uint64_t at = uint64_t{place.block} * group.size() + group.rank();
+    auto which = static_cast<uint32_t>(at % pattern_words);
+    const auto ahead = static_cast<uint32_t>(step % pattern_words);
+    for (; at < count; at += step) {
+      words[at * stride] = pattern[which];
+      which += ahead;
+      if (which >= pattern_words) which -= pattern_words;
+    }
   }
 };
 

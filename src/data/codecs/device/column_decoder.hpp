@@ -70,9 +70,14 @@ class ColumnDecoder {
         column.values + block * static_cast<uint64_t>(kBlockValues) * column.width;
     if (std::bit_cast<CodedBlock>(words.from[0]).kind == BlockKind::kPlain) {
       if (words.count != 1 + plain_words(count, column.width)) return CodecFault::kBlockWords;
-      const int per_word = 8 / column.width;
+      // Widths are powers of 2: divisions would be calls.
+      const int word_shift = column.width == 8 ? 0
+                           : column.width == 4 ? 1
+                           : column.width == 2 ? 2
+                                               : 3;
       store_values(column.width, count, to, [&](int i) {
-        return words.from[1 + i / per_word] >> i % per_word * (64 / per_word);
+        const int in_word = i & ((1 << word_shift) - 1);
+        return words.from[1 + (i >> word_shift)] >> (in_word * 8 * column.width);
       });
       return CodecFault::kNone;
     }
