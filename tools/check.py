@@ -178,14 +178,17 @@ def sanitized_cpp_tests() -> Outcome:
 
 
 def kernels() -> Outcome:
-    """Compiles what is written once for threads and kernels with nvcc, as its room builds it."""
+    """Compiles what is written once for threads and kernels with nvcc, as its room builds it, and
+    compares the machine code with its budgets."""
     wheels = Path(sysconfig.get_path("purelib"), "nvidia")  # shared by the packages of CUDA
     found = list(wheels.glob("*/bin/nvcc"))
     if len(found) != 1:
         print(f"{wheels} has {len(found)} compilers, expected one", flush=True)
         return Outcome(failed=1)
-    compiled = build("cuda", "crossdock_kernels", CUDACXX=str(found[0]))
-    return Outcome(passed=1) if compiled else Outcome(failed=1)
+    if not build("cuda", "crossdock_kernels", CUDACXX=str(found[0])):
+        return Outcome(failed=1)
+    with Stopwatch("machine code of kernels"):
+        return one(tool("python", "tools/kernel_gates.py", "build/cuda"))
 
 
 def gpu_tests() -> Outcome:
