@@ -238,6 +238,16 @@ void add_probe_facts(Chain& probe,
   probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
 }
 
+// Each key has one row of the build side.
+void add_dependency(Chain& probe, const JoinSpec& keys, const JoinTable& table) {
+  if (!table.is_unique() || !table.keys().is_packed()) return;
+  Dependency& dependency = probe.dependencies.emplace_back();
+  dependency.origin = static_cast<int>(probe.stores.size());
+  for (const auto& [probe_key, build_key] : keys.keys) {
+    dependency.keys.push_back(probe.schema.places[probe_key]);
+  }
+}
+
 // Of a join that builds `build` and sends `probe` through it, in rows of a table that are looked up. Rows of a pipeline
 // are copied into the build side, those of a table are referred to.
 double cost_of_build(const Chain& build, const Chain& probe) {
@@ -401,14 +411,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   add_probe_facts(probe, keys, *table, kind);
   // With a residual, a key of a left join has its partner in some rows and none in others.
   const bool follows_from_key = !kind.probe_unmatched || join.residual == nullptr;
-  if (kind.pairs && !kind.build_unmatched && follows_from_key && table->is_unique() &&
-      table->keys().is_packed()) {
-    Dependency& dependency = probe.dependencies.emplace_back();
-    dependency.origin = static_cast<int>(probe.stores.size());
-    for (const auto& [probe_key, build_key] : keys.keys) {
-      dependency.keys.push_back(probe.schema.places[probe_key]);
-    }
-  }
+  if (kind.pairs && !kind.build_unmatched && follows_from_key) add_dependency(probe, keys, *table);
   if (kind.needs_partner() && rules_.has(Rule::kKeyFilters)) {
     CD_TRY(add_key_filter(probe, keys, table));
   }
