@@ -35,7 +35,9 @@ expressions::ExpressionPtr is_less(const Schema& schema, int column, int other) 
 
 Outcome run(const plan::NodePtr& plan, Setting& setting) {
   const operators::RunEnvironment environment{setting.memory, setting.threads, {}, 17};
-  const Query query(plan, environment, {});
+  Query::Options options;
+  options.rules = setting.rules;
+  const Query query(plan, environment, options);
   operators::CollectSink sink(setting.threads);
   operators::RunProgress progress;
   operators::RunProfile profile;

@@ -17,6 +17,7 @@ struct Setting {
   int threads = 4;
   std::shared_ptr<Memory> memory = Memory::create(int64_t{1} << 30);
   CancelFlag cancel{};
+  Rules rules{};
 };
 
 struct Outcome {
