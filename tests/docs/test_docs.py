@@ -254,6 +254,12 @@ def test_fields_of_a_profile_are_those_of_the_concept_page() -> None:
     assert phase_fields == {"name", "rows", "bytes", "predicted_s", "measured_s"}
 
 
+def test_rules_of_the_concept_page_are_those_of_the_engine() -> None:
+    page = (DOCS / "concept-execution.md").read_text(encoding="utf-8")
+    sentence = page.partition("rules with a name")[2].partition(". A query")[0]
+    assert re.findall(r"`(\w+)`", sentence) == _native.Query.rules()
+
+
 def test_rates_of_the_planner_page_are_the_planners() -> None:
     table = next(t for t in tables(DOCS / "concept-planner.md") if "together" in t[0])
     assert len(table) == 6
