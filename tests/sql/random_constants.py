@@ -83,17 +83,15 @@ def written(value: Any, kind: str) -> str:
     return f"cast({value} as {kind})"
 
 
-class _Maker:
+class Expressions:
+    """Random expressions of a type, of values that `leaf` gives."""
+
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.found = Constants()
 
     def leaf(self, *kinds: str) -> str:
-        """A place for a value of one of the types."""
-        kind = self.random.choice(kinds)
-        name = f"v{len(self.found.row)}"
-        self.found.row[name] = self.random.choice(VALUES[kind]), kind
-        return "{" + name + "}"
+        """A value of one of the types."""
+        raise NotImplementedError
 
     def number(self, depth: int) -> str:
         if depth == 0:
@@ -212,3 +210,16 @@ class _Maker:
         found = self.random.choice(makers)()
         assert isinstance(found, str)
         return found
+
+
+class _Maker(Expressions):
+    def __init__(self, random: Random) -> None:
+        super().__init__(random)
+        self.found = Constants()
+
+    def leaf(self, *kinds: str) -> str:
+        """A place for a value of one of the types."""
+        kind = self.random.choice(kinds)
+        name = f"v{len(self.found.row)}"
+        self.found.row[name] = self.random.choice(VALUES[kind]), kind
+        return "{" + name + "}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.functions import is_null
+from crossdock.sql_frontend.joins import joined, same_value
 from crossdock.sql_frontend.pair_aggregates import COMPOSED, FOLDS, composed
 from crossdock.sql_frontend.rewritten import HIDDEN
 from crossdock.sql_frontend.values import Values, plain_number, widened_integer
@@ -66,6 +67,16 @@ def _separator(arguments: Sequence[Expr]) -> str:
     return "" if found is None else str(found)
 
 
+@dataclass(frozen=True)
+class OfOnce:
+    """An aggregate of the values of a group that counts each once, and the column it becomes."""
+
+    name: str
+    value: Expr
+    condition: Expr | None
+    aggregate: Callable[[str], Aggregate]
+
+
 class Aggregation:
     """The keys and aggregates of one AggregateRel over an input."""
 
@@ -73,6 +84,7 @@ class Aggregation:
         self._message = message
         self._values = values
         self._functions = functions
+        self.of_once: list[OfOnce] = []
         self._distinct: list[Expr] = []  # grouping expressions of the plan, each once
         self._places: list[int] = []  # of each grouping expression of the message among them
         known: dict[bytes, int] = {}
@@ -97,6 +109,10 @@ class Aggregation:
             found.append((name, each))
         return found
 
+    def key_columns(self, keys: Sequence[tuple[str, Expr]]) -> list[str]:
+        """The column of each key of the plan, of which two may be the same one."""
+        return [keys[place][0] for place in self._places]
+
     def sets(self) -> list[list[int]]:
         """Of each grouping set the positions of its keys."""
         sets = []
@@ -111,7 +127,10 @@ class Aggregation:
         found: list[Item] = []
         results: list[Expr] = []
         names = dict.fromkeys(taken)
-        for each in self._message.measures:
+        for number, each in enumerate(self._message.measures):
+            if self._is_of_once(each):
+                results.append(Column(self._of_once(each, number)))
+                continue
             parts, whole = self._parts(each)
             columns = {}
             for part, item in parts.items():
@@ -121,6 +140,33 @@ class Aggregation:
                 columns[part] = name
             results.append(rename_columns(whole, columns))
         return found, results
+
+    def _is_of_once(self, message: Any) -> bool:
+        """Whether a measure is of distinct values, and no function knows them by itself."""
+        measure = message.measure
+        name = self._functions[measure.function_reference]
+        is_known = name == "count" or name in _SAME_WHEN_DISTINCT or name not in AGGREGATES
+        return measure.invocation == _DISTINCT and not is_known and bool(measure.arguments)
+
+    def _of_once(self, message: Any, number: int) -> str:
+        measure = message.measure
+        function = self._functions[measure.function_reference]
+        value, *others = (self._values(argument.value) for argument in measure.arguments)
+        for order in self._orders(measure):
+            if identity(order.by) != identity(value):
+                raise unsupported(
+                    f"{function}(DISTINCT ...) in the order of something else", word=function,
+                    try_="ORDER BY what it is of",
+                )  # fmt: skip
+
+        def aggregate(column: str) -> Aggregate:
+            found = self._called(function, [Column(column), *others], distinct=False)
+            orders = [replace(order, by=Column(column)) for order in self._orders(measure)]
+            return replace(found, orders=tuple(orders)) if function in _OF_ROWS else found
+
+        condition = self._values(message.filter) if message.HasField("filter") else None
+        self.of_once.append(OfOnce(f"{function} of once {number}", value, condition, aggregate))
+        return self.of_once[-1].name
 
     def _parts(self, message: Any) -> tuple[dict[str, Aggregate], Expr]:
         """The aggregates that a measure is computed from, and what it is of them."""
@@ -165,10 +211,6 @@ class Aggregation:
             return self._count(arguments, distinct)
         if first is None:
             raise unsupported(f"{name}() of nothing")
-        if distinct and name not in _SAME_WHEN_DISTINCT:
-            raise unsupported(
-                f"{name}(DISTINCT ...)", try_=f"select {name}(x) from (select distinct x from ...)"
-            )
         if name == "sum":
             return aggregates.sum(widened_integer(self._values, first))
         if name == "avg":
@@ -229,6 +271,11 @@ def grouping_sets(builder: Builder, node: Node, aggregation: Aggregation) -> tup
     keys = aggregation.keys(node)
     names = [name for name, _ in keys]
     items, results = aggregation.items(names)
+    if aggregation.of_once:
+        raise unsupported(
+            "aggregates of DISTINCT values beside ROLLUP, CUBE and GROUPING SETS", word="distinct",
+            try_="a query for each of the groupings, with UNION ALL",
+        )  # fmt: skip
     bits = unused("grouping sets", [*names, *(name for name, _ in items)])
     columns = [*names, bits]
     schema = builder.group(node, keys, dict(items)).schema
@@ -274,3 +321,20 @@ def _of_types(items: list[tuple[str, Expr]], schema: Any) -> list[tuple[str, Exp
 
 def _plain(data_type: Any) -> Any:
     return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+
+
+def with_distinct(
+    builder: Builder, groups: tuple[Node, Sequence[tuple[str, Expr]]], node: Node, once: OfOnce
+) -> Node:
+    """Groups, by their keys, with an aggregate of the distinct values of `node`."""
+    found, keys = groups
+    rows = node if once.condition is None else builder.filter(node, [once.condition])
+    value = unused("value", [name for name, _ in keys])
+    distinct = builder.group(rows, [*keys, (value, once.value)], {})
+    names = {name: unused(f"{name} of {once.name}", found.schema.names) for name, _ in keys}
+    own = [(names[name], Column(name)) for name, _ in keys]
+    made = builder.group(distinct, own, {once.name: once.aggregate(value)})
+    if not keys:
+        return builder.join(found, made, (), "inner")
+    same = [same_value(Column(name), Column(names[name])) for name, _ in keys]
+    return joined(builder, found, made, "left", same)

@@ -46,7 +46,7 @@ _AMBIGUOUS = re.compile(r"Ambiguous reference to unqualified field (\S+)")
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
 # What is no column, such as Int64(5), before IN: its comparison becomes a filter of the subquery,
 # where NULLs are gone.
-_CONSTANT_IN = re.compile(r"\) (?:NOT )?IN \(<subquery>\)")
+_CONSTANT_IN = re.compile(r"(?:\)|NULL) (?:NOT )?IN \(<subquery>\)")
 _TOTALS = re.compile(r"Aggregate: groupBy=\[\[(?:\]|ROLLUP|CUBE|GROUPING SETS)")
 # What DataFusion binds and Substrait has not: a pattern of what it says, the construct, a word of
 # it in the text, and what to write instead.

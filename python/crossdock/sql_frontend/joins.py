@@ -175,7 +175,7 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
     if sides.null_keys and not pairs:
         pairs = sides.null_keys
     elif sides.null_keys:
-        residual += [_same(a, b) for a, b in sides.null_keys]
+        residual += [same_value(a, b) for a, b in sides.null_keys]
     left, left_keys = _with_keys(builder, left, [a for a, _ in pairs])
     right, right_keys = _with_keys(builder, right, [b for _, b in pairs])
     keys = list(zip(left_keys, right_keys, strict=True))
@@ -202,12 +202,13 @@ def kept(builder: Builder, sides: tuple[Node, Node], how: str, conditions: Seque
     ):
         over = Over("row_number", None, (), Scope(tuple(keys)))
         numbered.append(builder.with_columns(side, [(name, over)]))
-    same = [_same(a, b) for a, b in [*pairs, (Column(number), Column(other))]]
+    same = [same_value(a, b) for a, b in [*pairs, (Column(number), Column(other))]]
     found = joined(builder, numbered[0], numbered[1], how, same)
     return builder.project(found, [(name, Column(name)) for name in left.schema.names])
 
 
-def _same(a: Expr, b: Expr) -> Expr:
+def same_value(a: Expr, b: Expr) -> Expr:
+    """Whether two values are equal, or both NULL."""
     both = Call("and_kleene", (a.is_null(), b.is_null()))
     return Call("coalesce", (a == b, both))
 

@@ -97,14 +97,16 @@ def _may_be_null(parts: Sides, left: Node, right: Node) -> bool:
 def not_in(conditions: Sequence[Expr], left: Table, right: Node) -> tuple[str, tuple[Expr, ...]]:
     """How NOT IN is joined, and on what: NULL on the right side leaves nothing over."""
     sides = joins.taken_apart(conditions, set(left.schema().names), set(right.schema.names))
+    if conditions and not any(each.columns() for each in conditions):  # NULL NOT IN (...)
+        return "anti", tuple(coalesce(each, True) for each in conditions)
+    others = sides.residual or sides.left or sides.null_keys
+    if not others and not sides.keys and len(sides.right) == 1:  # a constant NOT IN
+        return "anti", (coalesce(sides.right[0], True),)
     pairs = [*sides.keys, *((each, each) for each in sides.right)]
     read = {name for pair in pairs for side in pair for name in side.columns()}
     fields = [*left.schema(), *right.schema]
     if not any(field.nullable for field in fields if field.name in read):
         return "anti", tuple(conditions)
-    others = sides.residual or sides.left or sides.null_keys
-    if not others and not sides.keys and len(sides.right) == 1:  # a constant NOT IN
-        return "anti", (coalesce(sides.right[0], True),)
     if not others and not sides.right and len(sides.keys) == 1:
         return "anti_null_aware", tuple(conditions)
     raise unsupported(

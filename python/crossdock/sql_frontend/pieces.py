@@ -148,6 +148,13 @@ class Pieces:
                 around.pop(number, None)
         return found
 
+    def leave_out(self, begin: int, end: int) -> None:
+        """Writes nothing for tokens, but for what closes others behind the last one."""
+        closing = self.closing.get(end - 1)
+        self.taken_out(begin, end)
+        if closing is not None:
+            self.closing[end - 1] = closing
+
     def written(self) -> tuple[str, list[tuple[int, int]]]:
         """The pieces together, and places in them with those of the text: what was between tokens
         stays."""

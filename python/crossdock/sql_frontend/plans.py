@@ -14,7 +14,12 @@ from crossdock.expressions import Column, Expr, Literal, concat, when
 from crossdock.nodes import GroupBy, Node, Project, Sort
 from crossdock.orders import Order
 from crossdock.sql_frontend import joins
-from crossdock.sql_frontend.aggregation import Aggregation, grouping_sets, with_results
+from crossdock.sql_frontend.aggregation import (
+    Aggregation,
+    grouping_sets,
+    with_distinct,
+    with_results,
+)
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
@@ -35,6 +40,7 @@ from crossdock.sql_frontend.values import Subquery, Values
 from crossdock.sql_frontend.window_values import DIRECTIONS
 
 OrderJoins = Callable[[Builder, JoinTree], Node]
+_LEFT_ANTI = 6
 _KINDS = {
     1: "inner",
     2: "full",
@@ -240,11 +246,16 @@ class Translation:
             return table_of(*grouping_sets(self._builder, node, aggregation))
         keys = aggregation.keys(node)
         items, results = aggregation.items([name for name, _ in keys])
+        once = aggregation.of_once
         if not keys and not items:
-            raise unsupported("a GROUP BY of nothing")
+            if not once:
+                raise unsupported("a GROUP BY of nothing")
+            items = [(unused("rows", ()), aggregates.count())]
         found = self._builder.group(node, keys, dict(items))
+        for each in once:
+            found = with_distinct(self._builder, (found, keys), node, each)
         found, of_measures = with_results(self._builder, found, results)
-        return table_of(found, [*(name for name, _ in keys), *of_measures])
+        return table_of(found, [*aggregation.key_columns(keys), *of_measures])
 
     def _sort(self, message: Any) -> Table:
         table = self._table(message.input)
@@ -307,6 +318,9 @@ class Translation:
         condition: tuple[Expr, ...] = ()
         if message.HasField("expression"):
             condition = conditions_of(self._values(both)(message.expression))
+        if kind == _LEFT_ANTI and condition:  # of a constant, NOT IN is not said to be that
+            of_left = set(left.schema().names)
+            null_aware = null_aware or not any(c.columns() & of_left for c in condition)
         if kind == 1:
             return self._inner(left, right, condition)
         if id(message) in self._all_joins:

@@ -151,7 +151,7 @@ class RowValues:
                 self._write_query(number, each, left)
                 continue
             rows = [[self._pieces.taken_out(*v) for v in row.values] for row in each.right]
-            self._pieces.taken_out(each.left.begin, each.end)
+            self._pieces.leave_out(each.left.begin, each.end)
             self._pieces.pieces[each.left.begin] = f"({_condition(each.operator, left, rows)})"
 
     def _write_query(self, number: int, found: _Comparison, left: Sequence[str]) -> None:

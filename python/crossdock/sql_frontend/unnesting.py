@@ -163,7 +163,7 @@ class Unnesting:
         columns: dict[int, tuple[Operand, list[str]]] = {}  # by the first token of a table
         for each in self._laterals:
             listed = self._pieces.taken_out(*each.lists)
-            self._pieces.taken_out(each.begin, each.end)
+            self._pieces.leave_out(each.begin, each.end)
             mark = self._mark(keeps_empty=each.keeps_empty)
             column = f"array_element({listed}, {mark}) AS {quoted(each.column)}"
             columns.setdefault(each.owner.start, (each.owner, []))[1].append(column)

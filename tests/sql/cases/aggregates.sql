@@ -94,3 +94,12 @@ select corr(v, v * v), regr_slope(v, v + 1e9), covar_samp(v + 1e9, v) from u;
 -- Lists of several columns, in the order of the rows
 select list(a) filter (where a > 0) x, list(b) filter (where b > 0) y from t;
 select list(a) x, list(b) y, list(d) z, count(*) from t;
+-- Of distinct values, beside others
+select sum(distinct a), count(distinct b), avg(distinct a), sum(a) from t;
+select s, sum(distinct a), avg(distinct b), count(*) from t group by s;
+select s, string_agg(distinct s, ',' order by s), list(distinct a order by a desc), sum(distinct a) filter (where a > 1) from t group by s;
+select a, sum(distinct v), sum(v) from u group by a;
+select sum(distinct a), min(a) from t where a > 100;
+select s, sum(distinct a) x from t group by s having sum(distinct a) > 2;
+select sum(distinct a % 2), stddev(distinct a), median(distinct a) from t;
+select b, s, sum(distinct a), max(a) from t group by b, s;

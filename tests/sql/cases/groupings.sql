@@ -30,3 +30,6 @@ select x, m from (select x, y, count(*) as n, max(z) as m from (select a as x, a
 select x, y, grouping(x), grouping(y), count(*) from (select a as x, a as y from t) group by cube(x, y);
 select a as x, a as y from t intersect select a, a from u;
 select distinct a, sum(b), sum(b) from t group by a;
+select a % b as k, sum(nullif(0, a)), min(a), count(distinct a % b) from t group by 1;
+select s, count(distinct s), count(distinct s || 'x'), sum(a) from t group by s;
+select a + 1 as k, count(distinct a + 1) from t group by a + 1;

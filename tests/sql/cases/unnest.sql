@@ -51,3 +51,5 @@ select s, unnest(list(a order by a)) as a from t group by s;
 select string_split('a,b,,c', ','), str_split('abc', 'x'), string_split(s, 'n')[1], len(string_split(s, 'n')) from names;
 select [1, 2], [1, 2][2], len([1, 2, 3]), len(l), length(m), list_contains([1, 2], 2), list_contains([1, null], 2) from lists;
 select a from t where list_contains([1, 3, null], a);
+select a from lists except all select x from lists o cross join unnest(o.l) as w(x);
+select a from t where a > 0 intersect all select b from t where (a, b) in ((1, 10), (2, 20));
