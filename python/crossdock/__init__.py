@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from crossdock.shared_dock import (
         default_dock,
         from_arrow,
+        from_substrait,
         read,
         read_csv,
         read_ipc,
@@ -182,6 +183,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.shared_dock": (
         "default_dock",
         "from_arrow",
+        "from_substrait",
         "read",
         "read_csv",
         "read_ipc",
@@ -276,6 +278,7 @@ __all__ = [
     "first",
     "first_value",
     "from_arrow",
+    "from_substrait",
     "greatest",
     "join_group",
     "lag",

@@ -365,6 +365,15 @@ class Relation(RowSets, ResultFiles):
         """Paths of the files that the relation reads."""
         return files_of(self._node)
 
+    def to_substrait(self, tables: Mapping[str, Relation] | None = None) -> bytes:
+        """The plan as a Substrait message, which `from_substrait` and other engines read. Its
+        tables have the names of `tables`, those that the dock has for them, or of their own.
+        Errors: SqlError for what such plans have not, such as windows; OptionError without the
+        extra `crossdock[sql]`."""
+        from crossdock.sql_frontend.interchange import to_substrait
+
+        return to_substrait(self, tables)
+
     def explain(self, *, read: bool | None = None) -> Plan:
         """The plan as a tree: what each source must read, and the operators' predicted phases.
 

@@ -281,6 +281,14 @@ class Dock:
         """
         return self.sql_session().run(text, parameters, sys._getframe(1))
 
+    def from_substrait(self, plan: bytes, tables: Mapping[str, Relation] | None = None) -> Relation:
+        """The relation of a Substrait plan, of `to_substrait` or another engine, over tables by
+        their names: those given, or else those that `register` named. Errors: SqlError for what
+        relations have not, and for tables that are not there."""
+        from crossdock.sql_frontend.interchange import from_substrait
+
+        return from_substrait(self, plan, tables)
+
     def register(self, name: str, data: object) -> None:
         """Gives a relation of this dock, or anything `from_arrow` takes, a name for SQL texts, in
         place of what had it. Case does not count. Errors: OptionError, and those of from_arrow."""

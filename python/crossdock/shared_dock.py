@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from crossdock.paths import Paths
@@ -65,3 +66,8 @@ def read_json(paths: Paths, **options: Any) -> Relation:
 def read_ipc(paths: Paths, **options: Any) -> Relation:
     """`Dock.read_ipc` on the default dock, with its options."""
     return default_dock().read_ipc(paths, **options)
+
+
+def from_substrait(plan: bytes, tables: Mapping[str, Relation] | None = None) -> Relation:
+    """`Dock.from_substrait` on the default dock."""
+    return default_dock().from_substrait(plan, tables)

@@ -97,6 +97,11 @@ def _library() -> Any:
     return datafusion, substrait.Producer, Plan
 
 
+def require_library() -> None:
+    """OptionError where the packages that SQL needs are not installed."""
+    _library()
+
+
 def prepare() -> None:
     """Begins to load DataFusion, beside what the caller does: a first text need not wait for all
     of it."""

@@ -94,6 +94,11 @@ class Catalog:
         with self._lock:
             return sorted(name for name, _ in self._relations.values())
 
+    def relations(self) -> dict[str, Relation]:
+        """All relations by their names."""
+        with self._lock:
+            return dict(self._relations.values())
+
     def find(self, name: str) -> Relation | None:
         """What has the name."""
         with self._lock:

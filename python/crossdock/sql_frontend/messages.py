@@ -23,7 +23,10 @@ class Functions(dict[int, str]):
 
     def __init__(self, plan: Any) -> None:
         super().__init__(
-            (each.extension_function.function_anchor, each.extension_function.name)
+            (
+                each.extension_function.function_anchor,
+                each.extension_function.name.partition(":")[0],  # behind it stand types
+            )
             for each in plan.extensions
             if each.WhichOneof("mapping_type") == "extension_function"
         )

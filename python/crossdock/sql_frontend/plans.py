@@ -317,7 +317,9 @@ class Translation:
         )
         condition: tuple[Expr, ...] = ()
         if message.HasField("expression"):
-            condition = conditions_of(self._values(both)(message.expression))
+            expression, is_of_in = self._without_unknown(message)
+            null_aware = null_aware or is_of_in
+            condition = conditions_of(self._values(both)(expression))
         if kind == _LEFT_ANTI and condition:  # of a constant, NOT IN is not said to be that
             of_left = set(left.schema().names)
             null_aware = null_aware or not any(c.columns() & of_left for c in condition)
@@ -332,6 +334,16 @@ class Translation:
         if kind not in _KINDS:
             raise unsupported(f"a join of kind {kind}")
         return self._outer(_KINDS[kind], left, right, condition, null_aware)
+
+    def _without_unknown(self, message: Any) -> tuple[Any, bool]:
+        """The condition of a join; of an anti join that asks for what IS NOT FALSE, which is NOT
+        IN, what it says that of, and true."""
+        expression = message.expression
+        if message.type == _LEFT_ANTI and expression.WhichOneof("rex_type") == "scalar_function":
+            call = expression.scalar_function
+            if self._functions[call.function_reference] == "is_not_false":
+                return call.arguments[0].value, True
+        return expression, False
 
     def _inner(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
         right = beside(self._builder, left, right)

@@ -1,0 +1,115 @@
+"""Substrait plans, as bytes that other engines read: of relations, and as relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from crossdock.errors import make_error
+from crossdock.expressions import Column
+from crossdock.nodes import Node, Scan
+from crossdock.planning import plan_project
+from crossdock.sources import Source
+from crossdock.sql_frontend.binding import Bound, require_library
+from crossdock.sql_frontend.building import unused
+from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.join_planning import JoinOrders
+from crossdock.sql_frontend.plan_writing import PlanWriter, messages_of
+from crossdock.sql_frontend.plans import Translation
+from crossdock.sql_frontend.queries import constant_rows, named
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+    from crossdock.session import Dock
+
+
+def _messages() -> Any:
+    require_library()
+    from substrait import algebra_pb2, plan_pb2, type_pb2
+
+    return messages_of((algebra_pb2, plan_pb2, type_pb2))
+
+
+def to_substrait(relation: Relation, tables: Mapping[str, Relation] | None = None) -> bytes:
+    """The plan of a relation. Its tables have the names of `tables`, those that the dock has for
+    them, or of their own. SqlError for what plans have not."""
+    dock = relation._dock
+    if dock.over_ranks() is not None:
+        raise unsupported("a relation over ranks in a Substrait plan", try_="connect(ranks='off')")
+    known: dict[int, str] = {}
+    for named_tables in (tables or {}, dock.sql_session().catalog.relations()):
+        for name, each in named_tables.items():
+            if isinstance(each._node, Scan):
+                known.setdefault(id(each._node.source), name)
+    taken = set(known.values())
+
+    def name_of(source: Source) -> str:
+        if id(source) not in known:
+            known[id(source)] = unused(source.name if source.files else "table", taken)
+            taken.add(known[id(source)])
+        return known[id(source)]
+
+    found: bytes = PlanWriter(_messages(), name_of).plan(relation._node).SerializeToString()
+    return found
+
+
+def from_substrait(
+    dock: Dock, plan: bytes, tables: Mapping[str, Relation] | None = None
+) -> Relation:
+    """The relation of a plan over tables by their names, or else those that the dock has. SqlError
+    for what is no plan, or has what relations have not."""
+    from crossdock.relation import Relation
+
+    if dock.over_ranks() is not None:
+        raise unsupported("a Substrait plan over ranks", try_="connect(ranks='off')")
+    message = _messages().plan.Plan()
+    try:
+        message.ParseFromString(bytes(plan))
+    except Exception as error:  # noqa: BLE001 - of the library, which says no more of its kind
+        raise sql_error(f"the bytes are no Substrait plan: {error}") from None
+    if len(message.relations) != 1 or message.relations[0].WhichOneof("rel_type") != "root":
+        raise sql_error("a Substrait plan of one root is read")
+    root = message.relations[0].root
+    nodes: dict[str, Node] = {}
+    for read in _reads(root.input):
+        name = read.named_table.names[-1]
+        names = list(read.base_schema.names)
+        relation = (tables or {}).get(name) or dock.sql_session().catalog.find(name)
+        if relation is None:
+            raise make_error("CD-512", f"no table {name!r}", try_=f"tables={{{name!r}: relation}}")
+        if name in nodes and nodes[name].schema.names != names:
+            raise unsupported(f"two forms of the table {name!r} in a Substrait plan")
+        if name not in nodes:
+            nodes[name] = _of_columns(relation._node, names, name)
+    try:
+        node, columns, shown = Translation(
+            Bound(message, ()), nodes, JoinOrders(False, None), constant_rows
+        ).run()
+    except (KeyError, IndexError, AttributeError) as error:
+        raise sql_error(f"the Substrait plan cannot be read: {error!r}") from None
+    return Relation(dock, named(node, columns, shown))
+
+
+def _of_columns(node: Node, names: list[str], table: str) -> Node:
+    known = {name.lower(): name for name in node.schema.names}
+    missing = [name for name in names if name.lower() not in known]
+    if missing:
+        raise make_error("CD-512", f"the table {table!r} has no column {missing[0]!r}")
+    if node.schema.names == names:
+        return node
+    own = [known[name.lower()] if name not in node.schema.names else name for name in names]
+    items = [(name, Column(old)) for name, old in zip(names, own, strict=True)]
+    return plan_project(node, items, "from_substrait()")
+
+
+def _reads(message: Any) -> Iterator[Any]:
+    """The tables that a plan reads, wherever they stand in it."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        for each in value if field.is_repeated else (value,):
+            if field.message_type.name == "ReadRel":
+                if each.WhichOneof("read_type") == "named_table":
+                    yield each
+            else:
+                yield from _reads(each)

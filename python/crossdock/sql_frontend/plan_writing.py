@@ -1,0 +1,273 @@
+"""Relations as Substrait plans. What the standard has no operator for is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.aggregates import Aggregate
+from crossdock.expressions import Call, Column, Expr
+from crossdock.nodes import (
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Scan,
+    Shared,
+    Sort,
+    Union,
+)  # fmt: skip
+from crossdock.orders import Order
+from crossdock.sources import Source
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.value_writing import ValueWriter, substrait_type
+
+_JOINS = {
+    "inner": 1, "full": 2, "left": 3, "right": 4, "semi": 5, "anti": 6, "anti_null_aware": 6,
+}  # fmt: skip
+_AGGREGATES = {
+    "count": "count", "sum": "sum", "min": "min", "max": "max", "mean": "avg",
+    "count_distinct": "count", "bool_and": "bool_and", "bool_or": "bool_or", "any": "any_value",
+    "median": "median", "approx_distinct": "approx_distinct",
+}  # fmt: skip
+_SPREADS = {("var", 1): "var_samp", ("var", 0): "var_pop", ("stddev", 1): "stddev_samp",
+            ("stddev", 0): "stddev_pop"}  # fmt: skip
+_UNION_ALL, _DISTINCT = 6, 2
+_DIRECTIONS = {(False, True): 1, (False, False): 2, (True, True): 3, (True, False): 4}
+
+NameOf = Callable[[Source], str]
+
+
+class PlanWriter:
+    """One plan. `name_of` gives the name of a table by its source."""
+
+    def __init__(self, messages: Any, name_of: NameOf) -> None:
+        self._messages = messages
+        self._name_of = name_of
+        self._functions: dict[str, int] = {}
+
+    def plan(self, node: Node) -> Any:
+        """The message. SqlError for what plans have not."""
+        found = self._messages.plan.Plan()
+        root = found.relations.add().root
+        root.input.CopyFrom(self._relation(node))
+        root.names.extend(node.schema.names)
+        for name, number in self._functions.items():
+            function = found.extensions.add().extension_function
+            function.function_anchor, function.name = number, name
+        found.version.minor_number = 85
+        found.version.producer = "crossdock"
+        return found
+
+    def _function(self, name: str) -> int:
+        return self._functions.setdefault(name, len(self._functions))
+
+    def _values(self, schema: Any) -> ValueWriter:
+        return ValueWriter(self._messages, schema, self._function)
+
+    def _relation(self, node: Node) -> Any:
+        name = type(node).__name__
+        write = getattr(self, f"_{name.lower()}", None)
+        if write is None:
+            raise unsupported(f"the operator {name} in a Substrait plan")
+        found: Any = write(node)
+        return found
+
+    def _new(self) -> Any:
+        return self._messages.algebra.Rel()
+
+    def _shared(self, node: Shared) -> Any:
+        return self._relation(node.input)
+
+    def _scan(self, node: Scan) -> Any:
+        found, schema = self._new(), node.source.schema
+        read = found.read
+        read.named_table.names.append(self._name_of(node.source))
+        read.base_schema.names.extend(schema.names)
+        read.base_schema.struct.nullability = 2
+        for field in schema:
+            if pa.types.is_struct(field.type) or pa.types.is_map(field.type):
+                raise unsupported(f"the type {field.type} in a Substrait plan")
+            of_field = substrait_type(self._messages, field.type, nullable=field.nullable)
+            read.base_schema.struct.types.add().CopyFrom(of_field)
+        if list(node.columns) != schema.names:
+            for name in node.columns:
+                read.projection.select.struct_items.add().field = schema.names.index(name)
+            read.projection.maintain_singular_struct = True
+        if node.predicate is None:
+            return found
+        return self._filtered(found, node.predicate, node.schema)
+
+    def _filtered(self, relation: Any, predicate: Expr, schema: Any) -> Any:
+        found = self._new()
+        found.filter.input.CopyFrom(relation)
+        found.filter.condition.CopyFrom(self._values(schema)(predicate))
+        return found
+
+    def _filter(self, node: Filter) -> Any:
+        return self._filtered(self._relation(node.input), node.predicate, node.input.schema)
+
+    def _project(self, node: Project) -> Any:
+        values = self._values(node.input.schema)
+        computed = [values(item) for _, item in node.items]
+        return self._projected(self._relation(node.input), computed, len(node.input.schema))
+
+    def _projected(self, relation: Any, computed: Sequence[Any], width: int) -> Any:
+        """Computed columns in place of those of a relation."""
+        found = self._new()
+        found.project.input.CopyFrom(relation)
+        for each in computed:
+            found.project.expressions.add().CopyFrom(each)
+        places = range(width, width + len(computed))
+        found.project.common.emit.output_mapping.extend(places)
+        return found
+
+    def _join(self, node: Join) -> Any:
+        if node.arrived is not None or node.route is not None:
+            raise unsupported("a join over ranks in a Substrait plan")
+        found = self._new()
+        join = found.join
+        join.left.CopyFrom(self._relation(node.left))
+        join.right.CopyFrom(self._relation(node.right))
+        join.type = _JOINS[node.how]
+        both = self._pairs(node)
+        values = self._values(both)
+        width = len(node.left.schema)
+        conditions = [self._key(node, values, pair) for pair in node.on]
+        if node.residual is not None:
+            named = {
+                name: Column(both.names[self._place(node, side, column)])
+                for side, column, name in node.residual_columns
+            }
+            conditions.append(values(_renamed(node.residual, named)))
+        whole = conditions[0]
+        for each in conditions[1:]:
+            whole = values.call("and", [whole, each])
+        join.expression.CopyFrom(whole)
+        is_of_left = node.how in ("semi", "anti", "anti_null_aware")
+        result = self._values(node.left.schema) if is_of_left else values
+        columns = []
+        for side, column, _ in node.outputs:
+            if side != "key":
+                columns.append(result.field(self._place(node, side, column)))
+                continue
+            sides = [result.field(self._place(node, each, column)) for each in ("left", "right")]
+            columns.append(result.call("coalesce", sides) if node.how == "full" else sides[1])
+        return self._projected(found, columns, width if is_of_left else len(both))
+
+    def _pairs(self, node: Join) -> Any:
+        """The columns of both sides, under names by their places."""
+        fields = [*node.left.schema, *node.right.schema]
+        return pa.schema([field.with_name(str(i)) for i, field in enumerate(fields)])
+
+    def _place(self, node: Join, side: str, column: str) -> int:
+        if side == "left":
+            return int(node.left.schema.get_field_index(column))
+        return len(node.left.schema) + int(node.right.schema.get_field_index(column))
+
+    def _key(self, node: Join, values: ValueWriter, pair: tuple[str, str]) -> Any:
+        sides = [
+            values.field(self._place(node, "left", pair[0])),
+            values.field(self._place(node, "right", pair[1])),
+        ]
+        if node.options.null_equals_null:
+            return values.call("is_not_distinct_from", sides)
+        equal = values.call("equal", sides)
+        return values.call("is_not_false", [equal]) if node.how == "anti_null_aware" else equal
+
+    def _groupby(self, node: GroupBy) -> Any:
+        found, values = self._new(), self._values(node.input.schema)
+        group = found.aggregate
+        group.input.CopyFrom(self._relation(node.input))
+        grouping = group.groupings.add()
+        for place, (_, key) in enumerate(node.keys):
+            group.grouping_expressions.add().CopyFrom(values(key))
+            grouping.expression_references.append(place)
+        places = {}
+        for number, (name, item) in enumerate(node.items):
+            places[name] = len(node.keys) + number
+            self._write_measure(group.measures.add(), item, values)
+        for place, (name, _) in enumerate(node.keys):
+            places[name] = place
+        width = len(node.keys) + len(node.items)
+        order = [places[name] for name in node.schema.names]
+        if order == list(range(width)):
+            return found
+        return self._projected(found, list(map(values.field, order)), width)
+
+    def _write_measure(self, message: Any, item: Aggregate, values: ValueWriter) -> None:
+        options = dict(item.options)
+        name = _AGGREGATES.get(item.function)
+        if item.function in ("var", "stddev"):
+            name = _SPREADS.get((item.function, options.pop("ddof", 1)))
+        if name is None or item.orders or options.keys() - {"floats", "wide"}:
+            raise unsupported(f"the aggregate {item!r} in a Substrait plan")
+        measure = message.measure
+        measure.function_reference = self._function(name)
+        measure.phase = 3
+        measure.invocation = _DISTINCT if item.function == "count_distinct" else 1
+        if item.argument is not None:
+            argument = values(item.argument)
+            if item.function == "mean":  # a double, whatever it is of
+                argument = values.cast(argument, pa.float64())
+            measure.arguments.add().value.CopyFrom(argument)
+        if item.condition is not None:
+            message.filter.CopyFrom(values(item.condition))
+
+    def _sort(self, node: Sort) -> Any:
+        if node.index:
+            raise unsupported("positions of sorted rows in a Substrait plan")
+        found, values = self._new(), self._values(node.input.schema)
+        found.sort.input.CopyFrom(self._relation(node.input))
+        for each in node.orders:
+            self._write_order(found.sort.sorts.add(), each, values)
+        if not node.keeps_all_rows:
+            found = self._fetched(found, node.limit, node.offset)
+        names = [column for column, _ in node.outputs]
+        if names == node.input.schema.names:
+            return found
+        columns = [values(Column(name)) for name in names]
+        return self._projected(found, columns, len(node.input.schema))
+
+    def _write_order(self, message: Any, order: Order, values: ValueWriter) -> None:
+        message.expr.CopyFrom(values(order.by))
+        message.direction = _DIRECTIONS[order.descending, order.nulls_first]
+
+    def _fetched(self, relation: Any, rows: int | None, offset: int) -> Any:
+        found = self._new()
+        found.fetch.input.CopyFrom(relation)
+        if offset:
+            found.fetch.offset_expr.literal.i64 = offset
+        if rows is not None:
+            found.fetch.count_expr.literal.i64 = rows
+        return found
+
+    def _limit(self, node: Limit) -> Any:
+        return self._fetched(self._relation(node.input), node.rows, node.offset)
+
+    def _union(self, node: Union) -> Any:
+        found = self._new()
+        found.set.op = _UNION_ALL
+        for each in node.inputs:
+            found.set.inputs.add().CopyFrom(self._relation(each))
+        return found
+
+
+def _renamed(expression: Expr, columns: dict[str, Column]) -> Expr:
+    if isinstance(expression, Column):
+        return columns[expression.name]
+    if isinstance(expression, Call):
+        arguments = tuple(_renamed(each, columns) for each in expression.arguments)
+        return Call(expression.function, arguments, expression.option)
+    return expression
+
+
+def messages_of(library: Any) -> Any:
+    """The modules of Substrait's messages."""
+    algebra, plan, types = library
+    return SimpleNamespace(algebra=algebra, plan=plan, type=types)
