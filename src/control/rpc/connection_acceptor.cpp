@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <malloc.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -19,8 +21,12 @@
 namespace crossdock::control {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kBacklog = 1024;
 constexpr int kPauseMs = 50;  // after accept has failed for want of descriptors or memory
+constexpr std::chrono::milliseconds kTrimInterval{500};  // between looks at what is free
+constexpr size_t kFreeBytesMax = size_t{32} << 20;
 constexpr rlim_t kReserved =
     64;  // descriptors for epoll, pipes, files and the other connections of the process
 constexpr std::string_view kPathPrefix = "unix:";
@@ -35,6 +41,14 @@ bool leaves_reserve(int fd) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
   const rlim_t reserved = std::min(kReserved, limit.rlim_cur / 4);
   return static_cast<rlim_t>(fd) + reserved < limit.rlim_cur;
+}
+
+// glibc keeps what connections have freed where anything behind it is in use: of a quota of 256 MiB, 600 MB were
+// resident while callers held 272 MB.
+void give_free_memory_back() {
+#if defined(__GLIBC__)
+  if (mallinfo2().fordblks > kFreeBytesMax) malloc_trim(0);
+#endif
 }
 
 // What a server that was killed has left behind; a path that something else has is left alone.
@@ -154,9 +168,14 @@ Status ConnectionAcceptor::listen_at(const sockaddr& where, socklen_t size) {
 void ConnectionAcceptor::accept_until_stopped(const Take& take) {
   std::vector<pollfd> watched{{stop_.get(), POLLIN, 0}};
   for (const Descriptor& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
+  auto next_trim = Clock::now() + kTrimInterval;
   while (true) {
-    poll(watched.data(), watched.size(), -1);
+    poll(watched.data(), watched.size(), static_cast<int>(kTrimInterval.count()));
     if (watched[0].revents != 0) return;
+    if (Clock::now() >= next_trim) {
+      give_free_memory_back();
+      next_trim = Clock::now() + kTrimInterval;
+    }
     bool is_short = false;
     for (size_t i = 1; i < watched.size(); ++i) {
       if (watched[i].revents != 0) is_short |= !accept_one(watched[i].fd, take);

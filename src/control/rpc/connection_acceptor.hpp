@@ -3,7 +3,8 @@
 // gRPC's own listener ends for good once accept fails for want of file descriptors (1.51 does not wait on it again), so
 // that a burst of idle connections would leave a server that never answers anybody. This one keeps some descriptors
 // free for the rest of the process: what comes while fewer are left is closed at once, and callers try again by
-// themselves. Cost: a thread that sleeps, and two calls of the system per connection.
+// themselves. Cost: a thread that sleeps, and two calls of the system per connection. Twice a second it gives memory
+// back to the system that is free in the process.
 #pragma once
 
 #include <atomic>
