@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from crossdock import _native
-from crossdock.simulated_ranks import RankRates, rates_named
-from crossdock.simulation import JoinSize, Outcome, Strategy, simulate
-from crossdock.topology import Topology
+from crossdock.machines.simulated_ranks import RankRates, rates_named
+from crossdock.machines.simulation import JoinSize, Outcome, Strategy, simulate
+from crossdock.machines.topology import Topology
 from reproduced_exchanges import exchanges, sort_buckets
 from reproduced_points import ONE, STREAMING, TWO, Point, fitted, mean_error, points_table, table
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from crossdock import _native
-from crossdock.simulated_ranks import rates_named
-from crossdock.simulation import JoinSize, Strategy, simulate
-from crossdock.topology import Topology
+from crossdock.machines.simulated_ranks import rates_named
+from crossdock.machines.simulation import JoinSize, Strategy, simulate
+from crossdock.machines.topology import Topology
 from reproduced_points import STREAMING, Point, points_table, table
 
 # ---- Wu et al.: exchanges among GPUs ------------------------------------------------------------

@@ -45,7 +45,7 @@ CODE_KINDS = {
 PYTHON_REFERENCE = {
     "Sessions and files": [
         *("connect", "Dock", "default_dock", "read", "read_parquet", "read_csv", "read_json"),
-        *("read_ipc", "from_arrow", "register", "sql", "current_settings"),
+        *("read_ipc", "from_arrow", "register", "sql", "from_substrait", "current_settings"),
     ],
     "Relations": ["Relation", "Grouping", "Partitions", "Plan", "Profile", "asc", "desc", "Order"],
     "Expressions": [
@@ -76,7 +76,7 @@ PYTHON_REFERENCE = {
 def home_of(name: str) -> str:
     """The module that defines a public name, as python/crossdock/__init__.py imports it."""
     text = (ROOT / "python" / "crossdock" / "__init__.py").read_text(encoding="utf-8")
-    for match in re.finditer(r"from (crossdock\.\w+) import (\([^)]*\)|[^\n]*)", text):
+    for match in re.finditer(r"from (crossdock(?:\.\w+)+) import (\([^)]*\)|[^\n]*)", text):
         if re.search(rf"\b{name}\b", match[2]):
             return match[1]
     raise SystemExit(f"{name} is not public: correct PYTHON_REFERENCE")

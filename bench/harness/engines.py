@@ -211,7 +211,7 @@ def open_own(setting: Setting) -> list[Form]:
 
 def profiled_phases(relation: Any) -> list[dict[str, Any]]:
     """One more run, with the model's prediction beside the measured time of each phase."""
-    from crossdock.operator_text import operator_phases
+    from crossdock.reports.operator_text import operator_phases
 
     profiles = [step["profile"] for step in relation.profile().data["steps"]]
     return [phase for one in profiles if one for phase in operator_phases(one)]

@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import crossdock as xd
 from crossdock import _native
-from crossdock.calibration import ROWS, Calibrator, plan_of, typical_s
-from crossdock.operator_text import operator_plans, predicted_seconds
+from crossdock.machines.calibration import ROWS, Calibrator, plan_of, typical_s
 from crossdock.ranks.calibration import ExchangeCalibrator
+from crossdock.reports.operator_text import operator_plans, predicted_seconds
 from crossdock.workload import Workload
 from harness.programs import ProgramError, output_of
 

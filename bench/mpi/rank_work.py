@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import crossdock as xd
-from crossdock.operator_text import predicted_seconds
+from crossdock.reports.operator_text import predicted_seconds
 from crossdock.workload import Workload
 from harness.engines import OURS, PEERS, Setting, limit_threads
 from join.workloads import WORKS

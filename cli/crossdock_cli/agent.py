@@ -112,7 +112,7 @@ def _watch(
 def _topology(name: str, machine: str | None, path: str | None) -> str:
     """JSON of one server, which is called `name`."""
     from crossdock.errors import make_error
-    from crossdock.topology import Topology
+    from crossdock.machines.topology import Topology
 
     if machine is not None:
         # Of several, since only then the catalogue gives a server its way to the network.

@@ -48,7 +48,7 @@ def command(
     built-in rates again.
     """
     import crossdock as xd
-    from crossdock.rates_file import rates_path
+    from crossdock.machines.rates_file import rates_path
 
     path = rates_path()
     if path is None and not dry_run:
@@ -76,8 +76,8 @@ def command(
 
 
 def _alone(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
-    from crossdock.calibration import calibrate
-    from crossdock.rates_file import machine_name
+    from crossdock.machines.calibration import calibrate
+    from crossdock.machines.rates_file import machine_name
 
     output.say(f"measure  {machine_name()}, {dock.threads} threads")
     found = calibrate(dock, rows, repeat, lambda name: output.say(f"measure  {name}"))
@@ -94,8 +94,8 @@ def _alone(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
 
 def _of_exchanges(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
     """Rank 0's machine stands for all; only rank 0 talks."""
+    from crossdock.machines.rates_file import machine_name
     from crossdock.ranks.calibration import calibrate_exchange
-    from crossdock.rates_file import machine_name
 
     def said(name: str) -> None:
         if dock.rank == 0:
@@ -115,7 +115,7 @@ def _of_exchanges(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
 def _store(path: Path, measured: str, found: dict[str, Any]) -> None:
     """Rates of one process and those among ranks stand in one entry, and leave each other alone."""
     from crossdock.errors import make_error
-    from crossdock.rates_file import entry_of_machine, store_rates
+    from crossdock.machines.rates_file import entry_of_machine, store_rates
 
     entry = entry_of_machine() or {}
     printed = ("machine", "seconds", "misfit", "rates_ns")
@@ -139,7 +139,7 @@ def _store(path: Path, measured: str, found: dict[str, Any]) -> None:
 
 def _show(facts: dict[str, Any]) -> None:
     from crossdock import _native
-    from crossdock.display import align
+    from crossdock.reports.display import align
     from crossdock.sizes import format_bytes, format_seconds
 
     built_in = _native.built_in_rates()

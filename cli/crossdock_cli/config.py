@@ -37,7 +37,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
 def list_settings(changed: bool, as_json: bool) -> None:
     """Lists each setting with its value, where that comes from, the default, and what it does."""
-    from crossdock.display import align
+    from crossdock.reports.display import align
     from crossdock.settings import check_environment, current_settings
 
     check_environment()

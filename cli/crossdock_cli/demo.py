@@ -84,7 +84,7 @@ def _run_sql(dock: Any, files: dict[str, Path]) -> Any:
 
 
 def _show_sql(profile: Any) -> None:
-    from crossdock.display import Preview
+    from crossdock.reports.display import Preview
 
     output.show(f"\n{SQL}\n")
     output.show(Preview.of_table(profile.table).text())
@@ -128,7 +128,7 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(profile: Any, facts: dict[str, Any]) -> None:
-    from crossdock.display import Preview
+    from crossdock.reports.display import Preview
     from crossdock.sizes import format_bytes, format_count, format_seconds
 
     output.show(Preview.of_table(profile.table).text())

@@ -46,7 +46,7 @@ def command(as_json: bool) -> None:
     if as_json:
         output.show_json({"findings": [asdict(finding) for finding in findings]})
         return
-    from crossdock.display import align
+    from crossdock.reports.display import align
 
     rows = []
     for finding in findings:
@@ -148,7 +148,7 @@ def _huge_pages(root: Path) -> Finding:
 
 
 def _rates(_: Path) -> Finding:
-    from crossdock.rates_file import use_rates_of_file
+    from crossdock.machines.rates_file import use_rates_of_file
 
     rates = use_rates_of_file()
     if rates.is_measured or not rates.file:

@@ -46,7 +46,7 @@ def command(file: str, **options: Any) -> None:
     Without --by there is one row over all rows; without --agg each combination of keys is shown
     once. An aggregate may have a condition of its own: sum(x) where y > 0. NULL keys are a group.
     """
-    from crossdock.grouping import group_keys
+    from crossdock.plan.group_planning import group_keys
 
     from crossdock_cli import listings
 

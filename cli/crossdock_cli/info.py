@@ -23,14 +23,14 @@ from crossdock_cli import output
 def command(as_json: bool) -> None:
     """Prints the version, how it was built, and the machine it sees."""
     import crossdock as xd
-    from crossdock.rates_file import use_rates_of_file
+    from crossdock.machines.rates_file import use_rates_of_file
 
     build, machine, rates = xd.build_info(), xd.machine_info(), use_rates_of_file()
     if as_json:
         found = {"build": build, "machine": machine, "python": _python(), "rates": asdict(rates)}
         output.show_json(found)
         return
-    from crossdock.display import align
+    from crossdock.reports.display import align
 
     output.show("\n".join(align([*_lines(build, machine), ("rates", rates.text())])))
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import crossdock as xd
-from crossdock.expressions import Column
+from crossdock.expressions.expression import Column
 
 from crossdock_cli.predicates import CONSTANTS, Parser, Token
 

@@ -13,7 +13,7 @@ import click
 from crossdock_cli import output
 
 if TYPE_CHECKING:
-    from crossdock.topology import Topology
+    from crossdock.machines.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Named:
 
     def topology(self) -> Topology:
         """Errors: UsageError (more than one), those of reading."""
-        from crossdock.topology import Topology
+        from crossdock.machines.topology import Topology
 
         if self.count > 1:
             raise click.UsageError(

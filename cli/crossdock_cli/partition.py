@@ -74,7 +74,7 @@ def command(file: str, **options: Any) -> None:
 
 def _keys(text: str) -> tuple[list[str], dict[str, Any]]:
     """Keys that are columns, and computed ones by name."""
-    from crossdock.expressions import Column
+    from crossdock.expressions.expression import Column
 
     from crossdock_cli import listings
 
@@ -119,7 +119,7 @@ def _show_json(rows: list[int], paths: list[Any], profile: Any, seconds: float) 
 
 def _show(rows: list[int], profile: Any, options: dict[str, Any], seconds: float) -> None:
     import pyarrow as pa
-    from crossdock.display import Preview
+    from crossdock.reports.display import Preview
     from crossdock.sizes import format_seconds
 
     if not options["out"]:

@@ -11,7 +11,7 @@ from crossdock_cli import command as verbs
 from crossdock_cli import machines, output
 
 if TYPE_CHECKING:
-    from crossdock.transfers import ExchangePlan, TransferPlan
+    from crossdock.machines.transfers import ExchangePlan, TransferPlan
 
 
 @click.command(

@@ -13,7 +13,7 @@ from crossdock_cli import output
 from crossdock_cli.progress import progress_bar
 from crossdock_cli.termination import removing_unfinished
 
-# "table", and the formats of crossdock.text_formats, which help need not load.
+# "table", and the formats of crossdock.files.text_formats, which help need not load.
 KINDS = ("table", "csv", "json", "ndjson", "markdown", "arrow", "parquet")
 _BY_ENDING = {".md": "markdown"}  # that relations do not write themselves
 
@@ -77,10 +77,10 @@ def write(dock: Any, relation: Any, target: Target) -> int:
 
 def write_rows(relation: Any, target: Target) -> int:
     """The same without a progress bar, and without a look at signals."""
-    from crossdock.display import Preview
-    from crossdock.replacement import replacing_file
+    from crossdock.files.replacement import replacing_file
+    from crossdock.files.text_formats import write_rows as write_as
+    from crossdock.reports.display import Preview
     from crossdock.sql_frontend.copying import write_whole
-    from crossdock.text_formats import write_rows as write_as
 
     def write_batches(batches: Iterator[Any]) -> int:
         with replacing_file(target.path) as stream:
@@ -98,8 +98,8 @@ def write_rows(relation: Any, target: Target) -> int:
 
 def _write_to(dock: Any, relation: Any, stream: Any, kind: str) -> int:
     """Over ranks the rows of all, by the first one."""
-    from crossdock.text_formats import write_rows
-    from crossdock.writers import writing_errors
+    from crossdock.files.text_formats import write_rows
+    from crossdock.files.writers import writing_errors
 
     with writing_errors("standard output", kind):
         if dock.over_ranks() is None:

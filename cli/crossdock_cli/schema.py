@@ -29,7 +29,7 @@ def command(files: tuple[str, ...], **options: Any) -> None:
     """Prints the columns of FILES with their Arrow types, those of several files as one table;
     reads no rows of formats that say their schemas."""
     import pyarrow as pa
-    from crossdock.path_values import string_array
+    from crossdock.files.path_values import string_array
 
     with file_options.opened(files, options) as (dock, relation):
         columns = {

@@ -154,7 +154,7 @@ class Shell:
             output.show(f"{table} ({columns})")
 
     def _read(self, name: str) -> None:
-        from crossdock.replacement import path_errors
+        from crossdock.files.replacement import path_errors
 
         path = Path(name).expanduser()
         with path_errors(path):

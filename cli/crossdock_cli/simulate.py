@@ -56,7 +56,7 @@ def command(named: machines.Named, svg: str | None, as_json: bool, **options: ob
     streaming and bulk, one path of each pair and all, a broadcast. The same seed gives the same
     result, to the byte. Without a machine named it is about this one.
     """
-    from crossdock.simulation import Faults, simulate
+    from crossdock.machines.simulation import Faults, simulate
 
     slow = {name: options.pop(name) for name in ("slow_servers", "slowness", "slow_links",
                                                  "link_share")}  # fmt: skip

@@ -46,7 +46,7 @@ def command(address: str, timeout: float, as_json: bool, **options: Any) -> None
 
 
 def _text(address: str, status: ControlStatus) -> str:
-    from crossdock.display import align
+    from crossdock.reports.display import align
 
     lines = [
         f"controller at {address}, epoch {status.epoch}, up {status.up_s:.0f} s",

@@ -35,7 +35,7 @@ def removing_unfinished() -> Iterator[None]:
 
 
 def _watch(receiver: int) -> None:
-    from crossdock.replacement import remove_unfinished
+    from crossdock.files.replacement import remove_unfinished
 
     while number := os.read(receiver, 1):
         if number[0] in _SIGNALS:

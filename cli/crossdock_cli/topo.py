@@ -61,8 +61,8 @@ def command(
 def _list_machines(as_json: bool) -> None:
     from dataclasses import asdict
 
-    from crossdock.display import align
-    from crossdock.topology import Topology
+    from crossdock.machines.topology import Topology
+    from crossdock.reports.display import align
 
     known = Topology.machines()
     if as_json:

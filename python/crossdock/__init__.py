@@ -17,7 +17,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crossdock._native import build_info, machine_info
-    from crossdock.aggregates import (
+    from crossdock.channel import Channel
+    from crossdock.counters import to_prometheus
+    from crossdock.device import Device
+    from crossdock.device_table import DeviceTable
+    from crossdock.errors import (
+        CancelledError,
+        CapacityError,
+        ClosedError,
+        ColumnError,
+        ControlError,
+        CrossdockError,
+        DataError,
+        DeviceError,
+        ExpressionError,
+        InternalError,
+        OptionError,
+        PathError,
+        SqlError,
+        TopologyError,
+        TypeError,
+        error_table,
+    )
+    from crossdock.expressions.aggregates import (
         Aggregate,
         any,
         approx_distinct,
@@ -43,31 +65,8 @@ if TYPE_CHECKING:
         sum,
         var,
     )
-    from crossdock.channel import Channel
-    from crossdock.counters import to_prometheus
-    from crossdock.date_making import make_date
-    from crossdock.device import Device
-    from crossdock.device_table import DeviceTable
-    from crossdock.errors import (
-        CancelledError,
-        CapacityError,
-        ClosedError,
-        ColumnError,
-        ControlError,
-        CrossdockError,
-        DataError,
-        DeviceError,
-        ExpressionError,
-        InternalError,
-        OptionError,
-        PathError,
-        SqlError,
-        TopologyError,
-        TypeError,
-        error_table,
-    )
-    from crossdock.explain import Plan
-    from crossdock.expressions import (
+    from crossdock.expressions.date_making import make_date
+    from crossdock.expressions.expression import (
         Expr,
         coalesce,
         col,
@@ -79,13 +78,29 @@ if TYPE_CHECKING:
         sql_expr,
         when,
     )
+    from crossdock.expressions.orders import Order, asc, desc
+    from crossdock.expressions.window_expressions import (
+        cume_dist,
+        dense_rank,
+        first_value,
+        lag,
+        last_value,
+        lead,
+        nth_value,
+        ntile,
+        percent_rank,
+        rank,
+        row_number,
+    )
     from crossdock.group import Group, join_group
     from crossdock.grouping import Grouping
-    from crossdock.orders import Order, asc, desc
+    from crossdock.machines.simulation import Simulation, simulate
+    from crossdock.machines.topology import Topology
     from crossdock.partitions import Partitions
-    from crossdock.profile import Profile
     from crossdock.relation import Relation
     from crossdock.rendezvous import Rendezvous
+    from crossdock.reports.explain import Plan
+    from crossdock.reports.profile import Profile
     from crossdock.session import Dock, connect
     from crossdock.settings import current_settings
     from crossdock.shared_dock import (
@@ -100,27 +115,12 @@ if TYPE_CHECKING:
         register,
         sql,
     )
-    from crossdock.simulation import Simulation, simulate
-    from crossdock.topology import Topology
-    from crossdock.window_expressions import (
-        cume_dist,
-        dense_rank,
-        first_value,
-        lag,
-        last_value,
-        lead,
-        nth_value,
-        ntile,
-        percent_rank,
-        rank,
-        row_number,
-    )
 
     __version__: str
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock._native": ("build_info", "machine_info"),
-    "crossdock.aggregates": (
+    "crossdock.expressions.aggregates": (
         "Aggregate",
         "any",
         "approx_distinct",
@@ -147,7 +147,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "var",
     ),
     "crossdock.channel": ("Channel",),
-    "crossdock.date_making": ("make_date",),
+    "crossdock.expressions.date_making": ("make_date",),
     "crossdock.errors": (
         "CancelledError",
         "CapacityError",
@@ -166,8 +166,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "TypeError",
         "error_table",
     ),
-    "crossdock.explain": ("Plan",),
-    "crossdock.expressions": (
+    "crossdock.reports.explain": ("Plan",),
+    "crossdock.expressions.expression": (
         "Expr",
         "coalesce",
         "col",
@@ -196,16 +196,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.device_table": ("DeviceTable",),
     "crossdock.group": ("Group", "join_group"),
     "crossdock.grouping": ("Grouping",),
-    "crossdock.orders": ("Order", "asc", "desc"),
+    "crossdock.expressions.orders": ("Order", "asc", "desc"),
     "crossdock.partitions": ("Partitions",),
-    "crossdock.profile": ("Profile",),
+    "crossdock.reports.profile": ("Profile",),
     "crossdock.relation": ("Relation",),
     "crossdock.rendezvous": ("Rendezvous",),
     "crossdock.session": ("Dock", "connect"),
     "crossdock.settings": ("current_settings",),
-    "crossdock.simulation": ("Simulation", "simulate"),
-    "crossdock.topology": ("Topology",),
-    "crossdock.window_expressions": (
+    "crossdock.machines.simulation": ("Simulation", "simulate"),
+    "crossdock.machines.topology": ("Topology",),
+    "crossdock.expressions.window_expressions": (
         "cume_dist",
         "dense_rank",
         "first_value",

@@ -98,7 +98,7 @@ class ChannelPlan:
 
 def simulate_join(channel: ChannelPlan, **options: object) -> str:
     """A join over the channel's endpoints in virtual time, as JSON; the options are those of
-    crossdock.simulation."""
+    crossdock.machines.simulation."""
 
 def bucket_messages(ranks: int, tasks: int, buckets: int, buffer_elements: int) -> dict[str, int]:
     """Messages that bring the bucket counts of a sort's digit to their owners, by form."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock import _native, planning
-from crossdock.aggregates import Aggregate
+from crossdock import _native
 from crossdock.errors import (
     CrossdockError,
     from_native,
@@ -20,9 +19,11 @@ from crossdock.errors import (
     unknown_choice,
     unknown_column,
 )
-from crossdock.expressions import Call, Column, Expr, Literal, conjuncts, lit
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Call, Column, Expr, Literal, conjuncts, lit
+from crossdock.expressions.orders import Order, orders_of
 from crossdock.option_checks import require_rows, require_text
-from crossdock.orders import Order, orders_of
+from crossdock.plan import planning
 
 if TYPE_CHECKING:
     from crossdock.device import Device

@@ -29,11 +29,11 @@ from crossdock.errors import (
     public_errors,
     told_error,
 )
+from crossdock.expressions.orders import Order
+from crossdock.files.sources import bare_schema
+from crossdock.machines.routes import hashed_to, range_of, routing
 from crossdock.option_checks import require_integer
-from crossdock.orders import Order
-from crossdock.routes import hashed_to, range_of, routing
 from crossdock.settings import check_environment, seconds_setting, setting
-from crossdock.sources import bare_schema
 
 _TRACE_NOTES_MAX = 1 << 24
 _REASON_MOST = 800

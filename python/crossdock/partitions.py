@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossdock import pushdown
+from crossdock.engine.execution import Execution
 from crossdock.errors import make_error, unknown_choice
-from crossdock.execution import Execution
-from crossdock.nodes import Partition
-from crossdock.paths import PathLike
-from crossdock.replacement import replacing_folder, require_parent
-from crossdock.writers import WriteOptions, write_file
+from crossdock.files.paths import PathLike
+from crossdock.files.replacement import replacing_folder, require_parent
+from crossdock.files.writers import WriteOptions, write_file
+from crossdock.plan import pushdown
+from crossdock.plan.nodes import Partition
 
 if TYPE_CHECKING:
-    from crossdock.explain import Plan
-    from crossdock.profile import Profile
     from crossdock.ranks.execution import RankExecution
+    from crossdock.reports.explain import Plan
+    from crossdock.reports.profile import Profile
     from crossdock.session import Dock
 
 _FORMATS = {"parquet": "parquet", "arrow": "ipc", "csv": "csv"}
@@ -94,14 +94,14 @@ class Partitions:
 
     def explain(self, *, read: bool | None = None) -> Plan:
         """The plan, as Relation.explain gives it."""
-        from crossdock.explain import explain
+        from crossdock.reports.explain import explain
 
         return explain(self._dock.execution(), self._narrowed(), read)
 
     def profile(self) -> Profile:
         """Runs the relation anew, keeps its rows, and gives predicted beside measured times;
         `.table` has the parts one after the other."""
-        from crossdock.profile import profiled
+        from crossdock.reports.profile import profiled
 
         execution = self._dock.execution(profiling=True)
 
@@ -112,7 +112,7 @@ class Partitions:
         return profiled(execution, run)
 
     def __repr__(self) -> str:
-        from crossdock.display import headline
+        from crossdock.reports.display import headline
 
         state = "not run yet" if self._found is None else f"{sum(self._found[1]):,} rows"
         return f"crossdock.Partitions: {headline(self._node)} ({state})"

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock.csv_files import CsvLines, CsvSource
 from crossdock.errors import make_error
-from crossdock.far_files import FarFile
-from crossdock.far_paths import is_url
-from crossdock.file_sources import FileSource
-from crossdock.ipc_files import IpcSource
-from crossdock.json_files import JsonSource
-from crossdock.nodes import Node
-from crossdock.parquet_files import ParquetSource
-from crossdock.sources import ArrowSource
+from crossdock.files.csv_files import CsvLines, CsvSource
+from crossdock.files.far_files import FarFile
+from crossdock.files.far_paths import is_url
+from crossdock.files.file_sources import FileSource
+from crossdock.files.ipc_files import IpcSource
+from crossdock.files.json_files import JsonSource
+from crossdock.files.parquet_files import ParquetSource
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.nodes import Node
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation

@@ -7,28 +7,30 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from crossdock import grouping, planning, pushdown, row_planning, windows
-from crossdock.aggregates import Aggregate
+from crossdock.engine.execution import Execution
 from crossdock.errors import make_error
-from crossdock.execution import Execution
-from crossdock.expressions import Alias, Column, Expr, condition_of, lit
-from crossdock.list_planning import plan_unnest
-from crossdock.named_items import flattened, named_aggregates, named_columns
-from crossdock.nodes import Node, depth_of, files_of
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Alias, Column, Expr, condition_of, lit
+from crossdock.expressions.named_items import flattened, named_aggregates, named_columns
+from crossdock.expressions.orders import Order, orders_of
+from crossdock.grouping import Grouping
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
-from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions
 from crossdock.pickled_relations import reduced
+from crossdock.plan import planning, pushdown, row_planning, windows
+from crossdock.plan.group_planning import Key, group_keys, plan_group
+from crossdock.plan.list_planning import plan_unnest
+from crossdock.plan.nodes import Node, depth_of, files_of
+from crossdock.plan.shared_parts import narrow_whole
 from crossdock.result_files import ResultFiles
 from crossdock.row_sets import RowSets
-from crossdock.shared_parts import narrow_whole
-from crossdock.sql_texts import read_aggregates, read_texts
+from crossdock.sql_frontend.sql_strings import read_aggregates, read_texts
 
 if TYPE_CHECKING:
-    from crossdock.display import Preview
-    from crossdock.explain import Plan
     from crossdock.group import Group
-    from crossdock.profile import Profile
+    from crossdock.reports.display import Preview
+    from crossdock.reports.explain import Plan
+    from crossdock.reports.profile import Profile
     from crossdock.session import Dock
 
 Keys = planning.Keys
@@ -148,7 +150,7 @@ class Relation(RowSets, ResultFiles):
         parts = [condition_of(each) for each in flattened(predicates)]
         return self._with(windows.filtered(self._node, self._read(*parts)))
 
-    def group_by(self, /, *keys: Columns, **computed: Expr | str) -> grouping.Grouping:
+    def group_by(self, /, *keys: Columns, **computed: Expr | str) -> Grouping:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
 
         computed: keys from expressions: `group_by("city", year=xd.col("day").year())`.
@@ -157,9 +159,7 @@ class Relation(RowSets, ResultFiles):
         Errors: ColumnError (unknown, or a name twice), OptionError (no key), ExpressionError.
         """
         keys, computed = self._read(keys, computed)
-        return grouping.Grouping(
-            self, grouping.group_keys(keys, computed, self.schema, "group_by()")
-        )
+        return Grouping(self, group_keys(keys, computed, self.schema, "group_by()"))
 
     def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate | str) -> Relation:
         """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`,
@@ -175,10 +175,10 @@ class Relation(RowSets, ResultFiles):
             )
         return self.grouped((), found)
 
-    def grouped(self, keys: tuple[grouping.Key, ...], aggregates: Mapping[str, Any]) -> Relation:
+    def grouped(self, keys: tuple[Key, ...], aggregates: Mapping[str, Any]) -> Relation:
         """Aggregates per combination of keys. For modules of this package."""
         items, computed = read_aggregates(aggregates, self.schema)
-        found = self._with(grouping.plan_group(self._node, keys, items))
+        found = self._with(plan_group(self._node, keys, items))
         if not computed:
             return found
         names = [*(name for name, _ in keys), *aggregates]
@@ -192,7 +192,7 @@ class Relation(RowSets, ResultFiles):
         """
         columns, computed = self._read(columns, computed)
         names = columns if columns or computed else self.columns
-        return self.grouped(grouping.group_keys(names, computed, self.schema, "distinct()"), {})
+        return self.grouped(group_keys(names, computed, self.schema, "distinct()"), {})
 
     def sort(
         self,
@@ -380,7 +380,7 @@ class Relation(RowSets, ResultFiles):
         Predictions need the inputs' sizes and key ranges. read=True reads the inputs for them (and
         runs nothing), read=False never does, None does below 1 GiB of files.
         """
-        from crossdock.explain import explain
+        from crossdock.reports.explain import explain
 
         return explain(self._dock.execution(), self.narrowed(), read)
 
@@ -389,7 +389,7 @@ class Relation(RowSets, ResultFiles):
 
         Errors as for `collect`.
         """
-        from crossdock.profile import run_profiled
+        from crossdock.reports.profile import run_profiled
 
         return run_profiled(self._dock.execution(profiling=True), self.narrowed())
 
@@ -403,7 +403,7 @@ class Relation(RowSets, ResultFiles):
 
     def preview(self, rows: int) -> Preview:
         """What `show` prints; over ranks, in rank 0. For modules of this project."""
-        from crossdock.display import Preview
+        from crossdock.reports.display import Preview
 
         execution = self._dock.execution()
         if isinstance(execution, Execution):
@@ -438,12 +438,12 @@ class Relation(RowSets, ResultFiles):
         return reduced(self)
 
     def __repr__(self) -> str:
-        from crossdock.display import relation_text
+        from crossdock.reports.display import relation_text
 
         return relation_text(self._node)
 
     def _repr_html_(self) -> str:
-        from crossdock.display import relation_html
+        from crossdock.reports.display import relation_html
 
         return relation_html(self._node)
 

@@ -6,17 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crossdock import writers
+from crossdock.engine.execution import Execution
 from crossdock.errors import make_error
-from crossdock.execution import Execution
+from crossdock.files import writers
+from crossdock.files.partitioned_writes import Layout, write_partitioned
+from crossdock.files.paths import PathLike, format_of, is_file_name
+from crossdock.files.writers import WriteOptions
 from crossdock.option_checks import require_flag, require_values
-from crossdock.partitioned_writes import Layout, write_partitioned
 from crossdock.partitions import require_free_folder
-from crossdock.paths import PathLike, format_of, is_file_name
-from crossdock.writers import WriteOptions
 
 if TYPE_CHECKING:
-    from crossdock.nodes import Node
+    from crossdock.plan.nodes import Node
     from crossdock.session import Dock
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from crossdock import asof_planning, planning, set_planning
 from crossdock.option_checks import require_text
+from crossdock.plan import asof_planning, planning, set_planning
 
 if TYPE_CHECKING:
-    from crossdock.nodes import Node
+    from crossdock.plan.nodes import Node
     from crossdock.relation import Relation
 
 

@@ -9,21 +9,21 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from crossdock import _native, sizes
-from crossdock.csv_files import open_csv
-from crossdock.csv_options import CsvArguments
+from crossdock.engine.execution import Execution, Tracker
 from crossdock.errors import make_error, nearest, public_errors, unknown_choice
-from crossdock.execution import Execution, Tracker
-from crossdock.file_sources import FILE_OPTIONS, FileOptions
-from crossdock.ipc_files import open_ipc
-from crossdock.json_files import open_json
+from crossdock.files.csv_files import open_csv
+from crossdock.files.csv_options import CsvArguments
+from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
+from crossdock.files.ipc_files import open_ipc
+from crossdock.files.json_files import open_json
+from crossdock.files.parquet_files import open_parquet
+from crossdock.files.paths import Paths, detect_format, placed
+from crossdock.files.sources import ArrowSource, Source, import_arrow
+from crossdock.machines.rates_file import use_rates_of_file
 from crossdock.option_checks import require_flag
-from crossdock.parquet_files import open_parquet
-from crossdock.paths import Paths, detect_format, placed
-from crossdock.planning import plan_scan
-from crossdock.rates_file import use_rates_of_file
+from crossdock.plan.planning import plan_scan
 from crossdock.relation import Relation
 from crossdock.settings import check_environment, setting
-from crossdock.sources import ArrowSource, Source, import_arrow
 
 if TYPE_CHECKING:
     from crossdock.device import Device

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from crossdock.paths import Paths
+from crossdock.files.paths import Paths
 from crossdock.session import Dock, connect
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from crossdock import _native
 from crossdock.errors import make_error, public_errors
-from crossdock.replacement import replacing_file
+from crossdock.files.replacement import replacing_file
 
 Side = Literal["inner", "outer"]
 SIDES: tuple[Side, Side] = ("inner", "outer")

@@ -93,7 +93,7 @@ def test_calibrate_stores_no_rates_that_do_not_fit(
 ) -> None:
     path = tmp_path / "rates.json"
     monkeypatch.setenv("CROSSDOCK_RATES", str(path))
-    monkeypatch.setattr("crossdock.calibration.misfit", lambda works: "all are off")
+    monkeypatch.setattr("crossdock.machines.calibration.misfit", lambda works: "all are off")
     ended = crossdock("calibrate", "--rows", "10000", "--repeat", "1")
     assert ended.code == 1
     assert "nothing is stored: all are off" in ended.err

@@ -9,7 +9,7 @@ import click
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.evaluation import evaluate
+from crossdock.expressions.evaluation import evaluate
 from crossdock_cli.predicates import parse_expression, parse_predicate
 
 

@@ -117,9 +117,9 @@ def test_one_rank_says_what_went_wrong(folder: Path) -> None:
     ("killed_at", "target"),
     [
         ("crossdock.ranks.members:Ranks:_moved", "joined"),  # before its rows go
-        ("crossdock.execution:Execution:operation", "joined"),  # before it joins what came
+        ("crossdock.engine.execution:Execution:operation", "joined"),  # before it joins what came
         ("crossdock.ranks.members:Ranks:rows_to_one", "joined.parquet"),  # before it sends results
-        ("crossdock.writers::write_file", "joined"),  # before it writes its file
+        ("crossdock.files.writers::write_file", "joined"),  # before it writes its file
     ],
 )
 def test_a_rank_that_is_killed_ends_all_and_leaves_nothing(

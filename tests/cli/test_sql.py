@@ -12,7 +12,7 @@ import pexpect
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock import text_formats
+from crossdock.files import text_formats
 from crossdock_cli import rows
 
 from .conftest import Command

@@ -1,5 +1,5 @@
-// Build sides that are made of joins: rows are the same whether they refer to rows of other build sides or have copies of
-// their columns, whatever the kinds of both joins; decimals, strings, NULLs and rows without a partner among them.
+// Build sides that are made of joins: rows are the same whether they refer to rows of other build sides or have copies
+// of their columns, whatever the kinds of both joins; decimals, strings, NULLs and rows without a partner among them.
 #include <gmock/gmock.h>
 
 #include "execution/running.hpp"

@@ -7,8 +7,8 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 from crossdock import _native
-from crossdock.engine_expressions import Compiler
-from crossdock.evaluation import evaluate
+from crossdock.expressions.engine_expressions import Compiler
+from crossdock.expressions.evaluation import evaluate
 
 
 def computed(engine: _native.Engine, expression: xd.Expr, table: pa.Table) -> Any:

@@ -24,7 +24,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 from crossdock import _native
-from crossdock.execution import Execution
+from crossdock.engine.execution import Execution
 from random_predicates import random_predicate, random_value
 from random_values import KEY_KINDS, comparable_rows, kind_of, random_table
 

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from crossdock.execution import Execution
+from crossdock.engine.execution import Execution
 
 GROUPS, ITEMS, LINES = 12, 400, 3_000
 KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")

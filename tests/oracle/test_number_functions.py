@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from computed_columns import computed_by_both
 from crossdock import _native
-from crossdock.engine_expressions import Compiler
-from crossdock.evaluation import evaluate
+from crossdock.expressions.engine_expressions import Compiler
+from crossdock.expressions.evaluation import evaluate
 
 duckdb = pytest.importorskip("duckdb")
 col = xd.col

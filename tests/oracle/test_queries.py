@@ -15,7 +15,7 @@ from pathlib import Path
 import crossdock as xd
 import pytest
 from crossdock import _native
-from crossdock.execution import Execution
+from crossdock.engine.execution import Execution
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 

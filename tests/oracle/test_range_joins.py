@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from crossdock.execution import Execution
+from crossdock.engine.execution import Execution
 
 ROWS = (250, 300)
 KINDS = ("inner", "left", "right", "full")

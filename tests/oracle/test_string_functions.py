@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from computed_columns import computed_by_both
 from crossdock import _native
-from crossdock.evaluation import evaluate
+from crossdock.expressions.evaluation import evaluate
 
 duckdb = pytest.importorskip("duckdb")
 col = xd.col

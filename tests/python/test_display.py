@@ -11,7 +11,7 @@ from decimal import Decimal
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.display import Preview
+from crossdock.reports.display import Preview
 
 TABLE = pa.table(
     {

@@ -12,10 +12,10 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock import _native
-from crossdock.engine_expressions import Compiler
-from crossdock.engine_types import engine_table
-from crossdock.evaluation import evaluate
-from crossdock.expressions import Call, Expr, lit
+from crossdock.expressions.engine_expressions import Compiler
+from crossdock.expressions.evaluation import evaluate
+from crossdock.expressions.expression import Call, Expr, lit
+from crossdock.values.engine_types import engine_table
 
 pytest.importorskip("hypothesis")
 from hypothesis import given, settings

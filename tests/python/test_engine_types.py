@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from crossdock.engine_types import empty_table, engine_type, from_engine, is_late, to_engine
+from crossdock.values.engine_types import empty_table, engine_type, from_engine, is_late, to_engine
 
 D = decimal.Decimal
 UUIDS = [uuid.UUID(int=number << 64).bytes for number in (9, 2, 5)]

@@ -13,7 +13,10 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from crossdock import errors, evaluation, settings, sizes, streaming, writers
+from crossdock import errors, settings, sizes
+from crossdock.expressions import evaluation
+from crossdock.files import writers
+from crossdock.values import streaming
 
 
 def test_every_code_has_a_public_class_and_codes_are_unique() -> None:

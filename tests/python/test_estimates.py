@@ -7,7 +7,7 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.estimates import Estimator
+from crossdock.plan.estimates import Estimator
 
 
 @pytest.mark.parametrize("run", [1, 2, 4, 8, 100])

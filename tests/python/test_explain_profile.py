@@ -10,7 +10,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.feather
 import pytest
-from crossdock.operator_text import operator_phases, operator_plans, predicted_seconds
+from crossdock.reports.operator_text import operator_phases, operator_plans, predicted_seconds
 
 
 @pytest.fixture

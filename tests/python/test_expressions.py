@@ -13,9 +13,9 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock.evaluation import evaluate, keep_rows
-from crossdock.expression_types import result_type
-from crossdock.expressions import MOST_DEPTH, conjuncts, is_simple, rename_columns
+from crossdock.expressions.evaluation import evaluate, keep_rows
+from crossdock.expressions.expression import MOST_DEPTH, conjuncts, is_simple, rename_columns
+from crossdock.expressions.result_types import result_type
 
 ROWS = pa.table(
     {

@@ -11,7 +11,7 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.evaluation import evaluate
+from crossdock.expressions.evaluation import evaluate
 
 duckdb = pytest.importorskip("duckdb")
 col = xd.col

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.fs as file_systems
 import pyarrow.parquet as pq
 import pytest
-from crossdock.far_files import FarFile
+from crossdock.files.far_files import FarFile
 
 from .range_server import RangeServer, served
 

@@ -12,7 +12,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from crossdock import native_plans
+from crossdock.engine import native_plans
 
 col = xd.col
 

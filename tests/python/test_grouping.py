@@ -71,8 +71,8 @@ def test_arguments_and_conditions_may_be_computed(rows: xd.Relation, rows_of: Ro
 
 
 def test_the_same_expression_is_computed_once(rows: xd.Relation) -> None:
-    from crossdock.lowering import lower_group
-    from crossdock.nodes import GroupBy, Project
+    from crossdock.plan.lowering import lower_group
+    from crossdock.plan.nodes import GroupBy, Project
 
     twice = rows.group_by(k=col("price") + 1).agg(
         a=xd.sum(col("price") + 1), b=xd.min(col("price") + 1).where(col("price") > 1),

@@ -19,8 +19,8 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from crossdock.parquet_files import open_parquet
-from crossdock.parquet_plans import scanned_files
+from crossdock.engine.parquet_plans import scanned_files
+from crossdock.files.parquet_files import open_parquet
 from crossdock.ranks.shares import share_of
 
 col = xd.col

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crossdock import _native
-from crossdock.engine_types import empty_table, engine_table, with_schema
-from crossdock.parquet_files import open_parquet
-from crossdock.parquet_plans import scanned_files
-from crossdock.streaming import read_stream
+from crossdock.engine.parquet_plans import scanned_files
+from crossdock.files.parquet_files import open_parquet
+from crossdock.values.engine_types import empty_table, engine_table, with_schema
+from crossdock.values.streaming import read_stream
 
 col = xd.col
 ROWS = 3000

@@ -14,7 +14,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock.file_sources import FileSource
+from crossdock.files.file_sources import FileSource
 
 col = xd.col
 nan = float("nan")

@@ -14,9 +14,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock import partitioned_writes
-from crossdock.partitioned_writes import Layout, write_partitioned
-from crossdock.writers import WriteOptions
+from crossdock.files import partitioned_writes
+from crossdock.files.partitioned_writes import Layout, write_partitioned
+from crossdock.files.writers import WriteOptions
 
 DRAW = random.Random(1)
 TABLE = pa.table({
@@ -248,7 +248,7 @@ def test_json_comes_back(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
 
 
 def test_batches_of_any_size_make_row_groups(tmp_path: Path) -> None:
-    from crossdock.writers import write_file
+    from crossdock.files.writers import write_file
 
     for batch_rows in (1, 299, 5000):
         path = tmp_path / "x.parquet"

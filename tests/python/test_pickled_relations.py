@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from crossdock.nodes import inputs_of
+from crossdock.plan.nodes import inputs_of
 
 TABLE = pa.table(
     {

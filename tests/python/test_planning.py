@@ -5,7 +5,7 @@ from __future__ import annotations
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.planning import key_pairs
+from crossdock.plan.planning import key_pairs
 
 SIDES = ("left", "right", "full", "inner")
 

@@ -9,8 +9,8 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.expressions import Expr
-from crossdock.nodes import Filter, Join, Node, Scan
+from crossdock.expressions.expression import Expr
+from crossdock.plan.nodes import Filter, Join, Node, Scan
 
 col = xd.col
 

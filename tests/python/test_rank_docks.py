@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from crossdock.csv_files import open_csv
-from crossdock.ipc_files import open_ipc
-from crossdock.parquet_files import open_parquet
+from crossdock.files.csv_files import open_csv
+from crossdock.files.ipc_files import open_ipc
+from crossdock.files.parquet_files import open_parquet
+from crossdock.files.sources import Source
 from crossdock.ranks.shares import share_of
-from crossdock.sources import Source
 
 RunRanks = Callable[..., list[str]]
 ROWS = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.estimates import Estimator
+from crossdock.plan.estimates import Estimator
 from crossdock.ranks.sizes import estimated_size, exact_size, is_table
 
 ROWS = 20_000

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import crossdock as xd
 import pytest
-from crossdock import _native, rates_file
-from crossdock.calibration import Calibration, calibrate, l3_share, misfit
-from crossdock.rate_fit import Equation, fit_rates
+from crossdock import _native
+from crossdock.machines import rates_file
+from crossdock.machines.calibration import Calibration, calibrate, l3_share, misfit
+from crossdock.machines.rate_fit import Equation, fit_rates
 from crossdock.workload import Workload
 
 

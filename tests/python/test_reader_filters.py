@@ -15,7 +15,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock.reader_filters import split_filter
+from crossdock.files.reader_filters import split_filter
 
 col = xd.col
 NAN, INF = math.nan, math.inf

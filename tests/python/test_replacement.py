@@ -14,13 +14,13 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from crossdock import replacement
-from crossdock.replacement import replacing_file, replacing_folder
-from crossdock.writers import WriteOptions, write_file
+from crossdock.files import replacement
+from crossdock.files.replacement import replacing_file, replacing_folder
+from crossdock.files.writers import WriteOptions, write_file
 
 WRITER = """
 import os, sys, time
-from crossdock.replacement import replacing_file, replacing_folder
+from crossdock.files.replacement import replacing_file, replacing_folder
 if sys.argv[1] == "file":
     with replacing_file(sys.argv[2]) as stream:
         stream.write(b"half")

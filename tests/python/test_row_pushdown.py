@@ -8,7 +8,7 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.nodes import (
+from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
     GroupBy,

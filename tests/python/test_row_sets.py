@@ -189,7 +189,7 @@ def test_limits_stop_the_reading_of_a_stream(dock: xd.Dock) -> None:
             read.append(i)
             yield pa.record_batch({"n": [i]})
 
-    from crossdock.streaming import limited_batches
+    from crossdock.values.streaming import limited_batches
 
     assert [b["n"][0].as_py() for b in limited_batches(batches(), 2, 3)] == [3, 4]
     assert read == [0, 1, 2, 3, 4]

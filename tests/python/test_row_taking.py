@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import crossdock.row_taking
+import crossdock.values.row_taking
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from crossdock.row_taking import Blocks, filter_rows, table_bytes, take, take_rows
+from crossdock.values.row_taking import Blocks, filter_rows, table_bytes, take, take_rows
 
 RUNS = pc.run_end_encode(pa.array([1, 1, None, 2, 2, 2]))
 VIEWS = pa.array(["a", None, "b", "a long text that is no inline view", "", "c"], pa.string_view())
@@ -59,7 +59,7 @@ def test_take(name: str) -> None:
 @pytest.mark.parametrize("block_bytes", [1 << 30, 1])
 def test_blocks(name: str, block_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With blocks of one byte every chunk is a block, and every row is taken by itself."""
-    monkeypatch.setattr(crossdock.row_taking, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(crossdock.values.row_taking, "_BLOCK_BYTES", block_bytes)
     array = ARRAYS[name]
     column = pa.chunked_array([array.slice(0, 0), array, array.slice(2, 3)], array.type)
     positions = [8, None, 0, 5, 6, 7, 7, None, 2]

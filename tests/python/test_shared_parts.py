@@ -8,7 +8,7 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock import col
-from crossdock.nodes import GroupBy, Join, Node, inputs_of
+from crossdock.plan.nodes import GroupBy, Join, Node, inputs_of
 
 SALES = pa.table({
     "shop": [1, 1, 2, 2, 3], "article": [7, 8, 7, 9, 9],

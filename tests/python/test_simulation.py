@@ -9,8 +9,8 @@ from typing import Any
 
 import crossdock as xd
 import pytest
-from crossdock.simulated_ranks import rate_sets
-from crossdock.simulation import Faults, JoinSize, Strategy
+from crossdock.machines.simulated_ranks import rate_sets
+from crossdock.machines.simulation import Faults, JoinSize, Strategy
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_cpus_compute_by_the_models_in_force() -> None:
     graph = {"format": "crossdock-topology", "schema_version": 1, "shapes": [shape],
              "servers": servers}  # fmt: skip
     from crossdock import _native
-    from crossdock.topology import Topology
+    from crossdock.machines.topology import Topology
 
     topology = Topology(_native.topology_from_json(json.dumps(graph)), "8 nodes")
     simulation = xd.simulate("1e8 x 4e8", topology, rate={"ranks": 4})

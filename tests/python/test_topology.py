@@ -11,10 +11,10 @@ from typing import Any
 
 import crossdock as xd
 import pytest
-from crossdock.topology import Link, Shape, Vertex
-from crossdock.topology_advice import warnings_of
-from crossdock.topology_picture import COLOURS, Layout, link_path
-from crossdock.topology_text import compress, parents_of
+from crossdock.machines.topology import Link, Shape, Vertex
+from crossdock.machines.topology_advice import warnings_of
+from crossdock.machines.topology_picture import COLOURS, Layout, link_path
+from crossdock.machines.topology_text import compress, parents_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "topology.schema.json").read_text(encoding="utf-8"))

@@ -12,9 +12,9 @@ from typing import Any
 
 import crossdock as xd
 import pytest
-from crossdock.topology_advice import rate_text
-from crossdock.transfers import ExchangePlan, ForwardingTable, TransferPlan, Way
-from crossdock.transfers_picture import busy_colour
+from crossdock.machines.topology_advice import rate_text
+from crossdock.machines.transfers import ExchangePlan, ForwardingTable, TransferPlan, Way
+from crossdock.machines.transfers_picture import busy_colour
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWN = {

@@ -13,7 +13,7 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock.ranks.shares import plain_table
-from crossdock.validation import require_valid
+from crossdock.values.validation import require_valid
 
 
 def packed(form: str, *values: int) -> pa.Buffer:

@@ -11,7 +11,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from crossdock.writers import write_file
+from crossdock.files.writers import write_file
 
 TABLE = pa.table(
     {"k": range(1000), "v": pa.array([f"v{i}" for i in range(1000)], pa.string_view())}

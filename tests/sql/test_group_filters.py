@@ -9,7 +9,7 @@ import crossdock as xd
 import duckdb
 import pyarrow as pa
 import pytest
-from crossdock.nodes import GroupBy, Join, Node, Scan, inputs_of
+from crossdock.plan.nodes import GroupBy, Join, Node, Scan, inputs_of
 
 from .conftest import are_same, rows_of
 

@@ -1,8 +1,8 @@
 """Measures the rates of the exchange's model among the ranks of a dock: tables in bulk, and puts.
 
-As crossdock.calibration does for operators: phases and totals are equations, coefficients come from
-predictions with one rate changed. What puts cost by their size is measured alone, and gives
-equations too; of ranks on several hosts it also says what a host's links carry.
+As crossdock.machines.calibration does for operators: phases and totals are equations, coefficients
+come from predictions with one rate changed. What puts cost by their size is measured alone, and
+gives equations too; of ranks on several hosts it also says what a host's links carry.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from itertools import chain
 from typing import Any
 
 from crossdock import _native
-from crossdock.calibration import LEAST_PHASE_S, TOTAL_WEIGHT, measure_passes, misfit
 from crossdock.errors import make_error, public_errors
 from crossdock.group import Group
+from crossdock.machines.calibration import LEAST_PHASE_S, TOTAL_WEIGHT, measure_passes, misfit
+from crossdock.machines.rate_fit import Equation, fit_rates
 from crossdock.ranks.places import Places, form_of, places_of
-from crossdock.rate_fit import Equation, fit_rates
 from crossdock.session import Dock
 from crossdock.workload import Workload
 
@@ -69,7 +69,8 @@ class _Series:
 
 class ExchangeCalibrator:
     """Passes over all works among the ranks of a dock, as many as wanted; its methods are
-    collective. As crossdock.calibration.Calibrator, between whose passes others may measure."""
+    collective. As Calibrator of crossdock.machines.calibration, between whose passes others may
+    measure."""
 
     def __init__(self, dock: Dock, rows: int = ROWS) -> None:
         """With `rows` rows in each rank, and 200 bytes of memory for each. OptionError unless MPI
@@ -168,7 +169,7 @@ def _link_rate(puts: list[tuple[int, float, bool]], hosts: list[str]) -> float:
 def _steps(dock: Dock, group: Group, rows: int) -> Iterator[tuple[str, Any, int]]:
     """Steps that move rows in ways of their own: name, relation, and tables of `rows` rows that
     each rank has."""
-    from crossdock.aggregates import sum as sum_of
+    from crossdock.expressions.aggregates import sum as sum_of
 
     left, right = (_table(group, rows, 1) for _ in range(2))
     right = dock.from_arrow(right.rename_columns(["key", "other"]))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from crossdock.display import Preview
-from crossdock.execution import Execution
-from crossdock.native_plans import Operation
-from crossdock.nodes import Node, Operated, Partition
+from crossdock.engine.execution import Execution
+from crossdock.engine.native_plans import Operation
 from crossdock.partitions import parts_of
+from crossdock.plan.nodes import Node, Operated, Partition
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.places import Places, measured_places
 from crossdock.ranks.shares import rows_of_rank
 from crossdock.ranks.spread import Spread
+from crossdock.reports.display import Preview
 
 
 class RankExecution:

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.engine_types import engine_table
 from crossdock.errors import public_errors
-from crossdock.nodes import Join
-from crossdock.row_taking import filter_rows, table_bytes
+from crossdock.plan.nodes import Join
+from crossdock.values.engine_types import engine_table
+from crossdock.values.row_taking import filter_rows, table_bytes
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks

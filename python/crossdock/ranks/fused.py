@@ -15,12 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
-from crossdock.engine_types import empty_table
+from crossdock.engine.late_columns import late_names
+from crossdock.engine.native_plans import Named, join_options
 from crossdock.errors import public_errors
-from crossdock.expressions import Column
-from crossdock.late_columns import late_names
-from crossdock.native_plans import Named, join_options
-from crossdock.nodes import (
+from crossdock.expressions.expression import Column
+from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
     GroupBy,
@@ -33,6 +32,7 @@ from crossdock.nodes import (
 )
 from crossdock.ranks.moves import JoinRoute, Move
 from crossdock.ranks.placement import Placed, scan_of
+from crossdock.values.engine_types import empty_table
 
 if TYPE_CHECKING:
     from crossdock.ranks.spread import Spread

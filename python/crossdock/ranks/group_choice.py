@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from crossdock.expressions import Column
-from crossdock.nodes import GroupBy
-from crossdock.operator_text import predicted_seconds
-from crossdock.query_text import only_plan
+from crossdock.expressions.expression import Column
+from crossdock.plan.nodes import GroupBy
 from crossdock.ranks import skew
 from crossdock.ranks.places import measured_places
-from crossdock.row_taking import table_bytes
+from crossdock.reports.operator_text import predicted_seconds
+from crossdock.reports.query_text import only_plan
+from crossdock.values.row_taking import table_bytes
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks

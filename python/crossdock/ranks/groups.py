@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
-from crossdock.expression_types import result_type
-from crossdock.expressions import Column, Expr
-from crossdock.grouping import plan_plain_group
-from crossdock.lowering import unused_name
-from crossdock.nodes import Filter, GroupBy, Node, Project, Scan
-from crossdock.orders import Order
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Column, Expr
+from crossdock.expressions.orders import Order
+from crossdock.expressions.result_types import result_type
+from crossdock.plan.group_planning import plan_plain_group
+from crossdock.plan.lowering import unused_name
+from crossdock.plan.nodes import Filter, GroupBy, Node, Project, Scan
+from crossdock.plan.row_planning import SortOptions, plan_sort
 from crossdock.ranks.group_choice import may_go_first, rows_go_first
 from crossdock.ranks.placement import Placed, scan_of
-from crossdock.row_planning import SortOptions, plan_sort
 
 if TYPE_CHECKING:
     from crossdock.ranks.spread import Spread

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock.evaluation import keep_rows
-from crossdock.expressions import Column, Expr
-from crossdock.nodes import Join, Node
+from crossdock.expressions.evaluation import keep_rows
+from crossdock.expressions.expression import Column, Expr
+from crossdock.plan.nodes import Join, Node
 from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.ranks.sizes import estimated_size, exact_size, is_table
@@ -238,7 +238,7 @@ def _names(node: Join, number: int, both: bool) -> dict[str, str]:
 
 def _all_of(node: Join, left: Placed) -> Placed:
     """The left rows as the result of a join that has the columns of the left side."""
-    from crossdock.nodes import Project
+    from crossdock.plan.nodes import Project
 
     items = tuple((name, Column(column)) for _, column, name in node.outputs)
     names = {column: name for _, column, name in reversed(node.outputs)}

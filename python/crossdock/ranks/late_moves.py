@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.late_columns import late_names
-from crossdock.lowering import unused_name
+from crossdock.engine.late_columns import late_names
+from crossdock.plan.lowering import unused_name
 from crossdock.ranks.moves import Route
-from crossdock.row_taking import Blocks
+from crossdock.values.row_taking import Blocks
 
 # A piece of an IPC stream of a table, and whether it is the last one of that table.
 PIECES = pa.schema([pa.field("piece", pa.binary(), False), pa.field("is_last", pa.bool_(), False)])

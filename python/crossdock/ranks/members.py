@@ -23,8 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.display import headline
-from crossdock.engine_types import engine_schema, to_engine, with_schema
+from crossdock.engine.late_columns import late_names
 from crossdock.errors import (
     ControlError,
     CrossdockError,
@@ -34,10 +33,9 @@ from crossdock.errors import (
     public_errors,
     told_error,
 )
+from crossdock.expressions.orders import Order
 from crossdock.group import Group
-from crossdock.late_columns import late_names
-from crossdock.nodes import Exchange, Node, Scan, inputs_of
-from crossdock.orders import Order
+from crossdock.plan.nodes import Exchange, Node, Scan, inputs_of
 from crossdock.ranks.filters import Filtered
 from crossdock.ranks.late_moves import PIECES, move_late, packed, unpacked
 from crossdock.ranks.moves import (
@@ -49,7 +47,9 @@ from crossdock.ranks.moves import (
     move_in_bulk,
     segment_bytes,
 )
-from crossdock.row_taking import table_bytes
+from crossdock.reports.display import headline
+from crossdock.values.engine_types import engine_schema, to_engine, with_schema
+from crossdock.values.row_taking import table_bytes
 
 # Errors of a rank whose work another one's error has ended.
 _CONSEQUENCES = frozenset(("CD-617", "CD-618"))

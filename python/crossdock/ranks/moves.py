@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.engine_types import empty_table
+from crossdock.expressions.orders import Order
 from crossdock.group import Group
-from crossdock.orders import Order
+from crossdock.values.engine_types import empty_table
 
 _SEGMENTS_BYTES = 1 << 29  # of one channel in one rank: fewer bytes per segment among many ranks
 

@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crossdock.display import align
-from crossdock.operator_text import operator_phases
+from crossdock.reports.display import align
+from crossdock.reports.operator_text import operator_phases
 from crossdock.sizes import format_seconds
 
 SHARES = (0.5, 0.75, 0.95, 0.99, 1.0)

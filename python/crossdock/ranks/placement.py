@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crossdock.nodes import Limit, Node, Scan, Sort
-from crossdock.sources import ArrowSource
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.nodes import Limit, Node, Scan, Sort
 
 
 @dataclass(frozen=True)

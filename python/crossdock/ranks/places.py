@@ -10,8 +10,8 @@ from typing import Any
 
 from crossdock import _native
 from crossdock.errors import CrossdockError
-from crossdock.nodes import AssumeSorted, Filter, Node, Project, Scan
-from crossdock.rates_file import entry_of_machine
+from crossdock.machines.rates_file import entry_of_machine
+from crossdock.plan.nodes import AssumeSorted, Filter, Node, Project, Scan
 from crossdock.sizes import format_seconds
 
 

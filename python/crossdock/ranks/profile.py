@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from crossdock.display import align
-from crossdock.operator_text import predicted_seconds
-from crossdock.profile import Profile, profiled
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.phases import over_ranks, own_phases, phase_lines
 from crossdock.ranks.places import predicted_moves, predicted_total, prediction_lines
+from crossdock.reports.display import align
+from crossdock.reports.operator_text import predicted_seconds
+from crossdock.reports.profile import Profile, profiled
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 

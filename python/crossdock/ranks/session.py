@@ -10,12 +10,12 @@ from typing import Any
 
 from crossdock import _native
 from crossdock.errors import make_error, public_errors
-from crossdock.far_files import size_of
+from crossdock.files.far_files import size_of
+from crossdock.files.sources import ArrowSource, Source
 from crossdock.group import Group, join_group, launched_group
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.shares import plain_table, rows_of_rank, share_of
 from crossdock.session import Dock
-from crossdock.sources import ArrowSource, Source
 
 
 def open_dock(

@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.engine_types import engine_table, with_schema
 from crossdock.errors import public_errors
-from crossdock.evaluation import keep_rows
-from crossdock.expressions import Expr
-from crossdock.file_sources import FileSource
-from crossdock.sources import Source, Split
-from crossdock.validation import require_valid
+from crossdock.expressions.evaluation import keep_rows
+from crossdock.expressions.expression import Expr
+from crossdock.files.file_sources import FileSource
+from crossdock.files.sources import Source, Split
+from crossdock.values.engine_types import engine_table, with_schema
+from crossdock.values.validation import require_valid
 
 _FILES_PER_RANK = 8  # so many files or row groups for each rank are shares even enough
 

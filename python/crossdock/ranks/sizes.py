@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from crossdock.estimates import Estimator
-from crossdock.expressions import Column
-from crossdock.nodes import Join, Node, Project, Scan, inputs_of
-from crossdock.row_taking import column_bytes, table_bytes
-from crossdock.sources import ArrowSource
+from crossdock.expressions.expression import Column
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.estimates import Estimator
+from crossdock.plan.nodes import Join, Node, Project, Scan, inputs_of
+from crossdock.values.row_taking import column_bytes, table_bytes
 
 _UNKNOWN_BYTES = 32.0  # of a value of unknown width
 

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock import _native
-from crossdock.engine_types import to_engine
-from crossdock.lowering import unused_name
-from crossdock.nodes import Join
+from crossdock.plan.lowering import unused_name
+from crossdock.plan.nodes import Join
 from crossdock.ranks.placement import Placed, scan_of
-from crossdock.row_taking import filter_rows
+from crossdock.values.engine_types import to_engine
+from crossdock.values.row_taking import filter_rows
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks

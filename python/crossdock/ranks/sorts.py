@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock.evaluation import keep_rows
-from crossdock.expressions import Column
-from crossdock.lowering import unused_name
-from crossdock.nodes import Join, Node, Partition, Project, Sort
-from crossdock.orders import Order
+from crossdock.expressions.evaluation import keep_rows
+from crossdock.expressions.expression import Column
+from crossdock.expressions.orders import Order
 from crossdock.partitions import parts_of
+from crossdock.plan.lowering import unused_name
+from crossdock.plan.nodes import Join, Node, Partition, Project, Sort
 from crossdock.ranks import fused
 from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
 

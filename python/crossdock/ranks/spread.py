@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.engine_types import empty_table
-from crossdock.estimates import Estimator
-from crossdock.execution import Execution
-from crossdock.expressions import Column
-from crossdock.nodes import (
+from crossdock.engine.execution import Execution
+from crossdock.expressions.expression import Column
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.estimates import Estimator
+from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
     GroupBy,
@@ -36,7 +36,7 @@ from crossdock.ranks import fused, groups, joins, sorts
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
 from crossdock.ranks.shares import rows_of_rank
-from crossdock.sources import ArrowSource
+from crossdock.values.engine_types import empty_table
 
 _SEEDS = 1 << 63
 _STEP = 0x9E3779B97F4A7C15  # seeds of neighbouring ranks must not be alike

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crossdock import writers
 from crossdock.errors import ControlError, make_error
-from crossdock.nodes import Node
-from crossdock.partitioned_writes import Layout, write_parts
+from crossdock.files import writers
+from crossdock.files.partitioned_writes import Layout, write_parts
+from crossdock.files.paths import PathLike, is_file_name
+from crossdock.files.replacement import replacing_folder, unfinished
+from crossdock.files.writers import WriteOptions
 from crossdock.partitions import require_free_folder
-from crossdock.paths import PathLike, is_file_name
+from crossdock.plan.nodes import Node
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.members import Ranks
-from crossdock.replacement import replacing_folder, unfinished
-from crossdock.writers import WriteOptions
 
 _SUFFIXES = {"parquet": "parquet", "ipc": "arrow", "csv": "csv", "json": "ndjson"}
 

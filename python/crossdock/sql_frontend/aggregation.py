@@ -8,11 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock import aggregates
-from crossdock.aggregates import Aggregate
-from crossdock.expressions import Column, Expr, Literal, identity, rename_columns
-from crossdock.nodes import Node
-from crossdock.orders import Order
+from crossdock.expressions import aggregates
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import (
+    Column,
+    Expr,
+    Literal,
+    identity,
+    rename_columns,
+)
+from crossdock.expressions.orders import Order
+from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossdock import windows
-from crossdock.aggregates import Aggregate
-from crossdock.expressions import Call, Column, Expr, conjuncts, identity
-from crossdock.grouping import plan_group
-from crossdock.list_planning import plan_unnest
-from crossdock.nodes import Filter, JoinOptions, Limit, Node, Project
-from crossdock.orders import Order
-from crossdock.planning import plan_filter, plan_join, plan_keyless_join
-from crossdock.row_planning import SortOptions, plan_limit, plan_sort
-from crossdock.set_planning import plan_union
-from crossdock.window_expressions import Over
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Call, Column, Expr, conjuncts, identity
+from crossdock.expressions.orders import Order
+from crossdock.expressions.window_expressions import Over
+from crossdock.plan import windows
+from crossdock.plan.group_planning import plan_group
+from crossdock.plan.list_planning import plan_unnest
+from crossdock.plan.nodes import Filter, JoinOptions, Limit, Node, Project
+from crossdock.plan.planning import plan_filter, plan_join, plan_keyless_join
+from crossdock.plan.row_planning import SortOptions, plan_limit, plan_sort
+from crossdock.plan.set_planning import plan_union
 
 _LONGEST_NAME = 60
 

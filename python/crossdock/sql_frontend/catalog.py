@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from crossdock.csv_options import CsvArguments
 from crossdock.errors import make_error, nearest
+from crossdock.files.csv_options import CsvArguments
 from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
@@ -23,7 +23,7 @@ from crossdock.sql_frontend.standard_input import (
 )
 
 if TYPE_CHECKING:
-    from crossdock.nodes import Node
+    from crossdock.plan.nodes import Node
     from crossdock.ranks.members import Ranks
     from crossdock.relation import Relation
     from crossdock.session import Dock

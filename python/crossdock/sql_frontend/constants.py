@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crossdock.expressions import Expr, Literal
+from crossdock.expressions.expression import Expr, Literal
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.folding import folded
 

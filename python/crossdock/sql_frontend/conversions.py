@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expressions import Call, Expr, when
+from crossdock.expressions.expression import Call, Expr, when
 
 _MOST_DIGITS = 38  # of a decimal128
 

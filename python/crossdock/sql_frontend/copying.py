@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crossdock.engine.execution import Execution
 from crossdock.errors import unknown_choice
-from crossdock.execution import Execution
-from crossdock.partitioned_writes import Layout
-from crossdock.planning import require_columns
-from crossdock.replacement import replacing_file
+from crossdock.files.partitioned_writes import Layout
+from crossdock.files.replacement import replacing_file
+from crossdock.files.text_formats import write_rows
+from crossdock.files.writers import WriteOptions, require_target
+from crossdock.plan.planning import require_columns
 from crossdock.sql_frontend.errors import sql_error
-from crossdock.text_formats import write_rows
-from crossdock.writers import WriteOptions, require_target
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation

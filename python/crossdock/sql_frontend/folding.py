@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError
-from crossdock.evaluation import evaluate
-from crossdock.expressions import Call, Expr, Literal, conjuncts, identity
+from crossdock.expressions.evaluation import evaluate
+from crossdock.expressions.expression import Call, Expr, Literal, conjuncts, identity
 
 # Types whose values a literal gives back as they are.
 _PLAIN = (pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.date32())

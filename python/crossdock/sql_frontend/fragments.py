@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.aggregates import Aggregate
-from crossdock.engine_types import empty_table
 from crossdock.errors import SqlError
-from crossdock.expressions import Call, Column, Expr
-from crossdock.grouping import plan_group
-from crossdock.nodes import Node
-from crossdock.planning import plan_scan
-from crossdock.sources import ArrowSource
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Call, Column, Expr
+from crossdock.expressions.window_expressions import Over
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.group_planning import plan_group
+from crossdock.plan.nodes import Node
+from crossdock.plan.planning import plan_scan
+from crossdock.plan.windows import project
 from crossdock.sql_frontend.aggregation import Aggregation
 from crossdock.sql_frontend.binding import UnknownTableError, bind, bindable_schema, place_of_word
 from crossdock.sql_frontend.errors import Fragment, sql_error, unsupported, with_place
@@ -24,8 +25,7 @@ from crossdock.sql_frontend.rewriting import rewrite
 from crossdock.sql_frontend.rewritten import ROWS
 from crossdock.sql_frontend.tokens import quoted, tokens_of
 from crossdock.sql_frontend.values import Values
-from crossdock.window_expressions import Over
-from crossdock.windows import project
+from crossdock.values.engine_types import empty_table
 
 _PART = "\x01part {}"  # of a text that is computed on the way
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from crossdock.date_making import make_date
-from crossdock.expression_functions import PERIODS
-from crossdock.expressions import (
+from crossdock.expressions.date_making import make_date
+from crossdock.expressions.expression import (
     Call,
     Expr,
     Literal,
@@ -18,6 +17,7 @@ from crossdock.expressions import (
     lit,
     nullif,
 )
+from crossdock.expressions.functions import PERIODS
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.folding import folded

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import make_error
-from crossdock.expressions import Column
-from crossdock.nodes import Node, Scan
-from crossdock.planning import plan_project
-from crossdock.sources import Source
+from crossdock.expressions.expression import Column
+from crossdock.files.sources import Source
+from crossdock.plan.nodes import Node, Scan
+from crossdock.plan.planning import plan_project
 from crossdock.sql_frontend.binding import Bound, require_library
 from crossdock.sql_frontend.building import unused
 from crossdock.sql_frontend.errors import sql_error, unsupported

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
 
-from crossdock.expressions import Call, Expr, Literal
+from crossdock.expressions.expression import Call, Expr, Literal
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.folding import folded
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.estimates import Estimator
-from crossdock.expressions import Call, Column, Expr
-from crossdock.join_order import Condition, Equality, Input, Tree, order_joins
-from crossdock.nodes import Node
+from crossdock.expressions.expression import Call, Column, Expr
+from crossdock.plan.estimates import Estimator
+from crossdock.plan.join_order import Condition, Equality, Input, Tree, order_joins
+from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.building import Builder
 from crossdock.sql_frontend.joins import JoinTree, Partners, joined, taken_apart
 from crossdock.sql_frontend.semi_filters import filtered_by, grouped_by, rebased

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expressions import Call, Column, Expr, conjunction, rename_columns
-from crossdock.nodes import Node
+from crossdock.expressions.expression import Call, Column, Expr, conjunction, rename_columns
+from crossdock.expressions.window_expressions import Over, Scope
+from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.building import Builder, JoinCondition, name_for, unused
-from crossdock.window_expressions import Over, Scope
 
 
 @dataclass(frozen=True)

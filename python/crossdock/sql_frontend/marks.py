@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crossdock import aggregates
-from crossdock.expressions import Column, Expr, Literal, coalesce, when
-from crossdock.nodes import Node
+from crossdock.expressions import aggregates
+from crossdock.expressions.expression import Column, Expr, Literal, coalesce, when
+from crossdock.plan.nodes import Node
 from crossdock.sql_frontend import joins
 from crossdock.sql_frontend.building import Builder, unused
 from crossdock.sql_frontend.errors import unsupported

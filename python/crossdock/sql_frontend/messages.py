@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Iterator
 from typing import Any
 
-from crossdock.expressions import Literal
+from crossdock.expressions.expression import Literal
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.rewritten import UNNEST

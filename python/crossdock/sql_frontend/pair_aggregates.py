@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from crossdock import aggregates
-from crossdock.aggregates import Aggregate
-from crossdock.expressions import Call, Column, Expr, Literal, when
+from crossdock.expressions import aggregates
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Call, Column, Expr, Literal, when
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.rewritten import HIDDEN
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.aggregates import Aggregate
-from crossdock.expressions import Call, Column, Expr
-from crossdock.nodes import (
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Call, Column, Expr
+from crossdock.expressions.orders import Order
+from crossdock.files.sources import Source
+from crossdock.plan.nodes import (
     Filter,
     GroupBy,
     Join,
@@ -22,8 +24,6 @@ from crossdock.nodes import (
     Sort,
     Union,
 )  # fmt: skip
-from crossdock.orders import Order
-from crossdock.sources import Source
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.value_writing import ValueWriter, substrait_type
 

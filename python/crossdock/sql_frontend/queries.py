@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import SqlError
-from crossdock.expressions import Column
-from crossdock.nodes import Node
-from crossdock.planning import plan_project, plan_scan
-from crossdock.sources import ArrowSource
+from crossdock.expressions.expression import Column
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.nodes import Node
+from crossdock.plan.planning import plan_project, plan_scan
 from crossdock.sql_frontend.binding import (
     Bound,
     UnknownTableError,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crossdock.expressions import Column
+from crossdock.expressions.expression import Column
 from crossdock.sql_frontend.conversions import converted
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.pieces import Pieces

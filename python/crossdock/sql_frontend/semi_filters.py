@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crossdock.expressions import Column
-from crossdock.nodes import Filter, GroupBy, Join, Node, Project
+from crossdock.expressions.expression import Column
+from crossdock.plan.nodes import Filter, GroupBy, Join, Node, Project
 from crossdock.sql_frontend.building import Builder
 
 # Joins that keep the rows of a side, or drop them, one by one: a filter may come before them.

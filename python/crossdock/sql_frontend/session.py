@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from crossdock.engine.execution import Execution
 from crossdock.errors import unknown_choice
-from crossdock.execution import Execution
 from crossdock.relation import Relation
 from crossdock.sql_frontend.binding import prepare
 from crossdock.sql_frontend.catalog import Catalog

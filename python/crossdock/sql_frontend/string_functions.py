@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from crossdock.expressions import Call, Expr, Literal, coalesce, concat, when
+from crossdock.expressions.expression import Call, Expr, Literal, coalesce, concat, when
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import unsupported
 

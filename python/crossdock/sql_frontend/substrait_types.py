@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expressions import Literal
+from crossdock.expressions.expression import Literal
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.intervals import Interval
 

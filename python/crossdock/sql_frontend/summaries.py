@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock import aggregates
-from crossdock.aggregates import Aggregate
+from crossdock.expressions import aggregates
+from crossdock.expressions.aggregates import Aggregate
 from crossdock.sql_frontend.type_names import shown_type
 
 if TYPE_CHECKING:

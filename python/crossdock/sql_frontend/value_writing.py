@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expression_types import TypesOver
-from crossdock.expressions import Call, Column, Expr, Literal
+from crossdock.expressions.expression import Call, Column, Expr, Literal
+from crossdock.expressions.result_types import TypesOver
 from crossdock.sql_frontend.errors import unsupported
 
 _EPOCH = datetime.date(1970, 1, 1)

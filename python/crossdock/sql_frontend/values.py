@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expression_types import result_type
-from crossdock.expressions import Call, Column, Expr, Literal, when
+from crossdock.expressions.expression import Call, Column, Expr, Literal, when
+from crossdock.expressions.result_types import result_type
 from crossdock.sql_frontend import intervals
 from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
 from crossdock.sql_frontend.constants import constant

@@ -7,15 +7,15 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
-from crossdock import aggregates, window_expressions
-from crossdock.expressions import Expr, Literal
-from crossdock.orders import Order
+from crossdock.expressions import aggregates, window_expressions
+from crossdock.expressions.expression import Expr, Literal
+from crossdock.expressions.orders import Order
+from crossdock.expressions.window_expressions import Windowed, WindowFunction
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.functions import is_null
 from crossdock.sql_frontend.intervals import Interval
 from crossdock.sql_frontend.rewritten import RANGE_MARK
-from crossdock.window_expressions import Windowed, WindowFunction
 
 _DISTINCT = 2
 _ROWS, _RANGE = 1, 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expressions import Call, Expr, Literal
+from crossdock.expressions.expression import Call, Expr, Literal
 
 
 def bounds_of_year(condition: Expr, type_of: Callable[[Expr], Any]) -> Expr:

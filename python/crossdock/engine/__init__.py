@@ -1,0 +1,1 @@
+"""Nodes as plans of the engine, and their runs."""

@@ -1,0 +1,312 @@
+"""Columns that operators carry along without computing with them, of the types that the engine does
+not have: lists, structs, maps, intervals, unions and the like.
+
+They stay where they are, as Arrow arrays. What reads them is split: a column of positions goes in
+the place of each through all operators above, and their rows are taken from it at the end. So the
+input that has them is held as a table, as joins and sorts hold theirs anyway. A node that computes
+with such a column is run, and the split comes above it. Queries without such columns are not
+touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock.expressions.expression import Column, Expr
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.lowering import lower_group, unused_name
+from crossdock.plan.nodes import (
+    GroupBy,
+    GroupLists,
+    Join,
+    Node,
+    Operated,
+    Output,
+    Partition,
+    Project,
+    Scan,
+    Sort,
+    Union,
+    Unnest,
+    Window,
+    inputs_of,
+)
+from crossdock.values.engine_types import is_late, with_schema
+from crossdock.values.row_taking import Blocks
+
+_POSITION = pa.uint64()
+_CARRIED = frozenset(("first", "any", "count"))  # aggregates that look at no value
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A late column: its values, and the column that has the position of each; NULL is NULL."""
+
+    positions: str
+    values: Blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A node without late columns, and what they are, by their names in the node it stands for."""
+
+    node: Node
+    schema: Any
+    late: Mapping[str, Reference] = field(default_factory=dict)
+
+    def whole(self, rows: Any) -> Any:
+        """A Table or RecordBatch of the node that was split, from one of the node in its place;
+        either may lie as the engine has it."""
+        return whole_rows(with_schema(rows, self.node.schema), self.schema, self.late)
+
+
+def whole_rows(rows: Any, schema: Any, late: Mapping[str, Reference]) -> Any:
+    """A Table or RecordBatch of `schema`, the `late` ones of its columns from their positions."""
+    if not late:
+        return rows
+    columns = []
+    for name in schema.names:
+        if name in late:
+            positions = rows.column(late[name].positions)
+            columns.append(late[name].values.take(positions))
+        else:
+            columns.append(rows.column(name))
+    return type(rows).from_arrays(columns, schema=schema)
+
+
+def has_late(node: Node) -> bool:
+    """Whether a late column goes into `node`, or into anything below it."""
+    return any(late_names(below.schema) or has_late(below) for below in inputs_of(node))
+
+
+def late_names(schema: Any) -> list[str]:
+    """The late columns of a schema."""
+    return [field.name for field in schema if is_late(field.type)]
+
+
+def residual_schema(node: Join) -> Any:
+    """What the residual predicate of a join sees."""
+    sides = {"left": node.left.schema, "right": node.right.schema}
+    fields = [
+        sides[side].field(column).with_name(name) for side, column, name in node.residual_columns
+    ]
+    return pa.schema(fields)
+
+
+class Splitter:
+    """Splits the operators of one run; `table` runs a node. One thread."""
+
+    def __init__(self, table: Callable[[Node], Any]) -> None:
+        # What a residual predicate sees, by the join that has it: a schema, and its late columns.
+        self.residuals: dict[Node, tuple[Any, Mapping[str, Reference]]] = {}
+        self._table = table
+        self._split: dict[Node, Split] = {}
+        self._origins: dict[Node, Node] = {}
+        self._taken: set[str] = set()
+
+    def split(self, node: Operated) -> Split:
+        """`node` and all below it without late columns; what computes with them is run now."""
+        found = self._split.get(node)
+        if found is None:
+            found = Split(node, node.schema)
+            if not (isinstance(node, Join) and node.arrived is not None) and has_late(node):
+                self._taken |= _names_below(node)
+                found = self._node(node)
+            self._split[node] = found
+        return found
+
+    def origin(self, node: Node) -> Node:
+        """The node of the query that `node` stands for."""
+        return self._origins.get(node, node)
+
+    def _node(self, node: Node) -> Split:
+        if isinstance(node, Scan):
+            return self._scan(node)
+        if isinstance(node, Union | Unnest | GroupLists) or not has_late(node):
+            return self._run(node) if late_names(node.schema) else Split(node, node.schema)
+        if isinstance(node, Join):
+            return self._join(node)
+        below = self._node(node.input)
+        if isinstance(node, GroupBy):
+            return self._group(node, below)
+        if isinstance(node, Project):
+            return self._project(node, below)
+        if isinstance(node, Sort):
+            return self._sort(node, below)
+        if isinstance(node, Partition):
+            late = {name: below.late[name] for name in node.schema.names if name in below.late}
+            return self._made(node, {"input": below.node}, late)
+        if isinstance(node, Window):
+            late = {name: below.late[name] for name in node.schema.names if name in below.late}
+            return self._made(node, {"input": below.node}, late)
+        predicate = getattr(node, "predicate", None)
+        if predicate is not None and _touches(predicate, below):
+            return self._run(node)
+        found = Split(replace(node, input=below.node), node.schema, below.late)
+        self._origins[found.node] = node
+        return found
+
+    def _run(self, node: Node) -> Split:
+        """The rows of `node` as a table that is split."""
+        rows = self._table(node)
+        return self._leaf(node, ArrowSource(rows), tuple(node.schema.names), None)
+
+    def _scan(self, node: Scan) -> Split:
+        source, predicate = node.source, node.predicate
+        if not late_names(node.schema):
+            return Split(node, node.schema)
+        if isinstance(source, ArrowSource):
+            asked = () if predicate is None else predicate.columns()
+            if not any(is_late(source.schema.field(name).type) for name in asked):
+                return self._leaf(node, source, node.columns, predicate)
+        return self._run(node)
+
+    def _leaf(
+        self, node: Node, source: ArrowSource, columns: tuple[str, ...], predicate: Expr | None
+    ) -> Split:
+        """`columns` of a table in memory, its late ones replaced by their positions."""
+        data = source.data
+        late = {}
+        for name in late_names(node.schema):
+            positions = self._unused()
+            values = data.column(name)
+            late[name] = Reference(positions, Blocks(values))
+            data = data.append_column(pa.field(positions, _POSITION), _positions(values))
+        kept = tuple(name for name in columns if name not in late)
+        kept += tuple(reference.positions for reference in late.values())
+        flat = [name for name in data.schema.names if not is_late(data.schema.field(name).type)]
+        held = ArrowSource(data.select(flat), source.name, source.files)
+        schema = pa.schema([held.schema.field(name) for name in kept])
+        found = Scan(held, kept, schema, predicate)
+        self._origins[found] = node
+        return Split(found, node.schema, late)
+
+    def _project(self, node: Project, below: Split) -> Split:
+        computed = [item for _, item in node.items if not isinstance(item, Column)]
+        if any(_touches(item, below) for item in computed):
+            return self._run(node)
+        items, late = [], {}
+        for name, item in node.items:
+            if isinstance(item, Column) and item.name in below.late:
+                late[name] = below.late[item.name]
+            else:
+                items.append((name, item))
+        items += [(name, Column(name)) for name in _positions_of(late)]
+        return self._made(node, {"input": below.node, "items": tuple(items)}, late)
+
+    def _sort(self, node: Sort, below: Split) -> Split:
+        late = {name: below.late[c] for c, name in node.outputs if c in below.late}
+        outputs = [(column, name) for column, name in node.outputs if column not in below.late]
+        outputs += [(name, name) for name in _positions_of(late)]
+        return self._made(node, {"input": below.node, "outputs": tuple(outputs)}, late)
+
+    def _group(self, node: GroupBy, below: Split) -> Split:
+        computed = [item for _, item in node.keys]
+        computed += [item.condition for _, item in node.items if item.condition is not None]
+        computed += [
+            item.argument
+            for _, item in node.items
+            if item.argument is not None
+            and not (isinstance(item.argument, Column) and item.function in _CARRIED)
+        ]
+        if any(_touches(item, below) for item in computed):
+            return self._node(_lowered(node))
+        items, late = [], {}
+        for name, item in node.items:
+            if item.argument is not None and _touches(item.argument, below):
+                assert isinstance(item.argument, Column)
+                reference = below.late[item.argument.name]
+                if item.function != "count":
+                    late[name] = replace(reference, positions=name)
+                item = replace(item, argument=Column(reference.positions))
+            items.append((name, item))
+        schema = node.schema
+        for name in late:
+            place = schema.get_field_index(name)
+            schema = schema.set(place, pa.field(name, _POSITION))
+        found = replace(node, input=below.node, items=tuple(items), schema=schema)
+        self._origins[found] = node
+        return Split(found, node.schema, late)
+
+    def _join(self, node: Join) -> Split:
+        left, right = self._node(node.left), self._node(node.right)
+        outputs, late = _outputs(node.outputs, left, right)
+        changes: dict[str, Any] = {"left": left.node, "right": right.node, "outputs": outputs}
+        pairs, asked = _outputs(node.residual_columns, left, right)
+        found = self._made(node, {**changes, "residual_columns": pairs}, late)
+        if asked:
+            self.residuals[found.node] = (residual_schema(node), asked)
+        return found
+
+    def _made(self, node: Node, changes: dict[str, Any], late: Mapping[str, Reference]) -> Split:
+        """The split of `node` with `changes`, which has the positions of `late` in the place of
+        these columns, behind the others; a sort's own row numbers stay last."""
+        index = getattr(node, "index", "")
+        fields = [f for f in node.schema if f.name not in late and f.name != index]
+        fields += [pa.field(name, _POSITION) for name in _positions_of(late)]
+        fields += [node.schema.field(index)] if index else []
+        found = replace(node, **changes, schema=pa.schema(fields))
+        self._origins[found] = node
+        return Split(found, node.schema, late)
+
+    def _unused(self) -> str:
+        name = unused_name(f"@{len(self._taken)}", self._taken)
+        self._taken.add(name)
+        return name
+
+
+def _lowered(node: GroupBy) -> GroupBy:
+    """The same grouping by columns alone, what is computed being columns of its input."""
+    lowered = lower_group(node)
+    keys = tuple(
+        (name, Column(key)) for (name, _), key in zip(node.keys, lowered.keys, strict=True)
+    )
+    items = []
+    for (name, item), (_, argument, condition, _, _) in zip(node.items, lowered.items, strict=True):
+        item = replace(item, argument=Column(argument) if argument else None)
+        items.append((name, replace(item, condition=Column(condition) if condition else None)))
+    return replace(node, input=lowered.input, keys=keys, items=tuple(items))
+
+
+def _outputs(
+    outputs: tuple[Output, ...], left: Split, right: Split
+) -> tuple[tuple[Output, ...], dict[str, Reference]]:
+    """The outputs of a join whose sides are split, and the late ones by name."""
+    kept: list[Output] = []
+    late: dict[str, Reference] = {}
+    sides: dict[str, str] = {}
+    for side, column, name in outputs:
+        found = (right if side == "right" else left).late.get(column)
+        if found is None:
+            kept.append((side, column, name))
+        else:
+            late[name] = found
+            sides[found.positions] = side
+    kept += [(sides[name], name, name) for name in _positions_of(late)]
+    return tuple(kept), late
+
+
+def _touches(expression: Expr, below: Split) -> bool:
+    return not below.late.keys().isdisjoint(expression.columns())
+
+
+def _positions_of(late: Mapping[str, Reference]) -> list[str]:
+    """Each column of positions once, in the order of the columns."""
+    return list(dict.fromkeys(reference.positions for reference in late.values()))
+
+
+def _positions(values: Any) -> Any:
+    """The position of each value in its column; NULL for a NULL."""
+    every = pc.indices_nonzero(pa.repeat(pa.scalar(True), len(values)))
+    valid = pc.is_valid(values)
+    return pc.if_else(valid, every, pa.scalar(None, _POSITION))
+
+
+def _names_below(node: Node) -> set[str]:
+    names = set(node.schema.names)
+    return names.union(*(_names_below(below) for below in inputs_of(node)))

@@ -1,0 +1,109 @@
+"""Lists: made of the rows of groups, and taken apart again. The engine has no lists; it groups and
+sorts, and the lists are cut from its columns with pyarrow, without copying a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock.expressions.aggregates import count
+from crossdock.expressions.expression import Column
+from crossdock.expressions.orders import Order
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.lowering import unused_name
+from crossdock.plan.nodes import Filter, GroupBy, GroupLists, ListItem, Node, Scan, Sort, Unnest
+
+Run = Callable[[Node], Any]  # gives the rows of a node as a pyarrow.Table
+
+
+def grouped_lists(node: GroupLists, run: Run) -> Any:
+    """The rows of `node` as a table, by ascending keys. Groups and rows are sorted by the same
+    keys, so that the lists of groups lie one after the other. Errors: those of running."""
+    source = ArrowSource(run(node.input), "rows of lists")
+    rows = Scan(source, tuple(source.schema.names), source.schema)
+    taken = {*node.schema.names, *source.schema.names}
+    counts = {}
+    for each in node.lists:
+        counts[each.name] = unused_name(f"rows of {each.name}", taken)
+        taken.add(counts[each.name])
+    groups = run(_groups(node, rows, counts))
+    columns = []
+    for field in node.schema:
+        name = field.name
+        if name in counts:
+            item = next(each for each in node.lists if each.name == name)
+            values = run(_values(node, rows, item)).column(item.column)
+            columns.append(_lists(values, groups.column(counts[name]), field.type))
+        else:
+            columns.append(groups.column(name))
+    return pa.Table.from_arrays(columns, schema=node.schema)
+
+
+def _groups(node: GroupLists, rows: Scan, counts: dict[str, str]) -> Node:
+    items = list(node.items)
+    for each in node.lists:
+        kept = count() if not each.condition else count().where(Column(each.condition))
+        items.append((counts[each.name], kept))
+    fields = [node.schema.field(name) for name in (*node.keys, *(name for name, _ in node.items))]
+    fields += [pa.field(name, pa.int64(), nullable=False) for name in counts.values()]
+    schema = pa.schema(fields)
+    keys = tuple((name, Column(name)) for name in node.keys)
+    grouped = GroupBy(rows, keys, tuple(items), schema)
+    if not keys:
+        return grouped
+    return Sort(grouped, _ascending(node), tuple((n, n) for n in schema.names), schema)
+
+
+def _values(node: GroupLists, rows: Scan, item: ListItem) -> Node:
+    kept = Filter(rows, Column(item.condition)) if item.condition else rows
+    orders = (*_ascending(node), *item.orders)
+    schema = pa.schema([rows.schema.field(item.column)])
+    output = ((item.column, item.column),)
+    if not orders:
+        return kept
+    return Sort(kept, orders, output, schema, stable=True)
+
+
+def _ascending(node: GroupLists) -> tuple[Order, ...]:
+    return tuple(Order(Column(name)) for name in node.keys)
+
+
+def _lists(values: Any, counts: Any, data_type: Any) -> Any:
+    """Consecutive runs of `values` as lists; NULL where a run has no row."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(counts, pa.ChunkedArray):
+        counts = counts.combine_chunks()
+    ends = pc.cumulative_sum(counts)
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+    # An offset that is NULL makes the list before it NULL.
+    is_empty = pa.concat_arrays([pc.equal(counts, 0), pa.array([False])])
+    offsets = pc.if_else(is_empty, pa.scalar(None, pa.int64()), offsets)
+    return pa.LargeListArray.from_arrays(offsets, values).cast(data_type)
+
+
+def unnested(node: Unnest, batches: Iterator[Any]) -> Iterator[Any]:
+    """The batches of `node` from those of its input."""
+    place = node.schema.get_field_index(node.column)
+    for batch in batches:
+        lists = batch.column(place)
+        if node.keeps_empty:
+            lists = _with_nulls(lists)
+        rows = pc.list_parent_indices(lists)
+        columns = [
+            pc.list_flatten(lists) if i == place else column.take(rows)
+            for i, column in enumerate(batch.columns)
+        ]
+        if len(rows):
+            yield pa.RecordBatch.from_arrays(columns, schema=node.schema)
+
+
+def _with_nulls(lists: Any) -> Any:
+    """Lists of one NULL for those that are NULL or empty."""
+    is_empty = pc.fill_null(pc.equal(pc.list_value_length(lists), 0), True)
+    of_null = pa.array([[None]], lists.type)[0]
+    return pc.if_else(is_empty, of_null, lists)

@@ -1,0 +1,338 @@
+"""Aggregates: what `agg` takes, and the type each one gives. The engine computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from crossdock.errors import CrossdockError, make_error, unknown_choice
+from crossdock.expressions.expression import Alias, Call, Column, Expr, Literal, condition_of
+from crossdock.expressions.orders import Order, orders_of
+from crossdock.expressions.window_expressions import Windowed
+from crossdock.option_checks import integer_of, require_flag, require_text
+
+Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
+
+# Functions that give a number of rows: never NULL.
+COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
+# Functions that need the rows of a group in order.
+ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg", "quantile_exact"))
+_OF_GROUPS = (ORDERED | {"list_agg"}) - {"last"}  # no functions of windows
+_SAME_TYPE = frozenset(("first", "any", "min", "max"))
+_FLOAT_SUMS = ("fast", "exact")
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate(Windowed):
+    """`function` of the values of `argument` on the rows for which `condition` is true; count of
+    no argument counts rows. `options` are those of the function that differ from its defaults."""
+
+    function: str
+    argument: Expr | None
+    options: tuple[tuple[str, Any], ...] = ()
+    condition: Expr | None = None
+    orders: tuple[Order, ...] = ()  # of the rows, for functions of which it matters
+
+    def where(self, condition: Expr | str) -> Aggregate:
+        """The same over the rows for which `condition` is true (NULL is not), and all earlier
+        conditions: `xd.sum("price").where(xd.col("mode") == "AIR")`, or `.where("mode = 'AIR'")`,
+        which is SQL."""
+        added = condition_of(condition)
+        whole = added if self.condition is None else self.condition & added
+        return replace(self, condition=whole)
+
+    def alias(self, name: str) -> Alias:
+        """The aggregate as a column of that name: `agg(xd.sum("price").alias("total"))`."""
+        return Alias(self, require_text(name, "alias()", '.alias("total")'))
+
+    def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]:
+        if self.orders or (self.function in _OF_GROUPS):
+            raise make_error(
+                "CD-105", f"{self!r} is not computed over windows",
+                try_='xd.first_value("x").over("k", order_by="t")',
+            )  # fmt: skip
+        argument = self.argument
+        if self.condition is not None:  # what is left out is NULL, which no aggregate counts
+            kept = Literal(1) if argument is None else argument
+            argument = Call("case", (self.condition, kept, Literal(None)))
+        return self.function, argument, self.options
+
+    def columns(self) -> frozenset[str]:
+        """Names of the columns it reads."""
+        return frozenset().union(*(part.columns() for part in self.expressions()))
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """The argument, the condition and the orders, where there are any."""
+        parts = (self.argument, self.condition, *(order.by for order in self.orders))
+        return tuple(part for part in parts if part is not None)
+
+    def rewritten(self, change: Callable[[Expr], Expr]) -> Aggregate:
+        """The same aggregate with `change` applied to its argument and its condition."""
+        argument = None if self.argument is None else change(self.argument)
+        condition = None if self.condition is None else change(self.condition)
+        orders = tuple(replace(order, by=change(order.by)) for order in self.orders)
+        return replace(self, argument=argument, condition=condition, orders=orders)
+
+    def __repr__(self) -> str:
+        shown = [] if self.argument is None else [repr(self.argument)]
+        shown += [f"{name}={value!r}" for name, value in self.options]
+        if self.orders:
+            shown.append(f"order_by=[{', '.join(map(repr, self.orders))}]")
+        condition = "" if self.condition is None else f".where({self.condition!r})"
+        return f"{self.function}({', '.join(shown)}){condition}"
+
+
+def count(column: str | Expr | None = None) -> Aggregate:
+    """Number of rows, or of values of `column` that are not NULL: int64, 0 where there is none."""
+    return Aggregate("count", None if column is None else _argument(column))
+
+
+def sum(column: str | Expr, *, wide: bool = False, floats: str = "fast") -> Aggregate:
+    """Sum of the values that are not NULL; NULL when there is none.
+
+    Integers and booleans give int64, unsigned integers uint64, exact or a DataError, never a wrap;
+    wide=True gives decimal128(38, 0) instead. Decimals are exact, at precision 38. Floats give
+    float64: floats="fast" adds in an order that varies with threads and batches, so the last digits
+    may too; "exact" adds without rounding and rounds once.
+    """
+    options = _given(wide=True) if require_flag(wide, "wide", "sum") else ()
+    return Aggregate("sum", _argument(column), options + _float_options(floats))
+
+
+def min(column: str | Expr) -> Aggregate:
+    """Smallest value that is not NULL, of the column's type; NULL when there is none. NaN counts
+    only where there is nothing else."""
+    return Aggregate("min", _argument(column))
+
+
+def max(column: str | Expr) -> Aggregate:
+    """Largest value that is not NULL, of the column's type; NULL when there is none. NaN counts
+    only where there is nothing else."""
+    return Aggregate("max", _argument(column))
+
+
+def mean(column: str | Expr, *, floats: str = "fast") -> Aggregate:
+    """Mean of the values that are not NULL: float64; NULL when there is none. `floats` as in
+    sum."""
+    return Aggregate("mean", _argument(column), _float_options(floats))
+
+
+def var(column: str | Expr, ddof: int = 1) -> Aggregate:
+    """Variance over n - ddof of the n values that are not NULL: float64; NULL when n <= ddof.
+
+    Computed in float64: of integers and decimals beyond 2^53, the digits that a float64 has not
+    are rounded away before."""
+    return Aggregate("var", _argument(column), _ddof_options("var", ddof))
+
+
+def stddev(column: str | Expr, ddof: int = 1) -> Aggregate:
+    """Square root of `var`: float64; NULL when there are no more than `ddof` values."""
+    return Aggregate("stddev", _argument(column), _ddof_options("stddev", ddof))
+
+
+def count_if(condition: Expr | str) -> Aggregate:
+    """Number of rows for which the condition, or SQL text, is true (NULL is not): int64."""
+    return count().where(condition)
+
+
+def first(
+    column: str | Expr, *, order_by: Orders | None = None, ignore_nulls: bool = True
+) -> Aggregate:
+    """The first value that is not NULL, in the order of the input or of the columns and orders
+    `order_by`; NULL when there is none. ignore_nulls=False: the value of the first row, NULL or
+    not."""
+    return _of_a_row("first", column, order_by, ignore_nulls)
+
+
+def last(
+    column: str | Expr, *, order_by: Orders | None = None, ignore_nulls: bool = True
+) -> Aggregate:
+    """The last value that is not NULL, as `first`."""
+    return _of_a_row("last", column, order_by, ignore_nulls)
+
+
+def _of_a_row(
+    function: str, column: str | Expr, order_by: Orders | None, ignore_nulls: bool
+) -> Aggregate:
+    plain = require_flag(ignore_nulls, "ignore_nulls", function)
+    options = () if plain else _given(ignore_nulls=False)
+    return Aggregate(function, _argument(column), options, orders=_orders(order_by, function))
+
+
+def arg_min(column: str | Expr, by: str | Expr) -> Aggregate:
+    """The value of `column` on the row with the smallest value of `by`, the first of these rows;
+    rows where one of the two is NULL do not count. NaN is above all numbers."""
+    return Aggregate("arg_min", _argument(column), orders=(Order(_argument(by)),))
+
+
+def arg_max(column: str | Expr, by: str | Expr) -> Aggregate:
+    """The same for the largest value of `by`."""
+    return Aggregate("arg_max", _argument(column), orders=(Order(_argument(by)),))
+
+
+def string_agg(
+    column: str | Expr, separator: str = ",", *, order_by: Orders | None = None
+) -> Aggregate:
+    """The strings that are not NULL, joined, in the order of the input or of `order_by`; NULL when
+    there is none."""
+    options = _given(text=require_text(separator, "string_agg(separator=...)", "separator=', '"))
+    return Aggregate(
+        "string_agg", _argument(column), options, orders=_orders(order_by, "string_agg")
+    )
+
+
+def list_agg(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+    """The values as a list, NULL among them, in the order of the input or of `order_by`; NULL when
+    there is no row."""
+    return Aggregate("list_agg", _argument(column), orders=_orders(order_by, "list_agg"))
+
+
+def quantile_exact(column: str | Expr, q: float) -> Aggregate:
+    """The value below which the share `q` of the values that are not NULL lies, from all values in
+    order: of numbers between the two nearest ones, in proportion, as float64; of dates, times and
+    timestamps the first value up to which at least the share lies. NaN is above all numbers."""
+    return replace(quantile(column, q), function="quantile_exact", options=_given(q=float(q)))
+
+
+def median_exact(column: str | Expr) -> Aggregate:
+    """`quantile_exact` at 0.5."""
+    return quantile_exact(column, 0.5)
+
+
+def any(column: str | Expr) -> Aggregate:
+    """Some value that is not NULL, whichever is found first; NULL when there is none."""
+    return Aggregate("any", _argument(column))
+
+
+def bool_and(column: str | Expr) -> Aggregate:
+    """True where all values that are not NULL are; NULL when there is none."""
+    return Aggregate("bool_and", _argument(column))
+
+
+def bool_or(column: str | Expr) -> Aggregate:
+    """True where one value is; NULL when all values are NULL."""
+    return Aggregate("bool_or", _argument(column))
+
+
+def count_distinct(column: str | Expr) -> Aggregate:
+    """Number of different values that are not NULL: int64. -0.0 is 0.0, and all NaN are one."""
+    return Aggregate("count_distinct", _argument(column))
+
+
+def approx_distinct(column: str | Expr) -> Aggregate:
+    """About `count_distinct`, in little memory: int64, by HyperLogLog, with a standard error of
+    1.6 %; exact up to 64 different values."""
+    return Aggregate("approx_distinct", _argument(column))
+
+
+def quantile(column: str | Expr, q: float) -> Aggregate:
+    """About the value below which the share `q` of the values that are not NULL lies, by a sketch
+    of bounded size: within 0.1 % of it, of dates and times within 0.1 % of its distance from the
+    earliest; exact up to 64 values. Numbers give float64, dates, times and timestamps their own
+    type."""
+    if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise make_error(
+            "CD-105", f"quantile(q={q!r}) is not a share", limits="0 to 1", try_="q=0.5, the median"
+        )
+    return Aggregate("quantile", _argument(column), _given(q=float(q)))
+
+
+def median(column: str | Expr) -> Aggregate:
+    """`quantile` at 0.5."""
+    return quantile(column, 0.5)
+
+
+def aggregate_type(aggregate: Aggregate, argument_type: Any) -> Any:
+    """The Arrow type of the result over an argument of this type (None: no argument); TypeError
+    when the function does not take it."""
+    function = aggregate.function
+    if function in COUNTS:
+        return pa.int64()
+    if function in _SAME_TYPE:
+        return argument_type
+    if function in ("bool_and", "bool_or"):
+        if pa.types.is_boolean(argument_type):
+            return argument_type
+        raise _not_taken(aggregate, argument_type, "a boolean", "a comparison, such as x > 0")
+    if function == "quantile" and _is_moment(argument_type):
+        return argument_type
+    if not _is_number(argument_type):
+        raise _not_taken(aggregate, argument_type, "a number", "xd.count, xd.min or xd.max of it")
+    if function == "sum":
+        return _sum_type(aggregate, argument_type)
+    return pa.float64()
+
+
+def _sum_type(aggregate: Aggregate, argument_type: Any) -> Any:
+    wide = ("wide", True) in aggregate.options
+    if pa.types.is_floating(argument_type):
+        if wide:
+            raise _not_taken(aggregate, argument_type, "integers", "floats='exact' for no rounding")
+        return pa.float64()
+    if pa.types.is_decimal(argument_type):
+        return pa.decimal128(38, argument_type.scale)
+    if wide:
+        return pa.decimal128(38, 0)
+    return pa.uint64() if pa.types.is_unsigned_integer(argument_type) else pa.int64()
+
+
+def _is_number(data_type: Any) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return True in (is_kind(data_type) for is_kind in kinds)
+
+
+def _is_moment(data_type: Any) -> bool:
+    kinds = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
+    return True in (is_kind(data_type) for is_kind in kinds)
+
+
+def _not_taken(aggregate: Aggregate, found: Any, wanted: str, advice: str) -> CrossdockError:
+    shown = aggregate.argument
+    what = f"column {shown.name!r}" if isinstance(shown, Column) else f"{shown!r}"
+    return make_error(
+        "CD-102",
+        f"{replace(aggregate, condition=None)!r} needs {wanted}, {what} is {found}",
+        try_=advice,
+    )
+
+
+def _argument(column: str | Expr) -> Expr:
+    if isinstance(column, str):
+        return Column(column)
+    if isinstance(column, Expr):
+        return column
+    raise make_error(
+        "CD-105",
+        f"an aggregate takes a column's name or an expression, not {type(column).__name__}",
+        values=repr(column),
+        try_='xd.sum("price") or xd.sum(xd.col("price") * 2)',
+    )
+
+
+def _orders(by: Orders | None, method: str) -> tuple[Order, ...]:
+    if by is None:
+        return ()
+    return orders_of(by if isinstance(by, list | tuple) else [by], method)
+
+
+def _given(**options: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple(options.items())
+
+
+def _float_options(floats: str) -> tuple[tuple[str, Any], ...]:
+    if floats not in _FLOAT_SUMS:
+        raise unknown_choice("floats", floats, _FLOAT_SUMS)
+    return () if floats == "fast" else _given(floats=floats)
+
+
+def _ddof_options(function: str, ddof: int) -> tuple[tuple[str, Any], ...]:
+    found = integer_of(ddof)
+    if found is None or not 0 <= found < 1 << 63:
+        raise make_error(
+            "CD-105", f"{function}(ddof={ddof!r}) is not a number of degrees of freedom",
+            limits="0 to 2^63 - 1", try_="ddof=1 for a sample, ddof=0 for all values",
+        )  # fmt: skip
+    return () if found == 1 else _given(ddof=found)

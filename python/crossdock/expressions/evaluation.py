@@ -1,0 +1,316 @@
+"""Evaluates expressions with pyarrow.compute, and fills the gaps of its kernels.
+
+string_view and binary_view columns (the type Parquet files of other engines often carry, and what
+Polars exports) have no comparison or selection kernels in pyarrow; they are cast to string or
+binary for the kernel and back for the result, so that the types users see stay as they were.
+Everything here is pure and thread-safe.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock.errors import CrossdockError, make_error, system_limits
+from crossdock.expressions.arithmetic import (
+    arithmetic,
+    cast,
+    common_type,
+    compare,
+    fit_literal,
+)
+from crossdock.expressions.choices import choose, choose_lazily
+from crossdock.expressions.expression import (
+    ARITHMETIC,
+    COMPARISONS,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    conjunction,
+    conjuncts,
+    may_raise,
+)
+from crossdock.expressions.function_kernels import (
+    OF_TEXTS,
+    OF_VALUES,
+    are_texts,
+    concat,
+    decoded,
+    extreme,
+    power,
+)
+from crossdock.expressions.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
+from crossdock.expressions.nested_kernels import OF_NESTED, list_of, struct_of
+from crossdock.values.engine_types import with_schema
+from crossdock.values.row_taking import filter_rows
+
+# Literals take the types of the arguments beside them.
+_OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {
+    "coalesce", "concat", "greatest", "least", "bit_and", "bit_or", "bit_xor", "gcd", "lcm",
+    "date_diff", "list_of",
+}  # fmt: skip
+
+
+def evaluate(expression: Expr, rows: Any) -> Any:
+    """The value of `expression` per row of a pyarrow Table or RecordBatch: an Array or
+    ChunkedArray of as many rows. ExpressionError when a kernel refuses or a value does not fit."""
+    try:
+        with system_limits(expression):
+            value = _evaluate(expression, rows)
+    except (pa.ArrowException, OverflowError) as error:
+        raise _refused(expression, rows.schema, error) from None
+    except CrossdockError as error:
+        raise _inside(expression, error) from None
+    if isinstance(value, pa.Scalar):
+        count = rows.num_rows  # no rows of a list are more than repeat can make
+        return pa.repeat(value, count) if count else pa.nulls(0, value.type)
+    return value
+
+
+def mask_of(predicate: Expr, rows: Any) -> Any:
+    """`predicate` per row as booleans; ExpressionError when it is of another type."""
+    mask = evaluate(predicate, rows)
+    if not pa.types.is_boolean(mask.type):
+        raise not_boolean(predicate, mask.type)
+    return mask
+
+
+def not_boolean(predicate: Expr, found: Any) -> CrossdockError:
+    """The error for a predicate that is not a boolean."""
+    return make_error(
+        "CD-504",
+        f"the predicate {predicate!r} is of type {found}, not bool",
+        try_="a comparison, such as xd.col('a') > 0",
+    )
+
+
+def keep_rows(rows: Any, predicate: Expr) -> Any:
+    """The rows of a Table or RecordBatch for which `predicate` is true; the schema stays.
+
+    Parts of a conjunction that can raise see only rows for which the parts before them, and all
+    that cannot raise, are true."""
+    schema = rows.schema
+    kept = without_views(rows)
+    parts = conjuncts(predicate)
+    safe = conjunction([part for part in parts if not may_raise(part)])
+    for part in (safe, *(part for part in parts if may_raise(part))):
+        if part is not None:
+            kept = filter_rows(kept, mask_of(part, kept))
+    return with_schema(kept, schema)
+
+
+def without_views(rows: Any) -> Any:
+    """`rows` with view columns as string or binary; `rows` itself when it has none."""
+    return with_schema(rows, plain_schema(rows.schema))
+
+
+def plain_schema(schema: Any) -> Any:
+    """`schema` with string_view as string and binary_view as binary."""
+    if not any(plain_type(field.type) is not field.type for field in schema):
+        return schema
+    return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
+
+
+def _evaluate(expression: Expr, rows: Any) -> Any:
+    if isinstance(expression, Column):
+        return _plain(rows.column(expression.name))
+    if isinstance(expression, Literal):
+        return fit_literal(expression.value, pa.null())
+    assert isinstance(expression, Call)
+    lazy = expression.function in ("case", "coalesce")
+    if lazy and expression.columns() and any(map(may_raise, expression.arguments[1:])):
+        needed = without_views(rows.select(sorted(expression.columns())))
+        return choose_lazily(expression, needed, _evaluate)
+    arguments = _evaluated(expression, rows)
+    try:
+        with system_limits(expression):
+            return _applied(expression, arguments)
+    except (pa.ArrowException, OverflowError) as error:
+        raise _refused(expression, rows.schema, error) from None
+
+
+def _evaluated(expression: Call, rows: Any) -> list[Any]:
+    """The values of the arguments; literals take the type that fits those they stand beside."""
+    values = [
+        None if isinstance(argument, Literal) else _for_kernels(_evaluate(argument, rows))
+        for argument in expression.arguments
+    ]
+    beside = literal_types(expression, [None if v is None else v.type for v in values])
+    return [
+        fit_literal(argument.value, wanted) if isinstance(argument, Literal) else value
+        for argument, value, wanted in zip(expression.arguments, values, beside, strict=True)
+    ]
+
+
+def _for_kernels(values: Any) -> Any:
+    """Run-end encoded values decoded, UUIDs as their bytes, and short decimals as longer ones."""
+    found = values.type
+    if pa.types.is_run_end_encoded(found):
+        return pc.run_end_decode(values)
+    if pa.types.is_decimal32(found) or pa.types.is_decimal64(found):
+        return values.cast(pa.decimal128(found.precision, found.scale))
+    return values.cast(found.storage_type) if found == pa.uuid() else values
+
+
+def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
+    """Per argument, the type that a literal in its place should fit; `types` has None for those
+    that are literals."""
+    results = range(len(types))
+    if expression.function == "case":
+        results = range(1, len(types), 2)
+        results = sorted({*results, len(types) - 1})  # type: ignore[assignment]
+    elif expression.function in ("and_kleene", "or_kleene", "invert"):
+        return [pa.bool_()] * len(types)
+    elif expression.function not in _OF_ONE_TYPE:
+        return [pa.null()] * len(types)
+    known = [types[i] for i in results if types[i] is not None and not pa.types.is_null(types[i])]
+    wanted = known[0] if known else pa.null()
+    return [wanted if i in results else pa.null() for i in range(len(types))]
+
+
+def _applied(expression: Call, values: list[Any]) -> Any:
+    """The function of `expression`, of the values of its arguments."""
+    function, option = expression.function, expression.option
+    if function in COMPARISONS:
+        return compare(function, *values)
+    if function == "add" and are_texts([value.type for value in values]):
+        return concat(values)
+    if function in ARITHMETIC:
+        return arithmetic(function, *values)
+    if function == "case":
+        return choose(values)
+    if function == "coalesce":
+        both = common_type([value.type for value in values])
+        return pc.coalesce(*(cast(value, both) for value in values))
+    if function == "is_in":
+        return _is_in(values[0], option)
+    if function == "concat":
+        return concat(values)
+    if function == "power":
+        return power(*values)
+    if function in ("greatest", "least"):
+        return extreme(function, values)
+    if function in COMPUTED or (function in OF_TEXTS and len(values) > 1):
+        return computed(function, [decoded(value) for value in values], option)
+    if function in OF_TEXTS:
+        return OF_TEXTS[function](decoded(values[0]), option)
+    if function in CALENDAR_PARTS:
+        return calendar_part(function, values[0])
+    if function == "list_of":
+        both = common_type([value.type for value in values])
+        return list_of([cast(decoded(value), both) for value in values], both)
+    if function == "struct_of":
+        return struct_of(list(map(decoded, values)), option)
+    if function in OF_NESTED:
+        return OF_NESTED[function](values[0], option)
+    if function in OF_VALUES:
+        return OF_VALUES[function](values[0], option)
+    return pc.call_function(function, values)
+
+
+def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
+    listed = value_set(values, subject.type)
+    found = pc.is_in(subject, value_set=listed)
+    if pa.types.is_floating(subject.type) and pc.any(pc.is_nan(listed)).as_py():
+        found = pc.or_(found, pc.is_nan(subject))  # there are many, of which lists have one
+    return pc.if_else(pc.is_valid(subject), found, pa.scalar(None, pa.bool_()))
+
+
+def value_set(values: tuple[Any, ...], wanted: Any) -> Any:
+    """`values` as an array of the type `wanted`, without NULL and without numbers that no value of
+    the type equals. Floats have both zeros or none: they are equal."""
+    plain = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+    if pa.types.is_null(plain):
+        return pa.nulls(0)
+    listed = _plain_values(values, plain)
+    if listed is None:
+        listed = [literal for value in values if (literal := _listed(value, plain)) is not None]
+    if pa.types.is_floating(plain) and any(value.as_py() == 0 for value in listed):
+        listed += [pa.scalar(0.0, plain), pa.scalar(-0.0, plain)]
+    return pa.array(listed, plain)
+
+
+def _plain_values(values: tuple[Any, ...], plain: Any) -> list[Any] | None:
+    """The values themselves where all are Python integers or texts for a type of these; a list may
+    be long."""
+    kinds = set(map(type, values))
+    if kinds <= {int} and pa.types.is_integer(plain):
+        low = -(1 << plain.bit_width - 1) if pa.types.is_signed_integer(plain) else 0
+        return [value for value in values if low <= value < low + (1 << plain.bit_width)]
+    return list(values) if kinds <= {str} and plain in (pa.string(), pa.large_string()) else None
+
+
+def _listed(value: Any, plain: Any) -> Any:
+    """One value of a list as a Scalar of the type `plain`; None for NULL, and for a number or a
+    moment that is none of this type, as a half second is none of a column of seconds."""
+    literal = fit_literal(value, plain)
+    if not literal.is_valid:
+        return None
+    try:
+        found = literal.cast(plain)
+    except pa.ArrowInvalid:
+        if any(is_kind(literal.type) and is_kind(plain) for is_kind in (_is_number, _is_moment)):
+            return None
+        raise
+    is_float = pa.types.is_floating(plain) and pa.types.is_floating(literal.type)
+    return None if is_float and math.isinf(found.as_py()) != math.isinf(literal.as_py()) else found
+
+
+def _is_number(data_type: Any) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(is_kind(data_type) for is_kind in kinds)
+
+
+def _is_moment(data_type: Any) -> bool:
+    return bool(pa.types.is_timestamp(data_type) or pa.types.is_date(data_type))
+
+
+def _plain(column: Any) -> Any:
+    found = column.type
+    plain = plain_type(found)
+    return column if plain is found else column.cast(plain)
+
+
+def plain_type(data_type: Any) -> Any:
+    """The type that values of `data_type` have in kernels: string for string_view, and so on."""
+    if data_type == pa.string_view():
+        return pa.string()
+    if data_type == pa.binary_view():
+        return pa.binary()
+    if pa.types.is_dictionary(data_type):
+        values = plain_type(data_type.value_type)
+        if values is not data_type.value_type:
+            return pa.dictionary(data_type.index_type, values, data_type.ordered)
+    return data_type
+
+
+def _refused(expression: Expr, schema: Any, error: Exception) -> CrossdockError:
+    names = [name for name in schema.names if name in expression.columns()]
+    types = ", ".join(f"{name}: {schema.field(name).type}" for name in names)
+    reason = _first_line(error)
+    return make_error(
+        "CD-504",
+        f"{expression!r} cannot be evaluated: {reason}",
+        columns=types,
+        try_="xd.col(...).cast(...) on one side of the operator" if types else "",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _inside(expression: Expr, error: CrossdockError) -> CrossdockError:
+    """The error of a part of `expression`, with the whole beside it."""
+    whole = repr(expression)
+    if error.code != "CD-504" or whole in error.text:
+        return error
+    first, *rest = error.text.splitlines()
+    error.text = "\n".join([first, f"  in       {whole}", *rest])
+    error.args = (error.code, error.text)
+    return error

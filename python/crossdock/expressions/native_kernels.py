@@ -1,0 +1,151 @@
+"""What expressions compute in the engine because pyarrow has no such kernel, or one of 16 bits.
+
+Values are pyarrow Scalars, Arrays and ChunkedArrays, and so are results. Pure and thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock import _native
+from crossdock.errors import from_native
+from crossdock.values.type_checks import checking_engine
+
+CALENDAR_PARTS = frozenset(("year", "quarter", "month", "week", "day", "day_of_year"))
+# pyarrow's years have 16 bits: these bounds, some 28,000 years around 1970, are within.
+_SAFE_DAYS = 10_000_000
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
+
+
+# Functions that pyarrow has not, or has with another meaning.
+COMPUTED = frozenset((
+    "matches", "replace_matches", "extract", "find", "lstrip", "rstrip", "initcap", "reverse",
+    "repeat", "split_part", "code_point", "character", "hex", "strptime", "try_strptime",
+    "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "trunc",
+    "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "gcd", "lcm",
+    "iso_year", "millisecond", "microsecond", "epoch", "strftime", "date_diff", "make_date",
+    "last_day",
+))  # fmt: skip
+# Functions whose options are constants: integers and periods as arguments, strings as values.
+WITH_VALUES = frozenset((
+    "strip", "lstrip", "rstrip", "substring", "replace", "lpad", "rpad", "matches",
+    "replace_matches", "extract",
+))  # fmt: skip
+WITH_ARGUMENTS = frozenset((
+    "round", "trunc", "truncate", "add_months", "strftime", "strptime", "try_strptime", "date_diff",
+))  # fmt: skip
+
+
+def computed(function: str, values: Sequence[Any], option: Any) -> Any:
+    """One of COMPUTED of values of plain types."""
+    constants = option if isinstance(option, tuple) else () if option is None else (option,)
+    literals: list[tuple[Any, str]] = [(c, "l") for c in constants if isinstance(c, int)]
+    strings = [c for c in constants if isinstance(c, str)]
+    if function in WITH_ARGUMENTS:
+        literals += [(c, "u") for c in strings]
+        strings = []
+    values = [_without_zone(function, value) for value in values]
+    known = [value.type for value in values if not pa.types.is_null(value.type)]
+    typed = [v.cast(known[0]) if known and pa.types.is_null(v.type) else v for v in values]
+    found = _computed(function, *typed, literals=literals, strings=strings)
+    if found.type != pa.string_view():
+        return found
+    strings_type = known[0] if known[0] == pa.large_string() else pa.string()
+    return found.cast(strings_type)
+
+
+def _without_zone(function: str, value: Any) -> Any:
+    """What a clock in the zone of a timestamp shows; for seconds since 1970, one in UTC."""
+    if getattr(value.type, "tz", None) is None:
+        return value
+    if function == "epoch":
+        return value.cast(pa.timestamp(value.type.unit, "UTC")).cast(pa.timestamp(value.type.unit))
+    return pc.local_timestamp(value)
+
+
+def divide_floats(function: str, left: Any, right: Any) -> Any:
+    """ "floor_divide" or "remainder" of two floats of one type, as in Python."""
+    return _computed(function, left, right)
+
+
+def calendar_part(part: str, value: Any) -> Any:
+    """One of CALENDAR_PARTS of a date or timestamp, of whatever year."""
+    if not _leaves_16_bits(value):
+        return pc.call_function("iso_week" if part == "week" else part, [value])
+    local = pc.local_timestamp(value) if getattr(value.type, "tz", None) else value
+    return _computed(part, local)
+
+
+def truncate(value: Any, period: str) -> Any:
+    """The beginning of the period in which a date or timestamp lies."""
+    if pa.types.is_date(value.type) and period.endswith(("hour", "minute", "second")):
+        return value
+    if not _leaves_16_bits(value):
+        return pc.floor_temporal(value, unit=period)
+    if getattr(value.type, "tz", None):
+        raise pa.ArrowNotImplementedError(f"truncate of years as far as these in {value.type}")
+    return _computed("truncate", value, literals=[(period, "u")])
+
+
+def add_months(value: Any, months: int) -> Any:
+    """The date or timestamp so many months later, which pyarrow has no kernel for."""
+    data_type = value.type
+    if not (pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)):
+        raise pa.ArrowNotImplementedError(f"add_months has no meaning for {data_type}")
+    zone = getattr(data_type, "tz", None)
+    local = pc.local_timestamp(value) if zone else value
+    later = _computed("add_months", local, literals=[(str(months), "l")])
+    if not zone:
+        return later
+    return pc.assume_timezone(later, zone, ambiguous="earliest", nonexistent="latest")
+
+
+def _leaves_16_bits(value: Any) -> bool:
+    data_type = value.type
+    if pa.types.is_date32(data_type):
+        bound, ticks = _SAFE_DAYS, pa.int32()
+    elif pa.types.is_timestamp(data_type) and data_type.unit != "ns":
+        bound, ticks = _SAFE_DAYS * _PER_DAY[data_type.unit], pa.int64()
+    elif pa.types.is_date64(data_type):
+        bound, ticks = _SAFE_DAYS * _PER_DAY["ms"], pa.int64()
+    else:
+        return False
+    ends = pc.min_max(value if not isinstance(value, pa.Scalar) else pa.array([value], data_type))
+    least, largest = (ends[end].cast(ticks).as_py() for end in ("min", "max"))
+    return least is not None and (least < -bound or largest > bound)
+
+
+def _computed(
+    function: str,
+    *values: Any,
+    literals: Sequence[tuple[Any, str]] = (),
+    strings: Sequence[str] = (),
+) -> Any:
+    """`literals`: last arguments, each with its Arrow format; `strings`: further constants."""
+    if all(pa.types.is_null(value.type) for value in values):
+        return values[0]  # of no type, and so is what is computed of it
+    rows = max((len(value) for value in values if not isinstance(value, pa.Scalar)), default=1)
+    columns = [pa.repeat(v, rows) if isinstance(v, pa.Scalar) else v for v in values]
+    names = [f"{i}" for i in range(len(columns))]
+    engine = checking_engine()
+    table = _native.Table.from_stream(engine, pa.table(columns, names=names))
+    of = [table.column(name) for name in names]
+    of += [_native.Expr.literal(*literal) for literal in literals]
+    try:
+        call = _native.Expr.call(function, of, list(strings))
+        computed = _native.compute_columns(engine, table, [("value", call)])
+    except _native.NativeError as error:
+        refused = from_native(error)
+        if refused.code == "CD-105":  # a constant of the call, not a value
+            raise refused from None
+        raise pa.ArrowInvalid(error.args[2]) from None
+    made = pa.RecordBatchReader.from_stream(computed)
+    found = made.read_all()["value"]
+    if any(isinstance(value, pa.ChunkedArray) for value in values):
+        return found
+    whole = pa.concat_arrays([pa.array([], found.type), *found.chunks])
+    return whole[0] if all(isinstance(value, pa.Scalar) for value in values) else whole

@@ -1,0 +1,115 @@
+"""Functions of lists and structs, as evaluation.py calls them. Values are pyarrow Arrays and
+ChunkedArrays; everything is pure and thread-safe. ArrowException where a type has no such function.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+
+
+def _list_length(lists: Any, _: Any) -> Any:
+    return pc.cast(pc.list_value_length(_of_lists(lists)), pa.int64())
+
+
+def _list_element(lists: Any, index: int) -> Any:
+    """The element at `index`, from the end where that is below 0; NULL where there is none."""
+    lists = _of_lists(lists)
+    lengths = _list_length(lists, None)
+    places = pc.add(lengths, index) if index < 0 else pa.scalar(index, pa.int64())
+    is_there = pc.and_(pc.greater_equal(places, 0), pc.less(places, lengths))
+    before = pc.subtract(pc.cumulative_sum(pc.fill_null(lengths, 0)), pc.fill_null(lengths, 0))
+    rows = pc.if_else(is_there, pc.add(before, places), pa.scalar(None, pa.int64()))
+    return pc.list_flatten(lists).take(rows)
+
+
+def _list_contains(lists: Any, value: Any) -> Any:
+    """Whether an element equals `value`; NULL of NULL alone."""
+    from crossdock.expressions.evaluation import value_set
+
+    lists = _of_lists(lists)
+    flat = pc.list_flatten(lists)
+    listed = value_set((value,), flat.type)
+    rows = pc.filter(pc.list_parent_indices(lists), pc.is_in(flat, value_set=listed))
+    numbers = pa.arange(0, len(lists), 1)
+    hits = pc.is_in(numbers, value_set=rows.cast(pa.int64()).unique())
+    return pc.if_else(pc.is_valid(lists), hits, pa.scalar(None, pa.bool_()))
+
+
+def _of_lists(lists: Any) -> Any:
+    if not any(is_kind(lists.type) for is_kind in _KINDS):
+        raise pa.ArrowTypeError(f"{lists.type} is no list")
+    return lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
+
+
+def _field(structs: Any, name: str) -> Any:
+    if not pa.types.is_struct(structs.type):
+        raise pa.ArrowTypeError(f"{structs.type} is no struct")
+    names = [field.name for field in structs.type]
+    if name not in names:
+        raise pa.ArrowInvalid(f"the struct has no field {name!r}, but {', '.join(names)}")
+    return pc.struct_field(structs, [names.index(name)])
+
+
+def list_of(values: list[Any], both: Any) -> Any:
+    """Lists of the values of each row, which are of the type `both`."""
+    rows = pc.make_struct(*values, field_names=[str(i) for i in range(len(values))])
+    if isinstance(rows, pa.Scalar):
+        return pa.scalar([value.as_py() for value in values], pa.list_(both))
+    rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
+    count, width = len(rows), len(values)
+    by_column = pa.concat_arrays(rows.flatten())
+    numbers = pa.arange(0, count * width, 1)
+    row = pc.divide(numbers, width)
+    column = pc.subtract(numbers, pc.multiply(row, width))
+    offsets = pa.arange(0, (count + 1) * width, width).cast(pa.int32())
+    places = pc.add(pc.multiply(column, count), row)
+    return pa.ListArray.from_arrays(offsets, by_column.take(places))
+
+
+def struct_of(values: list[Any], names: tuple[str, ...]) -> Any:
+    """Structs of the values of each row."""
+    return pc.make_struct(*values, field_names=names)
+
+
+def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def folded(lists: Any, _: Any) -> Any:
+        """What the known values of each list become; NULL of none."""
+        lists = _of_lists(lists)
+        known = ([v for v in each or () if v is not None] for each in lists.to_pylist())
+        values = [functools.reduce(reduce, each) if each else None for each in known]
+        return pa.array(values, lists.type.value_type)
+
+    return folded
+
+
+def _list_mode(lists: Any, _: Any) -> Any:
+    """The value that each list has most often, the first of several; NULL of none."""
+    lists = _of_lists(lists)
+    found = []
+    for each in lists.to_pylist():
+        counts = Counter(value for value in each or () if value is not None)
+        found.append(counts.most_common(1)[0][0] if counts else None)
+    return pa.array(found, lists.type.value_type)
+
+
+# Functions of one value and an option.
+OF_NESTED: dict[str, Callable[[Any, Any], Any]] = {
+    "list_length": _list_length,
+    "list_element": _list_element,
+    "list_contains": _list_contains,
+    "field": _field,
+    "list_bit_and": _reduced(operator.and_),
+    "list_bit_or": _reduced(operator.or_),
+    "list_bit_xor": _reduced(operator.xor),
+    "list_product": _reduced(operator.mul),
+    "list_mode": _list_mode,
+}

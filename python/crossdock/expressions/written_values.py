@@ -1,0 +1,123 @@
+"""Strings of values, and values of strings, as people and SQL write them.
+
+A cast knows one form of each type, and is fast. Here that form is tried first, and the strings that
+have another one are looked at once each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock.expressions.arithmetic import cast
+from crossdock.expressions.try_casts import try_cast
+
+_FINEST = pa.decimal128(38, 18)
+_YES, _NO = pa.array(["t", "yes", "y"]), pa.array(["f", "no", "n"])
+_DATES = ("%Y-%m-%d", "%Y/%m/%d")
+_MOMENTS = ("%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S")
+_LONG, _LONGER = 1e15, 1e16  # whole numbers from which exponents are written: by Arrow, by SQL
+_TINY = 1e-4  # below which SQL writes an exponent
+_TINY_DIGITS = ((r"^(-?)0\.0000([1-9])(\d*)$", "05"), (r"^(-?)0\.00000([1-9])(\d*)$", "06"))
+
+
+def parsed_as(value: Any, data_type: Any) -> Any:
+    """Strings as values of a type, in whatever form they are written. ArrowInvalid for one that is
+    none."""
+    try:
+        return cast(value, data_type)
+    except pa.ArrowInvalid:
+        found = try_parsed_as(value, data_type)
+    wrong = pc.and_(pc.is_null(found), pc.is_valid(value))
+    if isinstance(value, pa.Scalar):
+        return cast(value, data_type) if wrong.as_py() else found
+    if pc.any(wrong).as_py():
+        cast(value.filter(wrong).slice(0, 1), data_type)
+    return found
+
+
+def try_parsed_as(value: Any, data_type: Any) -> Any:
+    """The same, with NULL for a string that is no value."""
+    if isinstance(value, pa.Scalar):
+        return try_parsed_as(pa.array([value.as_py()], value.type), data_type)[0]
+    if isinstance(value, pa.ChunkedArray):
+        value = value.combine_chunks()
+    if pa.types.is_dictionary(value.type):
+        return try_parsed_as(value.dictionary, data_type).take(value.indices)
+    strict = try_cast(value, data_type)
+    if strict.null_count == value.null_count:
+        return strict
+    others = pc.unique(value.filter(pc.and_(pc.is_null(strict), pc.is_valid(value))))
+    found = _in_other_forms(pc.utf8_trim_whitespace(others), data_type)
+    return pc.coalesce(strict, found.take(pc.index_in(value, value_set=others)))
+
+
+def _in_other_forms(texts: Any, data_type: Any) -> Any:
+    """The value of each text; NULL where it is none."""
+    if pa.types.is_boolean(data_type):
+        words = pc.utf8_lower(texts)
+        is_yes, is_no = pc.is_in(words, value_set=_YES), pc.is_in(words, value_set=_NO)
+        return pc.if_else(is_yes, True, pc.if_else(is_no, False, pa.scalar(None, pa.bool_())))
+    if pa.types.is_integer(data_type) or pa.types.is_decimal(data_type):
+        digits = pc.replace_substring(texts, "_", "")
+        scale = data_type.scale if pa.types.is_decimal(data_type) else 0
+        numbers = try_cast(digits, _FINEST)
+        rounded = pc.round(numbers, ndigits=scale, round_mode="half_towards_infinity")
+        return try_cast(rounded, data_type)
+    if pa.types.is_date(data_type):
+        instants = [*_instants(texts, _DATES), try_cast(texts, pa.timestamp("us"))]
+        return pc.coalesce(*(each.cast(data_type) for each in instants))
+    if pa.types.is_timestamp(data_type) and data_type.tz is None:
+        instants = [try_cast(texts, data_type), *_instants(texts, (*_MOMENTS, *_DATES))]
+        return pc.coalesce(*(each.cast(data_type) for each in instants))
+    return try_cast(texts, data_type)
+
+
+def _instants(texts: Any, formats: tuple[str, ...]) -> list[Any]:
+    return [pc.strptime(texts, format=f, unit="us", error_is_null=True) for f in formats]
+
+
+def written(value: Any, data_type: Any) -> Any:
+    """Values as SQL writes them, in a type of strings: instants without zeros behind the second,
+    whole doubles with .0, and exponents of two digits."""
+    if pa.types.is_timestamp(value.type) and value.type.tz is None:
+        return _written_instants(value, data_type)
+    found = cast(value, data_type)
+    return _written_doubles(value, found) if pa.types.is_float64(value.type) else found
+
+
+def _written_instants(value: Any, data_type: Any) -> Any:
+    try:
+        return pc.cast(pc.cast(value, pa.timestamp("s")), data_type)
+    except pa.ArrowInvalid:  # some have a fraction of a second
+        return pc.replace_substring_regex(pc.cast(value, data_type), r"\.?0+$", "")
+
+
+def _written_doubles(value: Any, found: Any) -> Any:
+    size = pc.abs(value)
+    is_whole = pc.equal(value, pc.trunc(value))
+    is_plain = pc.and_(is_whole, pc.less(size, _LONG))
+    behind = pa.scalar(".0", found.type)
+    shown = pc.if_else(is_plain, _joined(found, behind), found)
+    is_long = pc.and_(pc.greater_equal(size, _LONG), pc.less(size, _LONGER))
+    if _is_any(is_long):
+        digits = pc.cast(pc.if_else(is_long, value, 0.0), pa.int64(), safe=False)
+        digits = _joined(pc.cast(digits, found.type), behind)
+        shown = pc.if_else(pc.and_(is_long, is_whole), digits, shown)
+    has_exponent = pc.or_(pc.less(size, _TINY), pc.greater_equal(size, _LONGER))
+    if _is_any(pc.and_(has_exponent, pc.not_equal(size, 0.0))):
+        for pattern, exponent in _TINY_DIGITS:
+            shown = pc.replace_substring_regex(shown, pattern, rf"\1\2.\3e-{exponent}")
+        shown = pc.replace_substring(shown, ".e", "e")
+        shown = pc.replace_substring_regex(shown, r"e([-+])(\d)$", r"e\10\2")
+    return shown
+
+
+def _joined(value: Any, behind: Any) -> Any:
+    return pc.binary_join_element_wise(value, behind, pa.scalar("", behind.type))
+
+
+def _is_any(mask: Any) -> bool:
+    return bool(mask.as_py() if isinstance(mask, pa.Scalar) else pc.any(mask).as_py())

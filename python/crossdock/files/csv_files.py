@@ -1,0 +1,231 @@
+"""Reads CSV files: by pyarrow.dataset on all threads where it takes them as they are; where lines
+are left out or filled up, or the compression asks for it, one after the other. (The dataset of
+version 26 takes a header behind skipped lines for a row, and counts rows that it leaves out.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock import _native
+from crossdock.errors import make_error, public_errors, unknown_column
+from crossdock.expressions.evaluation import keep_rows
+from crossdock.expressions.expression import Expr, conjuncts
+from crossdock.files.batch_files import BatchFiles, completed, keeps
+from crossdock.files.csv_lines import lines_in, lines_of
+from crossdock.files.csv_options import CsvOptions
+from crossdock.files.far_files import open_stream, path_of, stream_in
+from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
+from crossdock.files.paths import Paths, delimiter_of, find_files
+from crossdock.files.sources import Source, read_for
+from crossdock.files.text_streams import first_text
+from crossdock.values.engine_types import engine_table
+
+_ADVICE = (
+    "types={'column': 'string'} where the first rows mislead; ragged='fill' or 'skip' for rows of "
+    "other lengths"
+)
+_UNDECODED_BYTES = 1 << 20  # that are looked through for what is not UTF-8
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Options, and what the first file says where they are silent."""
+
+    options: CsvOptions
+    delimiter: str
+    names: Sequence[str]  # of the columns; none: the header has them
+
+
+def open_csv(
+    paths: Paths, given: Mapping[str, Any] | None = None, options: FileOptions | None = None
+) -> Source:
+    """A source over CSV files, with the options of CsvOptions by name; types are inferred from the
+    first block of each file. Errors: PathError, DataError; ColumnError (a type for no column),
+    OptionError."""
+    wanted = CsvOptions.checked(given or {})
+    places = options or FileOptions()
+    files = find_files(paths, "csv", places.filesystem)
+    leaves_out = wanted.header and (wanted.skip or wanted.names)
+    changes = wanted.comment or wanted.ragged != "error"
+    by_lines = leaves_out or changes or any(map(_is_packed, files))
+    opened = CsvLines if by_lines else CsvSource
+    source = opened(paths, wanted, places)
+    for name in wanted.types:
+        if name not in source.schema.names:
+            raise unknown_column(name, source.schema.names, "types=")
+    return source
+
+
+def csv_table(content: bytes, given: Mapping[str, Any]) -> Any:
+    """A pyarrow.Table of standard input. Errors: OptionError, UnicodeError, those of pyarrow."""
+    import pyarrow.csv as csv
+
+    options = CsvOptions.checked(given)
+    errors = "surrogateescape" if options.encoding == "utf-8" else "strict"
+    text = content.decode(options.encoding, errors).removeprefix("\ufeff")
+    dialect = _dialect(options, options.sniffed(text[:_UNDECODED_BYTES]), text)
+    return csv.read_csv(
+        lines_in([text], options, dialect.delimiter, "standard input"),
+        read_options=options.lines_read_options(dialect.names),
+        parse_options=options.parse_options(dialect.delimiter),
+        convert_options=options.convert_options(options.types),
+    )
+
+
+class CsvSource(DatasetFiles):
+    """CSV files, whose string columns must be valid UTF-8. All threads read a table; rows that
+    stream come file by file, since a dataset reads ahead by up to 1 GiB where its reader is slow
+    (version 26)."""
+
+    advice = _ADVICE
+
+    def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
+        self._csv = csv_options
+        self._dialect: Dialect | None = None
+        super().__init__(paths, "csv", options)
+
+    def dataset_format(self) -> Any:
+        import pyarrow.dataset as dataset
+
+        dialect = self._known_dialect()
+        return dataset.CsvFileFormat(
+            read_options=self._csv.read_options(dialect.names),
+            parse_options=self._csv.parse_options(dialect.delimiter),
+            convert_options=self._csv.convert_options(self._csv.types),
+        )
+
+    def native(
+        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
+    ) -> _native.Table:
+        with self.data_errors(), public_errors():
+            return engine_table(engine, self.table(columns, predicate))
+
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        with self.data_errors():
+            batches = self._batches(self.schema_of(read_for(columns, predicate)), predicate)
+            if predicate is not None:
+                batches = (keep_rows(batch, predicate).select(columns) for batch in batches)
+            return pa.RecordBatchReader.from_batches(self.schema_of(columns), batches)
+
+    def _batches(self, wanted: Any, predicate: Expr | None) -> Iterator[Any]:
+        import pyarrow.csv as csv
+
+        opened, dialect = self.current(), self._known_dialect()
+        known = frozenset(opened.values.column_names)
+        parts = () if predicate is None else conjuncts(predicate)
+        of_paths = [part for part in parts if part.columns() and part.columns() <= known]
+        types = {field.name: field.type for field in self.schema if field.name not in known}
+        stored = [name for name in wanted.names if name in types] or list(types)[:1]
+        for fragment in opened.fragments:
+            values = path_values(fragment, opened.values.schema)
+            if not all(keeps(values, part) for part in of_paths):
+                continue
+            with self.data_errors(fragment.path):
+                for batch in csv.open_csv(
+                    stream_in(fragment.filesystem, fragment.path),
+                    read_options=self._csv.read_options(dialect.names),
+                    parse_options=self._csv.parse_options(dialect.delimiter),
+                    convert_options=self._csv.convert_options(types, stored),
+                ):
+                    yield completed(batch, wanted, values)
+
+    def read_schemas(self) -> Sequence[Any]:
+        schemas = super().read_schemas()
+        for file, schema in zip(self.files, schemas, strict=True):
+            _require_strings(file, schema, self._csv.types)
+        return schemas
+
+    def _known_dialect(self) -> Dialect:
+        if self._dialect is None:
+            self._dialect = _dialect_of(self.files[0], self._csv)
+        return self._dialect
+
+
+class CsvLines(BatchFiles):
+    """CSV files whose lines go through Python before they are parsed."""
+
+    advice = _ADVICE
+
+    def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
+        self._csv = csv_options
+        self._dialect: Dialect | None = None
+        super().__init__(paths, "csv", options)
+
+    def read_schemas(self) -> Sequence[Any]:
+        with self.data_errors(self.files[0]):
+            self._dialect = _dialect_of(self.files[0], self._csv)
+        return super().read_schemas()
+
+    def schema_of_file(self, path: str) -> Any:
+        schema = self._opened_file(path, self._csv.types, ()).schema
+        _require_strings(path, schema, self._csv.types)
+        return schema
+
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
+        # In the types of all files; one column tells how many rows there are.
+        types = {
+            field.name: field.type for field in self.schema if field.name not in self.path_columns()
+        }
+        stored = [name for name in columns if name in types]
+        yield from self._opened_file(path, types, stored or list(types)[:1])
+
+    def _opened_file(self, path: str, types: Mapping[str, Any], columns: Sequence[str]) -> Any:
+        import pyarrow.csv as csv
+
+        dialect = self._dialect
+        assert dialect is not None
+        return csv.open_csv(
+            lines_of(path, self._csv, dialect.delimiter),
+            read_options=self._csv.lines_read_options(dialect.names),
+            parse_options=self._csv.parse_options(dialect.delimiter),
+            convert_options=self._csv.convert_options(types, columns),
+        )
+
+
+def _dialect_of(file: str, options: CsvOptions) -> Dialect:
+    text = first_text(file, options.encoding)
+    given = options.delimiter or delimiter_of(file).replace(",", "")  # of .tsv
+    return _dialect(options, given or options.sniffed(text), text)
+
+
+def _dialect(options: CsvOptions, delimiter: str, text: str) -> Dialect:
+    """Columns that nothing names have numbers."""
+    names: Sequence[str] = options.names
+    if not names and not options.header:
+        count = options.count_columns(text, delimiter)
+        names = [f"column{number}" for number in range(count)]
+    return Dialect(options, delimiter, names)
+
+
+def _is_packed(name: str) -> bool:
+    """Whether it is in a compression that pyarrow.dataset does not read, or not tell."""
+    path = path_of(name).lower()
+    return path.endswith(".zst") or (path.endswith(".gz") and path != name.lower())
+
+
+def _require_strings(file: str, schema: Any, types: Mapping[str, Any]) -> None:
+    """DataError for columns that came out as bytes, since values of theirs are not in UTF-8."""
+    for field in schema:
+        if pa.types.is_binary(field.type) and field.name not in types:
+            raise make_error(
+                "CD-302",
+                f"column {field.name!r} of {file!r} holds texts that are not UTF-8",
+                where=_first_undecodable(file),
+                try_=f"encoding='latin-1', or types={{{field.name!r}: 'binary'}} to take the bytes",
+            )
+
+
+def _first_undecodable(file: str) -> str:
+    """The line of the first bytes that are not UTF-8, and these."""
+    with open_stream(file) as stream:
+        block = stream.read(_UNDECODED_BYTES)
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        line = block.count(b"\n", 0, error.start) + 1
+        return f"line {line}, the byte 0x{block[error.start]:02x}"
+    return ""

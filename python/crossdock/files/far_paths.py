@@ -1,0 +1,228 @@
+"""Finds files that lie elsewhere: behind URLs, and paths in a file system of pyarrow or fsspec."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.errors import CrossdockError, make_error
+from crossdock.files.far_files import FarFile, of_each_far
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+)://")
+_ALTERNATIVES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_GOOGLE = ("gs", "gcs")
+_RETRY_S = 30
+_WEB = ("http", "https")
+# What pyarrow has; others are asked of fsspec.
+_OF_ARROW = ("s3", "gs", "gcs", "abfs", "abfss", "az", "hdfs", "viewfs")
+
+
+def is_url(item: object) -> bool:
+    """Whether it is a URL of files that lie elsewhere."""
+    found = _URL.match(item) if isinstance(item, str) else None
+    return found is not None and found[1] != "file"
+
+
+def is_glob(text: str) -> bool:
+    """Whether it is a pattern, and no URL of the web, whose signs are its own."""
+    found = _URL.match(text)
+    if found is not None and found[1] in _WEB:
+        return False
+    return re.search(r"[*?\[]", text) is not None or _ALTERNATIVES.search(text) is not None
+
+
+def alternatives(pattern: str) -> Iterator[str]:
+    """The pattern with each of the parts of `{one,other}`, the innermost first."""
+    match = _ALTERNATIVES.search(pattern)
+    if match is None:
+        yield pattern
+        return
+    for part in match[1].split(","):
+        yield from alternatives(pattern[: match.start()] + part + pattern[match.end() :])
+
+
+def without_query(text: str) -> tuple[str, str]:
+    """A URL without what stands behind a question mark that is none of a pattern, and that."""
+    path, sign, query = text.rpartition("?")
+    return (path, sign + query) if "=" in query and sign else (text, "")
+
+
+def far_files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFile]:
+    """The files behind a URL, or a path in a file system: one, those of a folder whose names have
+    one of the endings (none: of any), or those of a pattern. PathError where there is none."""
+    # In a thread, so that an interrupt ends the wait for a store that does not answer.
+    (found,) = of_each_far([item], lambda text: _files(text, filesystem, endings))
+    return found
+
+
+def _files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFile]:
+    system, prefix, path = _place(item, filesystem)
+    if prefix is None:
+        return [FarFile(item, system, path)]
+    try:
+        return [FarFile(prefix + found, system, found) for found in _expand(system, path, endings)]
+    except CrossdockError:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        raise nothing(item, (str(error).splitlines() or [type(error).__name__])[0]) from error
+
+
+def arrow_system(filesystem: Any) -> Any:
+    """A file system of pyarrow or fsspec as one of pyarrow; OptionError for what is neither."""
+    import pyarrow.fs as file_systems
+
+    if isinstance(filesystem, file_systems.FileSystem):
+        return filesystem
+    if callable(getattr(filesystem, "cat_file", None)):
+        return file_systems.PyFileSystem(file_systems.FSSpecHandler(filesystem))
+    raise make_error(
+        "CD-105", f"filesystem={filesystem!r} is neither of pyarrow.fs nor of fsspec",
+        try_='filesystem=pyarrow.fs.S3FileSystem(region="eu-central-1")',
+    )  # fmt: skip
+
+
+def nothing(item: str, why: str, try_: str = "") -> CrossdockError:
+    """The error for a path that leads nowhere."""
+    return make_error("CD-502", f"nothing to read at {item!r}: {why}", try_=try_)
+
+
+def _place(item: str, filesystem: Any) -> tuple[Any, str | None, str]:
+    """The file system, what stands before its paths in names (None: they are no paths of a tree),
+    and the path."""
+    if filesystem is not None:
+        return arrow_system(filesystem), "", item
+    found = _URL.match(item)
+    assert found is not None
+    scheme, rest = found[1], item[found.end() :]
+    if scheme in _OF_ARROW:
+        rest, query = without_query(rest)
+        return _system_of_arrow(item, scheme, rest, query), f"{scheme}://", _bare(rest)
+    system = _system_of_fsspec(item, scheme)
+    if scheme in _WEB:
+        return arrow_system(system), None, item
+    return arrow_system(system), f"{scheme}://", str(system._strip_protocol(item))
+
+
+def _bare(path: str) -> str:
+    """Without the user and the account beside the bucket."""
+    place, sign, rest = path.partition("/")
+    if "@" in place:
+        user, _, host = place.rpartition("@")
+        place = user if "." in host else host
+    return (place + sign + rest).rstrip("/")
+
+
+def _system_of_arrow(item: str, scheme: str, rest: str, query: str) -> Any:
+    import pyarrow.fs as file_systems
+
+    try:
+        if scheme == "az":
+            return file_systems.AzureFileSystem(**_azure_account(item))
+        bucket = rest.partition("/")[0]
+        if (
+            scheme in _GOOGLE and "retry_limit" not in query
+        ):  # else it tries for a quarter of an hour
+            query += ("&" if query else "?") + f"retry_limit_seconds={_RETRY_S}"
+        return file_systems.FileSystem.from_uri(f"{scheme}://{bucket}{query}")[0]
+    except (OSError, ValueError, pa.ArrowException) as error:
+        why = (str(error).splitlines() or [""])[0]
+        raise nothing(item, why, "filesystem=, made of pyarrow.fs or fsspec") from error
+
+
+def _azure_account(item: str) -> dict[str, str]:
+    names = {
+        "account_name": "AZURE_STORAGE_ACCOUNT_NAME",
+        "account_key": "AZURE_STORAGE_ACCOUNT_KEY",
+    }
+    found = {key: os.environ[name] for key, name in names.items() if name in os.environ}
+    if "account_name" in found:
+        return found
+    raise nothing(
+        item,
+        "the variable AZURE_STORAGE_ACCOUNT_NAME does not say whose container it is",
+        "export AZURE_STORAGE_ACCOUNT_NAME=..., or abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/...",
+    )
+
+
+def _system_of_fsspec(item: str, scheme: str) -> Any:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise nothing(
+            item,
+            f"{scheme} needs the packages fsspec and aiohttp",
+            "pip install 'crossdock[remote]'",
+        ) from error
+    try:
+        return fsspec.filesystem(scheme)
+    except ImportError as error:
+        raise nothing(item, str(error), "pip install 'crossdock[remote]'") from error
+    except ValueError as error:
+        raise nothing(
+            item, f"no package that is installed reads {scheme}", "filesystem=, made of fsspec"
+        ) from error
+
+
+def _expand(system: Any, path: str, endings: Sequence[str]) -> list[str]:
+    import pyarrow.fs as file_systems
+
+    if is_glob(path):
+        found = sorted({name for one in alternatives(path) for name in _matches(system, one)})
+        if not found:
+            raise nothing(path, "no file matches the pattern")
+        return found
+    about = system.get_file_info(path)
+    if about.type == file_systems.FileType.File:
+        return [path]
+    if about.type == file_systems.FileType.NotFound:
+        raise nothing(path, "no such file or folder")
+    below = [
+        name
+        for name in _below(system, path)
+        if not any(part[:1] in "._" for part in _parts(name)[len(_parts(path)) :])
+    ]
+    found = [name for name in below if not endings or name.lower().endswith(tuple(endings))]
+    if not found:
+        raise nothing(path, f"the folder holds no file named *{' or *'.join(endings)}")
+    return sorted(found)
+
+
+def _below(system: Any, folder: str) -> Iterator[str]:
+    import pyarrow.fs as file_systems
+
+    selector = file_systems.FileSelector(folder, allow_not_found=True, recursive=True)
+    for about in system.get_file_info(selector):
+        if about.type == file_systems.FileType.File:
+            yield about.path
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
+
+
+def _matches(system: Any, pattern: str) -> Iterator[str]:
+    """The files of a pattern. Names that begin with "." or "_" only where it spells them so."""
+    wanted = _parts(pattern)
+    plain = next((n for n, part in enumerate(wanted) if re.search(r"[*?\[]", part)), len(wanted))
+    folder = "/".join(wanted[: min(plain, len(wanted) - 1)])
+    for name in _below(system, "/" + folder if pattern.startswith("/") else folder):
+        if _fits(_parts(name), wanted):
+            yield name
+
+
+def _fits(parts: list[str], wanted: list[str]) -> bool:
+    if not wanted:
+        return not parts
+    if wanted[0] == "**":
+        return _fits(parts, wanted[1:]) or (
+            bool(parts) and parts[0][:1] not in "._" and _fits(parts[1:], wanted)
+        )
+    if not parts or not fnmatch.fnmatchcase(parts[0], wanted[0]):
+        return False
+    is_hidden = parts[0][:1] in "._" and wanted[0][:1] != parts[0][:1]
+    return not is_hidden and _fits(parts[1:], wanted[1:])

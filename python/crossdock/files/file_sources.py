@@ -1,0 +1,384 @@
+"""Files as the rows of one table: their schemas unified by name, and what their paths say of them.
+
+Reading goes through pyarrow.dataset on all its threads; formats that have a reader of their own say
+so in subclasses. A dataset is made when its rows are first asked for, not when files are opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import pyarrow as pa
+
+from crossdock import _native
+from crossdock.errors import CrossdockError, make_error, public_errors, system_limits
+from crossdock.expressions.evaluation import plain_type
+from crossdock.expressions.expression import Expr
+from crossdock.files.far_files import FarFile, of_each_far, place_of, size_of, version_of
+from crossdock.files.file_schemas import require_same_schemas, unified_schema
+from crossdock.files.path_values import folder_values, string_array, values_as
+from crossdock.files.paths import Paths, find_files, has_partitions, shown_name
+from crossdock.files.reader_filters import split_filter, to_pyarrow
+from crossdock.files.sources import Split, bare_schema, first_line
+from crossdock.option_checks import require_flag
+from crossdock.values.engine_types import engine_table, with_schema
+from crossdock.values.row_taking import is_selectable, selectable_schema
+
+_OPENING_THREADS = 8  # that read schemas of files, which may lie far away
+_FILE_NAME = "filename"
+FILE_OPTIONS = ("union_by_name", "hive_partitioning", "filename", "filesystem")
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How several files become one table.
+
+    union_by_name: whether columns may differ; else all files have the same. hive_partitioning:
+    whether folders `name=value` are columns; None: those of a folder or glob. filename: the name of
+    a column with the path of each row's file; "" = none. filesystem: of pyarrow or fsspec, in which
+    the paths are; None: on this machine, unless they are URLs.
+    """
+
+    union_by_name: bool = True
+    hive_partitioning: bool | None = None
+    filename: str = ""
+    filesystem: Any = None
+
+    @staticmethod
+    def checked(
+        method: str,
+        union_by_name: object,
+        hive_partitioning: object,
+        filename: object,
+        filesystem: Any = None,
+    ) -> FileOptions:
+        """The options of a method, as users gave them. OptionError."""
+        by_name = require_flag(union_by_name, "union_by_name", method)
+        hive = hive_partitioning
+        if hive is not None:
+            hive = require_flag(hive, "hive_partitioning", method)
+        if isinstance(filename, bool):
+            filename = _FILE_NAME if filename else ""
+        if not isinstance(filename, str):
+            raise make_error(
+                "CD-105",
+                f"{method}(filename={filename!r}) is neither True nor False nor a name",
+                try_="filename=True",
+            )
+        return FileOptions(by_name, hive, filename, filesystem)
+
+
+class Opened:
+    """Files as they were when their schemas were read."""
+
+    def __init__(
+        self,
+        schema: Any,
+        uneven: frozenset[str],
+        values: Any,
+        versions: tuple[tuple[Any, ...], ...],
+        make_fragments: Callable[[Any], Sequence[Any]],
+    ) -> None:
+        self.schema = schema
+        # Columns whose type differs, or that some files lack: no filter of them is pushed down.
+        self.uneven = uneven
+        self.values = values  # a pyarrow.Table: a row for each file, of what all of its rows have
+        self.versions = versions  # what tells whether a file is still the same
+        self._make_fragments = make_fragments
+        plain = selectable_schema(schema)
+        self._plain = plain
+        # The reader filters whole batches, also columns not asked for, and needs kernels for all.
+        self.can_filter = all(is_selectable(field.type) for field in plain)
+
+    @functools.cached_property
+    def fragments(self) -> list[Any]:
+        """The files, one by one, each with its values."""
+        return list(self._make_fragments(self.values))
+
+    @functools.cached_property
+    def dataset(self) -> Any:
+        """All files."""
+        return self._dataset_of(self.schema)
+
+    @functools.cached_property
+    def filterable(self) -> Any:
+        """The same without views, for which selection has no kernel."""
+        return self.dataset if self._plain is self.schema else self._dataset_of(self._plain)
+
+    def of_fragments(self, fragments: Sequence[Any]) -> Opened:
+        """The same with these fragments alone."""
+        return Opened(self.schema, self.uneven, self.values, self.versions, lambda _: fragments)
+
+    def _dataset_of(self, schema: Any) -> Any:
+        import pyarrow.dataset as dataset
+        import pyarrow.fs as file_systems
+
+        parts = self.fragments
+        return dataset.FileSystemDataset(
+            parts, schema, parts[0].format, file_systems.LocalFileSystem()
+        )
+
+
+class FileSource(ABC):
+    """Files of one format. Those that change are opened again when they are next read, and must
+    keep their schema."""
+
+    is_counted = False  # whether the format says how many rows a file has
+    advice = ""  # what to try where the data are not what they were taken for
+
+    _opened_by: tuple[Any, ...]  # the arguments that it was made of, by which a pickle has it
+
+    def __new__(cls, *arguments: Any) -> Self:
+        found = super().__new__(cls)
+        found._opened_by = arguments
+        return found
+
+    def __init__(self, paths: Paths, kind: str, options: FileOptions) -> None:
+        self.kind = kind
+        self.files = find_files(paths, kind, options.filesystem)
+        self.name = shown_name(paths)
+        self.is_far = any(isinstance(file, FarFile) for file in self.files)
+        self._options = options
+        hive = options.hive_partitioning
+        is_tree = hive is None and has_partitions(paths, self.files, options.filesystem)
+        self._has_folders = is_tree if hive is None else hive
+        self.is_part = False
+        self._reopening = threading.Lock()
+        with self.data_errors():
+            self._opened = self._open()
+        self.schema = self._opened.schema
+
+    def split_filter(self, parts: Sequence[Expr]) -> Split:
+        opened = self._opened
+        if not opened.can_filter:
+            return (), tuple(parts)
+        even = [part for part in parts if not part.columns() & opened.uneven]
+        given, rest = split_filter(even, self.schema)
+        return given, (*rest, *(part for part in parts if part.columns() & opened.uneven))
+
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        with self.data_errors():
+            found = self._scanner(self.current(), columns, predicate).to_table()
+            if not columns:
+                return found  # what follows would forget how many rows there are
+            return with_schema(found.replace_schema_metadata(None), self.schema_of(columns))
+
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        with self.data_errors():
+            found = self._scanner(self.current(), columns, predicate).to_reader()
+            wanted = self.schema_of(columns)
+            return found if found.schema == wanted else found.cast(wanted)
+
+    def native(
+        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
+    ) -> _native.Table:
+        with self.data_errors(), public_errors():
+            return engine_table(engine, self.reader(columns, predicate))
+
+    def count_rows(self, predicate: Expr | None) -> int:
+        with self.data_errors():
+            opened = self.current()
+            if predicate is None:
+                return int(opened.dataset.count_rows())
+            return int(self._scanner(opened, (), predicate).count_rows())
+
+    def known_rows(self) -> int | None:
+        return self.count_rows(None) if self.is_counted else None
+
+    def stored_bytes(self) -> int:
+        return sum(self.sizes())
+
+    def sizes(self) -> list[int]:
+        """Bytes of each file."""
+        with self.data_errors():
+            return self.of_each(self.files, size_of, str)
+
+    def footers(self) -> _native.ParquetFiles | str:
+        """The files for the engine's reader of Parquet, or why it does not read them. DataError if
+        they have changed."""
+        return "no Parquet file"
+
+    def fragments(self) -> list[Any]:
+        """The files, one by one, for modules of this package. Call it inside `data_errors`."""
+        return list(self.current().fragments)
+
+    def of_fragments(self, fragments: Sequence[Any]) -> FileSource:
+        """The same source with these files, or parts of them, alone."""
+        part = object.__new__(type(self))
+        part.__dict__.update(self.__dict__)  # copy.copy would take it for a pickle
+        part._opened = self._opened.of_fragments(fragments)
+        part.is_part = True
+        return part
+
+    @contextlib.contextmanager
+    def data_errors(self, file: str = "") -> Iterator[None]:
+        """Turns what reading raises into a DataError that names the source, and the file."""
+        try:
+            with system_limits(f"{self.kind} source {self.name!r}"):
+                yield
+        except CrossdockError:
+            raise
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise make_error(
+                "CD-302",
+                f"{self.kind} source {self.name!r} cannot be read: {first_line(error)}",
+                where=file or self.files[0] + (" …" if len(self.files) > 1 else ""),
+                try_=self.advice,
+            ) from error
+
+    @abstractmethod
+    def read_schemas(self) -> Sequence[Any]:
+        """The schemas of all files, read now. DataError for a file that has none."""
+
+    @abstractmethod
+    def plain_fragments(self, values: Any = None) -> list[Any]:
+        """The files one by one, with a row of values for each."""
+
+    def of_each(
+        self, items: Sequence[Any], read: Callable[[Any], Found], file_of: Callable[[Any], str]
+    ) -> list[Found]:
+        """What `read` gives of each item, which it reads from a file."""
+
+        def one(item: Any) -> Found:
+            with self.data_errors(file_of(item)):
+                return read(item)
+
+        if self.is_far:
+            return of_each_far(items, one)
+        if len(items) == 1:
+            return [one(items[0])]
+        with ThreadPoolExecutor(min(_OPENING_THREADS, len(items))) as threads:
+            return list(threads.map(one, items))
+
+    def _open(self) -> Opened:
+        versions = self._versions()
+        schemas = [bare_schema(schema) for schema in self.read_schemas()]
+        if not self._options.union_by_name:
+            require_same_schemas(self.files, schemas)
+        schema, uneven = unified_schema(self.files, schemas)
+        values = self._values_of_files(schema)
+        for field in values.schema:
+            place = schema.get_field_index(field.name)
+            schema = schema.append(field) if place < 0 else schema.set(place, field)
+        uneven = uneven.difference(values.column_names)
+        return Opened(schema, uneven, values, versions, self.plain_fragments)
+
+    def _values_of_files(self, schema: Any) -> Any:
+        """What paths say of files whose own columns are those of `schema`."""
+        columns = {}
+        if self._has_folders:
+            for name, values in folder_values(self.files).items():
+                stored = None
+                if name in schema.names:
+                    stored = plain_type(schema.field(name).type)
+                    stored = stored.value_type if pa.types.is_dictionary(stored) else stored
+                columns[name] = values_as(name, values, stored, self.files)
+        column = self._options.filename
+        if column:
+            if column in schema.names or column in columns:
+                raise make_error(
+                    "CD-104",
+                    f"filename={column!r} is the name of a column of {self.name!r} already",
+                    try_='filename="path"',
+                )
+            columns[column] = string_array(self.files)
+        return pa.table(columns)
+
+    def _versions(self) -> tuple[tuple[Any, ...], ...]:
+        if self.is_far:
+            return tuple(self.of_each(self.files, version_of, str))
+        return tuple(map(version_of, self.files))
+
+    def current(self) -> Opened:
+        """The files as they are now: footers that were read are of no use when a file has been
+        replaced. DataError if their columns are others by now. For modules of this package."""
+        with self._reopening:
+            return self._current()
+
+    def _current(self) -> Opened:
+        opened = self._opened
+        if self._versions() == opened.versions:
+            return opened
+        again = None if self.is_part else self._open()
+        if again is None or not (
+            again.schema.equals(self.schema) and again.uneven <= opened.uneven
+        ):
+            raise make_error(
+                "CD-302", f"{self.kind} source {self.name!r} has changed since it was opened",
+                where=self.files[0] + (" …" if len(self.files) > 1 else ""),
+                try_="open it again",
+            )  # fmt: skip
+        self._opened = again
+        return again
+
+    def _scanner(self, opened: Opened, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        if predicate is None:
+            return opened.dataset.scanner(columns=list(columns))
+        condition = to_pyarrow(predicate, self.schema)
+        return opened.filterable.scanner(columns=list(columns), filter=condition)
+
+    def schema_of(self, columns: tuple[str, ...]) -> Any:
+        """The schema of some columns, for modules of this package."""
+        return pa.schema([self.schema.field(name) for name in columns])
+
+
+def rows_of_values(values: Any, files: int) -> Iterator[list[tuple[str, Any]]]:
+    """Of each of so many files, the columns and values that a table has a row of for it."""
+    if values is None:
+        values = pa.table({})
+    columns = [(name, values.column(name)) for name in values.column_names]
+    for number in range(files):
+        yield [(name, column[number]) for name, column in columns]
+
+
+class DatasetFiles(FileSource):
+    """Files that pyarrow.dataset reads, where the engine does not."""
+
+    @abstractmethod
+    def dataset_format(self) -> Any:
+        """How pyarrow.dataset reads the files."""
+
+    def read_schemas(self) -> Sequence[Any]:
+        return self.of_each(list(zip(self.files, self.plain_fragments(), strict=True)),
+                            lambda pair: pair[1].physical_schema, lambda pair: pair[0])  # fmt: skip
+
+    def plain_fragments(self, values: Any = None) -> list[Any]:
+        made = self.dataset_format().make_fragment
+        places = [place_of(file) for file in self.files]
+        if values is None or not values.column_names:
+            return [made(path, system) for system, path in places]
+        return [
+            made(path, system, _is_row(row))
+            for (system, path), row in zip(
+                places, rows_of_values(values, len(self.files)), strict=True
+            )
+        ]
+
+
+def path_values(fragment: Any, schema: Any) -> dict[str, Any]:
+    """What the path of a file of pyarrow.dataset says, as scalars of the fields of `schema`."""
+    import pyarrow.dataset as dataset
+
+    found = dataset.get_partition_keys(fragment.partition_expression)
+    return {field.name: pa.scalar(found.get(field.name), field.type) for field in schema}
+
+
+def _is_row(row: Sequence[tuple[str, Any]]) -> Any:
+    """That all rows have these values, as an expression of pyarrow.dataset."""
+    import pyarrow.compute as pc
+
+    parts = [
+        pc.field(name) == value if value.is_valid else pc.field(name).is_null()
+        for name, value in row
+    ]
+    return functools.reduce(operator.and_, parts)

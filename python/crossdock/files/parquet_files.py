@@ -1,0 +1,112 @@
+"""Reads Parquet files: by the engine while its plan runs, else by pyarrow.dataset.
+
+Opening reads each footer once, in the engine; pyarrow says the Arrow schema of those that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock import _native
+from crossdock.expressions.expression import Expr
+from crossdock.files.far_parquet import open_far, read_footers
+from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened
+from crossdock.files.paths import Paths
+from crossdock.files.sources import Source
+from crossdock.values.engine_types import engine_table
+from crossdock.values.type_checks import checking_engine
+
+
+class ParquetSource(DatasetFiles):
+    """Parquet files, whose footers are open for the engine's reader if it can read them."""
+
+    is_counted = True
+
+    def __init__(self, paths: Paths, options: FileOptions) -> None:
+        self._read: _native.ParquetFiles | str = ""
+        self._footers: tuple[Opened, _native.ParquetFiles | str] | None = None
+        self._footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
+        self._metadata: tuple[Opened, list[Any]] | None = None
+        super().__init__(paths, "parquet", options)
+
+    def dataset_format(self) -> Any:
+        import pyarrow.dataset as dataset
+
+        return dataset.ParquetFileFormat()
+
+    def read_schemas(self) -> Sequence[Any]:
+        import pyarrow.parquet as parquet
+
+        numbers = list(range(len(self.files)))
+        footers = read_footers(self.files) if self.is_far else None
+        self._footer_bytes = None if footers is None else [one.tail for one in footers]
+        try:
+            if footers is None:
+                self._read = _native.ParquetFiles.open(self.files)
+            else:
+                self._read = open_far(footers)
+            numbers = self._read.schema_numbers()
+        except _native.NativeError as error:
+            self._read = str(error)  # pyarrow says what is wrong, or reads what the engine does not
+        different = sorted(set(numbers))
+        read = self.of_each(
+            different,
+            lambda number: parquet.read_schema(self._footer_file(number)),
+            self.files.__getitem__,
+        )
+        schemas = dict(zip(different, read, strict=True))
+        return [schemas[number] for number in numbers]
+
+    def footers(self) -> _native.ParquetFiles | str:
+        if self.is_part:
+            return "parts of files"
+        with self.data_errors():
+            opened = self.current()
+        known = self._footers
+        if known is None or known[0] is not opened:
+            known = self._footers = opened, self._with_values(opened)
+        return known[1]
+
+    def count_rows(self, predicate: Expr | None) -> int:
+        files = self.footers() if predicate is None else ""
+        return super().count_rows(predicate) if isinstance(files, str) else files.num_rows
+
+    def metadata(self) -> list[Any]:
+        """What pyarrow says of the footers, for modules of this package. (A fragment would say it,
+        too, but pyarrow.dataset imports pandas: 0.2 s.) Call it inside `data_errors`."""
+        import pyarrow.parquet as parquet
+
+        opened = self.current()
+        if self._metadata is None or self._metadata[0] is not opened:
+            numbers = range(len(self.files))
+            self._metadata = (
+                opened,
+                self.of_each(
+                    numbers,
+                    lambda number: parquet.read_metadata(self._footer_file(number)),
+                    self.files.__getitem__,
+                ),
+            )
+        return self._metadata[1]
+
+    def _footer_file(self, number: int) -> Any:
+        """What pyarrow reads the footer from: the file, or all that was read of one far away."""
+        if self._footer_bytes is None:
+            return self.files[number]
+        return pa.BufferReader(b"PAR1" + self._footer_bytes[number])
+
+    def _with_values(self, opened: Opened) -> _native.ParquetFiles | str:
+        if isinstance(self._read, str) or not opened.values.column_names:
+            return self._read
+        try:
+            return self._read.with_values(engine_table(checking_engine(), opened.values))
+        except _native.NativeError as error:
+            return str(error)
+
+
+def open_parquet(paths: Paths, options: FileOptions | None = None) -> Source:
+    """A source over Parquet files. PathError or DataError when there is none to read."""
+    return ParquetSource(paths, options or FileOptions())

@@ -1,0 +1,145 @@
+"""Ranges of files that lie elsewhere: several at once, each tried a few times, in threads that
+no query waits for when they hang."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock._native import RangeRequest
+from crossdock.files.far_files import FarFile
+
+_THREADS_MOST = 8
+_PAUSES_S = (0.1, 0.4, 1.6)  # before a range is tried again
+_WHOLE_BYTES_MOST = 256 << 20
+# Of the web: what may be otherwise a moment later.
+_PASSING = (408, 425, 429)
+_FIRST_SERVER_ERROR = 500
+_LASTING = (
+    FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError, pa.ArrowInvalid,
+    TypeError, ValueError, AttributeError,
+)  # fmt: skip
+
+
+class RangeReads:
+    """Reads ranges of some files. Thread-safe."""
+
+    def __init__(self, files: Sequence[FarFile]) -> None:
+        self._readers = [_reader_of(file) for file in files]
+        self._waiting: deque[tuple[int, RangeRequest]] = deque()
+        self._lock = threading.Lock()
+        self._running: dict[int, RangeRequest | None] = {}  # by number of the thread: what it reads
+        self._numbers = itertools.count()
+
+    def ask(self, file: int, request: RangeRequest) -> None:
+        """Begins to read a range of a file, by its number."""
+        with self._lock:
+            self._waiting.append((file, request))
+            # A thread that hangs in a read that no query waits for any more counts no longer.
+            busy = sum(one is None or one.is_wanted for one in self._running.values())
+            if busy >= _THREADS_MOST:
+                return
+            number = next(self._numbers)
+            self._running[number] = None
+        threading.Thread(
+            target=self._serve, args=(number,), name="crossdock ranges", daemon=True
+        ).start()
+
+    def tail(self, file: int, size: int, wanted: int) -> bytes:
+        """The last bytes of a file. Raises what its file system raises."""
+        wanted = min(size, wanted)
+        return _tried(self._readers[file], size - wanted, wanted)
+
+    def _serve(self, number: int) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    del self._running[number]
+                    return
+                file, request = self._waiting.popleft()
+                self._running[number] = request
+            if request.is_wanted:
+                _answer(self._readers[file], request)
+            del request  # its range may be freed
+
+
+class _ArrowRanges:
+    """Of a file that pyarrow opens."""
+
+    def __init__(self, file: FarFile) -> None:
+        self._file, self._lock, self._opened = file, threading.Lock(), None
+
+    def read(self, offset: int, wanted: int) -> bytes:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._file.system.open_input_file(self._file.path)
+            opened: Any = self._opened
+        return bytes(opened.read_at(wanted, offset))
+
+
+class _FsspecRanges:
+    """Of a file of fsspec. A server that answers with the whole file is asked once."""
+
+    def __init__(self, file: FarFile) -> None:
+        self._system, self._path = file.fsspec, file.path
+        self._whole: bytes | None = None
+
+    def read(self, offset: int, wanted: int) -> bytes:
+        found = self._whole
+        if found is None:
+            found = self._system.cat_file(self._path, start=offset, end=offset + wanted)
+            if len(found) <= wanted:
+                return bytes(found)
+            if len(found) > _WHOLE_BYTES_MOST:
+                raise PermissionError(
+                    f"its server gives no ranges, and the file has more than "
+                    f"{_WHOLE_BYTES_MOST >> 20} MiB: copy it first"
+                )
+            self._whole = found
+        return found[offset : offset + wanted]
+
+
+def _reader_of(file: FarFile) -> Any:
+    return _ArrowRanges(file) if file.fsspec is None else _FsspecRanges(file)
+
+
+def _answer(reader: Any, request: RangeRequest) -> None:
+    try:
+        request.deliver(_tried(reader, request.offset, request.bytes, request))
+    except BaseException as error:  # noqa: BLE001 - who waits for the range raises it
+        text = (str(error).splitlines() or [""])[0]
+        request.fail(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def _tried(reader: Any, offset: int, wanted: int, request: RangeRequest | None = None) -> bytes:
+    """A range, tried again where the fault may pass. Raises the last error."""
+    for pause in (*_PAUSES_S, None):
+        try:
+            found: bytes = reader.read(offset, wanted)
+            if len(found) != wanted:
+                raise OSError(f"{len(found)} bytes came")
+        except Exception as error:
+            if pause is None or not _may_pass(error):
+                raise
+            if request is not None and not request.is_wanted:
+                raise
+            time.sleep(pause)
+        else:
+            return found
+    raise AssertionError
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same may work a moment later."""
+    if isinstance(error, _LASTING):
+        return False
+    status = getattr(error, "status", None)
+    if isinstance(status, int):
+        return status in _PASSING or status >= _FIRST_SERVER_ERROR
+    return True

@@ -1,0 +1,71 @@
+"""Files of text as streams of UTF-8: decompressed and decoded, block by block."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterable, Iterator
+
+from crossdock.files.far_files import open_stream
+
+_BLOCK_BYTES = 1 << 20
+
+
+class LinesFile(io.RawIOBase):
+    """Blocks of text as a file of UTF-8."""
+
+    def __init__(self, blocks: Iterator[str]) -> None:
+        self._blocks = blocks
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._left:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._left = memoryview(block.encode(errors="surrogateescape"))
+        count = min(len(buffer), len(self._left))
+        buffer[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
+
+def first_text(path: str, encoding: str) -> str:
+    """The begin of a file; what is not in the encoding is replaced, and found when it is read."""
+    with open_stream(path) as stream:
+        block = stream.read(_BLOCK_BYTES)
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(block)
+    return text.removeprefix("\ufeff")
+
+
+def decoded_blocks(path: str, encoding: str) -> Iterator[str]:
+    """A file as text, decompressed if its name says so. Raises OSError, UnicodeDecodeError."""
+    # Of what should be UTF-8 pyarrow says itself which column is not.
+    decoder = codecs.getincrementaldecoder(encoding)(
+        "surrogateescape" if encoding == "utf-8" else "strict"
+    )
+    is_first = True
+    with open_stream(path) as stream:
+        while block := stream.read(_BLOCK_BYTES):
+            text = decoder.decode(block)
+            yield text.removeprefix("\ufeff") if is_first else text
+            is_first = False
+    yield decoder.decode(b"", final=True)
+
+
+def whole_lines(blocks: Iterable[str]) -> Iterator[str]:
+    """Blocks that end where a line ends."""
+    held: list[str] = []
+    for block in blocks:
+        end = block.rfind("\n") + 1
+        if not end:
+            held.append(block)
+            continue
+        yield "".join((*held, block[:end]))
+        held = [block[end:]]
+    rest = "".join(held)
+    if rest:
+        yield rest if rest.endswith("\n") else rest + "\n"

@@ -1,0 +1,268 @@
+"""Machines as graphs: which devices there are, what joins them, and how much each link carries.
+
+    topology = Topology.machine("dgx-a100")      # from the catalogue; Topology.machines() lists it
+    topology = Topology.host()                   # this machine, as far as it can be asked
+    print(topology.text())
+    Path("machine.svg").write_text(topology.svg())
+
+Rates are bytes per second in each direction, by specification: what a link could carry, not what
+is free. `notes` say what could not be found out. Values are immutable; safe from any thread.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossdock import _native
+from crossdock.errors import TopologyError, from_native, make_error
+from crossdock.settings import setting
+from crossdock.sizes import format_bytes
+
+if TYPE_CHECKING:
+    from crossdock.machines.topology_advice import Warning
+    from crossdock.machines.transfers import ExchangePlan, TransferPlan
+
+# As the engine has them.
+_GRAPH_BYTES_MAX = 64 << 20
+_XML_BYTES_MAX = 64 << 20
+_MATRIX_BYTES_MAX = 1 << 20
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An entry of the catalogue. `has_network`: "name:13" stands for 13 of them."""
+
+    name: str
+    summary: str
+    source: str
+    assumed: str
+    servers: int
+    has_network: bool
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """A device. Unknown texts are "", unknown numbers None."""
+
+    name: str
+    kind: str  # cpu, gpu, nic, pcie_switch, nvswitch, drive, network
+    model: str = ""
+    bus_id: str = ""
+    numa_node: int | None = None
+    rail: int | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """What joins two devices. One way only if `both_ways` is false."""
+
+    start: str
+    end: str
+    kind: str  # pcie, nvlink, c2c, socket, nic_direct, network
+    bytes_per_s: float
+    latency_s: float | None = None
+    width: int | None = None
+    full_width: int | None = None
+    assumed: bool = False
+    both_ways: bool = True
+
+    def other(self, name: str) -> str:
+        return self.end if name == self.start else self.start
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The inside of a server; servers that look alike share one."""
+
+    vertices: tuple[Vertex, ...]
+    links: tuple[Link, ...]
+
+    def of_kind(self, *kinds: str) -> list[Vertex]:
+        return [vertex for vertex in self.vertices if vertex.kind in kinds]
+
+    def links_of(self, name: str, *kinds: str) -> list[Link]:
+        return [
+            link
+            for link in self.links
+            if name in (link.start, link.end) and (not kinds or link.kind in kinds)
+        ]
+
+    def counts(self) -> Counter[str]:
+        return Counter(vertex.kind for vertex in self.vertices)
+
+
+class Topology:
+    """Servers and the network that joins them."""
+
+    def __init__(self, text: str, title: str, notes: tuple[tuple[str, str], ...] = ()) -> None:
+        """`text` is what the engine wrote; use the class methods."""
+        parsed: dict[str, Any] = json.loads(text)
+        self._text = text
+        self._knows_nic_direct = True
+        self.title = title
+        self.notes = notes  # (probe, what it could not tell)
+        self.shapes = tuple(_shape(shape) for shape in parsed["shapes"])
+        self.servers: tuple[tuple[str, Shape], ...] = tuple(
+            (server["name"], self.shapes[server["shape"]]) for server in parsed["servers"]
+        )
+
+    @staticmethod
+    def machines() -> list[Machine]:
+        """The catalogue."""
+        return [Machine(*row) for row in _native.topology_machines()]
+
+    @classmethod
+    def machine(cls, name: str) -> Topology:
+        """A machine of the catalogue: "dgx-a100", or "dgx-a100:13" for 13 of them on one network.
+
+        Errors: TopologyError (not in the catalogue; a count that cannot be)."""
+        text = _engine(_native.topology_of_machine, name)
+        entry = next(m for m in cls.machines() if m.name == name.split(":")[0])
+        notes = (("catalogue", f"assumed: {entry.assumed}"),) if entry.assumed else ()
+        return cls(text, f"{name}: {entry.summary}", notes)
+
+    @classmethod
+    def file(cls, path: str | Path) -> Topology:
+        """What a JSON file describes; docs/topology.schema.json says how.
+
+        Errors: PathError (cannot be read), TopologyError (with the place in the file)."""
+        text = _read(path, _GRAPH_BYTES_MAX)
+        if not text.strip():
+            raise make_error(
+                "CD-601",
+                f"{str(path)!r} is empty",
+                try_="crossdock topo --machine dgx-a100 --json, which prints an example",
+            )
+        return cls(_engine_on(path, _native.topology_from_json, text), str(path))
+
+    @classmethod
+    def hwloc(cls, path: str | Path) -> Topology:
+        """A machine by what `lstopo --of xml` wrote on it.
+
+        Errors: PathError (cannot be read), TopologyError (no hwloc XML)."""
+        return cls._elsewhere(_native.topology_from_hwloc, path, _XML_BYTES_MAX)
+
+    @classmethod
+    def nvidia_smi(cls, path: str | Path) -> Topology:
+        """A machine by what `nvidia-smi topo -m` printed on it: hardly any rates, so most links
+        are assumed. Lines of `nvidia-smi -L` before it tell the generation of NVLinks.
+
+        Errors: PathError (cannot be read), TopologyError (with line and column)."""
+        return cls._elsewhere(_native.topology_from_nvidia_smi, path, _MATRIX_BYTES_MAX)
+
+    @classmethod
+    def _elsewhere(cls, reader: Any, path: str | Path, bytes_max: int) -> Topology:
+        text, notes = _engine_on(path, reader, _read(path, bytes_max), "node0")
+        topology = cls(text, str(path), tuple(notes))
+        topology._knows_nic_direct = False  # the kernel's files are on the other machine
+        return topology
+
+    @classmethod
+    def host(cls) -> Topology:
+        """This machine: hwloc for NUMA nodes and the PCIe tree, the kernel's files for links, NVML
+        for GPUs and NVLinks (CROSSDOCK_NVML names the library; empty for none).
+
+        Errors: TopologyError (hwloc does not start)."""
+        name = platform.node().replace("/", "-")[:64] or "host"
+        text, notes = _engine(_native.topology_of_host, name, setting("nvml"))
+        return cls(text, f"{name}, this machine", tuple(notes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The graph as its JSON file holds it; `Topology.file` reads it."""
+        graph: dict[str, Any] = json.loads(self._text)
+        return graph
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Topology) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[object, ...]:
+        return self._text, self.title, self.notes, self._knows_nic_direct
+
+    def plan(self, source: str, destination: str, size: str | int = "1GiB") -> TransferPlan:
+        """How data go from `source` to `destination` ("gpu0", or "node0/gpu0" of several servers):
+        all ways, what bounds them, and the seconds for `size` (bytes, or text such as "64GiB").
+
+        Errors: TopologyError (no such vertex, with the nearest name; no path), OptionError (a
+        vertex that holds no data, one named twice, no size)."""
+        from crossdock.machines.transfers import plan_transfer
+
+        return plan_transfer(self, source, destination, size)
+
+    def plan_exchange(self, size: str | int = "1GiB") -> ExchangePlan:
+        """Every GPU sends `size`, spread evenly over all GPUs; CPUs where there is no GPU.
+
+        Errors: TopologyError (no path between two of them), OptionError (fewer than two; no
+        size)."""
+        from crossdock.machines.transfers import plan_exchange
+
+        return plan_exchange(self, size)
+
+    def warnings(self, shape: Shape) -> list[Warning]:
+        """What of one kind of server will be slow, and the fix; the gravest first."""
+        from crossdock.machines.topology_advice import warnings_of
+
+        found = warnings_of(shape)
+        return [w for w in found if self._knows_nic_direct or w.code != "no_nic_direct"]
+
+    def text(self) -> str:
+        """A tree of each kind of server, its links, warnings and notes."""
+        from crossdock.machines.topology_text import describe
+
+        return describe(self)
+
+    def svg(self) -> str:
+        """A picture of the first server and, if there are more, of what joins them."""
+        from crossdock.machines.topology_picture import draw
+
+        return draw(self)
+
+
+def _engine(call: Any, *arguments: str) -> Any:
+    try:
+        return call(*arguments)
+    except _native.NativeError as error:
+        raise from_native(error) from None
+
+
+def _engine_on(path: str | Path, call: Any, *arguments: str) -> Any:
+    """As `_engine`; errors are about what the file says, and begin with its name."""
+    try:
+        return _engine(call, *arguments)
+    except TopologyError as error:
+        raise TopologyError(error.code, f"{str(path)!r}: {error.text}") from None
+
+
+def _read(path: str | Path, bytes_max: int) -> str:
+    """The text of a file, of which no more is read than the engine takes. Errors: PathError,
+    TopologyError (a file that is larger)."""
+    if "\0" in str(path):
+        raise make_error("CD-502", f"{str(path)!r} cannot be read: no path has a NUL")
+    try:
+        with Path(path).open("rb") as file:
+            read = file.read(bytes_max + 1)
+        if len(read) > bytes_max:
+            raise make_error("CD-601", f"{str(path)!r} is larger than {format_bytes(bytes_max)}")
+        return read.decode("utf-8-sig")  # editors may put a mark of the byte order first
+    except (OSError, UnicodeDecodeError) as error:
+        raise make_error("CD-502", f"{str(path)!r} cannot be read: {error}") from None
+
+
+def _shape(parsed: dict[str, Any]) -> Shape:
+    links = tuple(
+        Link(edge["from"], edge["to"], **{k: v for k, v in edge.items() if k not in ("from", "to")})
+        for edge in parsed["edges"]
+    )
+    return Shape(tuple(Vertex(**vertex) for vertex in parsed["vertices"]), links)

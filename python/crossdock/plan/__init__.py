@@ -1,0 +1,1 @@
+"""Queries as nodes: made from what is asked for, checked, and rewritten before they run."""

@@ -1,0 +1,140 @@
+"""Plans as-of joins: the nearest row of the right side by an order. The keys of both sides go into
+one window, ordered; there, a row of the left side looks for the last or next one of the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.errors import make_error, unknown_choice
+from crossdock.expressions.expression import Call, Column, Expr, Literal, nullif
+from crossdock.expressions.orders import Order
+from crossdock.expressions.window_expressions import Frame, Over, Scope
+from crossdock.plan.nodes import JoinOptions, Node
+from crossdock.plan.planning import (
+    plan_filter,
+    plan_join,
+    plan_project,
+    require_columns,
+    require_unique,
+)
+from crossdock.plan.set_planning import plan_union
+from crossdock.plan.windows import project
+
+_DIRECTIONS = ("backward", "forward", "nearest")
+_LEFT, _RIGHT, _AT = "\x01left", "\x01right", "\x01at"  # no column is called so
+_PLAIN = ("", None, JoinOptions())
+
+
+@dataclass(frozen=True)
+class Asof:
+    """What an as-of join is asked for: ordered columns, pairs of equal columns, and the choice."""
+
+    left_on: str
+    right_on: str
+    by: tuple[tuple[str, str], ...]
+    direction: str
+    tolerance: Any
+    how: str
+    suffix: str
+
+
+def plan_asof(left: Node, right: Node, asked: Asof) -> Node:
+    """Each row of `left` with the nearest one of `right`. ColumnError, TypeError, OptionError."""
+    if asked.direction not in _DIRECTIONS:
+        raise unknown_choice("direction", asked.direction, _DIRECTIONS)
+    if asked.how not in ("left", "inner"):
+        raise unknown_choice("how", asked.how, ("left", "inner"))
+    require_columns([asked.left_on, *(a for a, _ in asked.by)], left.schema, "join_asof()")
+    where = "the right side of join_asof()"
+    require_columns([asked.right_on, *(b for _, b in asked.by)], right.schema, where)
+    outputs = _outputs(left.schema, right.schema, asked)
+    numbered = _numbered(left, _LEFT), _numbered(right, _RIGHT)
+    pairs = _pairs(numbered, asked)
+    lefts = plan_join(numbered[0], pairs, ((_LEFT, _LEFT),), "inner", _PLAIN)
+    named = [(name, Column(column)) for column, name in outputs]
+    rights = plan_project(numbered[1], [*named, (_RIGHT, Column(_RIGHT))], "join_asof()")
+    joined = plan_join(lefts, rights, ((_RIGHT, _RIGHT),), asked.how, _PLAIN)
+    names = [*left.schema.names, *(name for _, name in outputs)]
+    return plan_project(joined, [(name, Column(name)) for name in names], "join_asof()")
+
+
+def _outputs(left: Any, right: Any, asked: Asof) -> list[tuple[str, str]]:
+    """Columns of the right side, and their names: those that are equal on both sides by their name
+    are there already."""
+    same = {b for a, b in asked.by if a == b}
+    outputs = [
+        (name, name + asked.suffix if name in left.names else name)
+        for name in right.names
+        if name not in same
+    ]
+    advice = 'another suffix=, or rename({"old": "new"}) on one side'
+    require_unique([*left.names, *(name for _, name in outputs)], "the join's result", advice)
+    return outputs
+
+
+def _numbered(node: Node, name: str) -> Node:
+    columns: list[tuple[str, Expr]] = [(column, Column(column)) for column in node.schema.names]
+    return project(node, [*columns, (name, Over("row_number", None, (), Scope()))], "join_asof()")
+
+
+def _pairs(sides: tuple[Node, Node], asked: Asof) -> Node:
+    """The number of each row of the left side, and that of its partner or NULL."""
+    left, right = sides
+    keys = [f"\x01key {i}" for i in range(len(asked.by))]
+    used = [Column(b) for _, b in asked.by] + [Column(asked.right_on)]
+    right = plan_filter(right, [column.is_not_null() for column in used])
+    mine = [(key, Column(a)) for key, (a, _) in zip(keys, asked.by, strict=True)]
+    theirs = [(key, Column(b)) for key, (_, b) in zip(keys, asked.by, strict=True)]
+    own, other = Column(_LEFT), Column(_RIGHT)
+    rows = plan_union(
+        [
+            plan_project(left, _marks(mine, asked.left_on, own, nullif(own, own)), "join_asof()"),
+            plan_project(
+                right, _marks(theirs, asked.right_on, nullif(other, other), other), "join_asof()"
+            ),
+        ]
+    )
+    scope_keys = tuple(Column(key) for key in keys)
+    partner = _partner(rows.schema, scope_keys, asked)
+    known = Call("case", (Column(_AT).is_not_null(), partner, Literal(None)))
+    found = project(rows, [(_LEFT, Column(_LEFT)), (_RIGHT, known)], "join_asof()")
+    return plan_filter(found, [Column(_LEFT).is_not_null()])
+
+
+def _marks(
+    keys: Sequence[tuple[str, Expr]], on: str, left: Expr, right: Expr
+) -> list[tuple[str, Expr]]:
+    return [*keys, (_AT, Column(on)), (_LEFT, left), (_RIGHT, right)]
+
+
+def _partner(schema: Any, keys: tuple[Expr, ...], asked: Asof) -> Expr:
+    tolerance = asked.tolerance
+
+    def nearest(value: Expr, forward: bool) -> Expr:
+        limit = tolerance if forward or tolerance is None else -tolerance
+        frame = Frame("range", 0, limit) if forward else Frame("range", limit, 0)
+        scope = Scope(keys, (Order(Column(_AT)),), frame)
+        function = "first_value" if forward else "last_value"
+        return Over(function, value, (("ignore_nulls", True),), scope)
+
+    number = Column(_RIGHT)
+    if asked.direction != "nearest":
+        return nearest(number, asked.direction == "forward")
+    found = schema.field(_AT).type
+    if not (
+        pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found)
+    ):
+        raise make_error(
+            "CD-102", f"join_asof(direction='nearest') needs numbers, {asked.left_on!r} is {found}",
+            try_="direction='backward' or 'forward'",
+        )  # fmt: skip
+    at = Column(_AT)
+    theirs = Call("case", (number.is_not_null(), at, Literal(None)))
+    before, after = nearest(number, False), nearest(number, True)
+    is_before = (at - nearest(theirs, False)) <= (nearest(theirs, True) - at)
+    return Call("case", (is_before | after.is_null(), before, after))

@@ -1,0 +1,118 @@
+"""Plans groups, aggregates and distinct rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.errors import make_error
+from crossdock.expressions.aggregates import COUNTS, Aggregate, aggregate_type
+from crossdock.expressions.evaluation import not_boolean
+from crossdock.expressions.expression import Column, Expr
+from crossdock.expressions.named_items import named_columns
+from crossdock.expressions.result_types import TypesOver
+from crossdock.plan.list_planning import ListColumns, group_lists, in_input_order, is_list
+from crossdock.plan.nodes import GroupBy, Node
+from crossdock.plan.ordered_groups import is_ordered, with_ordered_columns
+from crossdock.plan.planning import plan_project, require_columns, require_different
+from crossdock.values.type_checks import require_aggregable, require_groupable
+
+Key = tuple[str, Expr]
+
+
+def group_keys(
+    names: Iterable[object], computed: Mapping[str, object], schema: Any, where: str
+) -> tuple[Key, ...]:
+    """The keys of group_by() or distinct(). ColumnError, OptionError (none, or not a name),
+    ExpressionError."""
+    keys = named_columns(names, computed, where)
+    if not keys:
+        raise make_error(
+            "CD-105", f"{where} needs at least one key", try_=".agg(...) for one row over all"
+        )
+    for _, item in keys:
+        require_columns(sorted(item.columns()), schema, where)
+    require_different(keys, where)
+    return tuple(keys)
+
+
+def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> Node:
+    """Aggregates of `node` per combination of keys, those that need an order by windows below.
+    ColumnError, TypeError, OptionError, ExpressionError."""
+    if not any(is_list(item) or is_ordered(item) for item in items.values()):
+        return plan_plain_group(node, keys, items)
+    require_different([*keys, *items.items()], "agg()")
+    scalars = {name: item for name, item in items.items() if not is_list(item)}
+    lists = {name: item for name, item in items.items() if is_list(item)}
+    if lists and any(map(is_ordered, scalars.values())):
+        node, lists = in_input_order(node, lists)
+    below, grouped, computed = with_ordered_columns(node, keys, scalars)
+    columns: list[tuple[str, Expr]] = [(name, Column(name)) for name, _ in keys]
+    if lists:
+        group, columns = _with_lists(below, keys, grouped, lists)
+    else:
+        group = plan_plain_group(below, keys, grouped)
+    columns += [(name, computed.get(name, Column(name))) for name in items]
+    return plan_project(group, columns, "agg()")
+
+
+def _with_lists(
+    node: Node,
+    keys: tuple[Key, ...],
+    items: Mapping[str, Aggregate],
+    lists: Mapping[str, Aggregate],
+) -> tuple[Node, list[tuple[str, Expr]]]:
+    """Groups with lists, and the keys among their columns, whose names may be other ones."""
+    columns = ListColumns(node)
+    names = [columns.column(item) for _, item in keys]
+    made = [columns.list_item(name, item) for name, item in lists.items()]
+    below = columns.planned()
+    read = dict.fromkeys(names)  # a key may stand there twice
+    plain = plan_plain_group(below, tuple((name, Column(name)) for name in read), items)
+    group = group_lists(below, list(read), made, (plain.schema, items))
+    shown = zip(keys, names, strict=True)
+    return group, [(name, Column(column)) for (name, _), column in shown]
+
+
+def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> GroupBy:
+    """The same of aggregates that need no order."""
+    where = "agg()" if keys == () or items else "distinct()"
+    type_of = TypesOver(node.schema)
+    key_fields = [_field(name, item, type_of, node.schema) for name, item in keys]
+    fields = list(key_fields)
+    asked = []
+    for name, item in items.items():
+        if not isinstance(item, Aggregate):
+            raise make_error(
+                "CD-105",
+                f"agg({name}=...) takes an aggregate, not {type(item).__name__}",
+                values=repr(item),
+                try_=f"{name}=xd.sum('price'), xd.count(), xd.min(...) or xd.max(...)",
+            )
+        require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
+        _require_condition(item, type_of)
+        found = None if item.argument is None else type_of(item.argument)
+        nullable = item.function not in COUNTS
+        fields.append(pa.field(name, aggregate_type(item, found), nullable))
+        if found is not None:
+            named = pa.field(repr(item.argument), found)
+            asked.append((item.function, dict(item.options), named))
+    require_different([*keys, *items.items()], where)
+    require_groupable(key_fields)
+    require_aggregable(asked)
+    return GroupBy(node, keys, tuple(items.items()), pa.schema(fields))
+
+
+def _field(name: str, item: Expr, type_of: TypesOver, schema: Any) -> Any:
+    if isinstance(item, Column):
+        return schema.field(item.name).with_name(name)
+    return pa.field(name, type_of(item))
+
+
+def _require_condition(item: Aggregate, type_of: TypesOver) -> None:
+    if item.condition is not None:
+        found = type_of(item.condition)
+        if not pa.types.is_boolean(found):
+            raise not_boolean(item.condition, found)

@@ -1,0 +1,316 @@
+"""The nodes of a query: immutable values, each knowing its result's schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import Column, Expr
+from crossdock.expressions.orders import Order
+from crossdock.expressions.window_expressions import Frame
+from crossdock.files.sources import Source
+
+Output: TypeAlias = tuple[str, str, str]  # side ("left", "right", "key"), column, result name
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Columns of a source, and the filter its reader applies."""
+
+    source: Source
+    columns: tuple[str, ...]
+    schema: Any
+    predicate: Expr | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """The rows of `input` for which `predicate` is true."""
+
+    input: Node
+    predicate: Expr
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """One expression over `input` per result column."""
+
+    input: Node
+    items: tuple[tuple[str, Expr], ...]
+    schema: Any
+
+    def renames(self) -> dict[str, str] | None:
+        """Result name -> column of `input`, when every item is a plain column; else None."""
+        found = {name: item.name for name, item in self.items if isinstance(item, Column)}
+        return found if len(found) == len(self.items) else None
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """How the engine runs a join; "auto" lets its model choose. Forced values are for tests.
+    `exchange` is how rows go between ranks."""
+
+    null_equals_null: bool = False
+    strategy: str = "auto"
+    build: str = "auto"
+    materialize: str = "auto"
+    filter: str = "auto"
+    partition_bits: int = -1
+    batch_rows: int = 0
+    exchange: str = "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """Rows of `left` and `right` that match on the keys, and the columns of the result."""
+
+    left: Node
+    right: Node
+    on: tuple[tuple[str, str], ...]
+    how: str
+    outputs: tuple[Output, ...]
+    schema: Any
+    residual: Expr | None = None
+    residual_columns: tuple[Output, ...] = ()
+    options: JoinOptions = field(default_factory=JoinOptions)
+    arrived: Any = None  # a _native.RankSides that holds both sides; then the nodes are not read
+    route: Any = None  # in a plan over ranks, a JoinRoute: how the rows of both sides go
+
+    def keys(self, side: int) -> tuple[str, ...]:
+        """The key columns of the left (0) or right (1) side."""
+        return tuple(pair[side] for pair in self.on)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBy:
+    """One row per distinct combination of `keys`, and its aggregates: a key or an aggregate over
+    columns of `input` per result column. No keys: one row over all; no items: the keys alone."""
+
+    input: Node
+    keys: tuple[tuple[str, Expr], ...]
+    items: tuple[tuple[str, Aggregate], ...]
+    schema: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Sort:
+    """The rows of `input` in order, from `offset` on and at most `limit` of them."""
+
+    input: Node
+    orders: tuple[Order, ...]
+    outputs: tuple[tuple[str, str], ...]  # column, result name
+    schema: Any
+    limit: int | None = None
+    offset: int = 0
+    stable: bool = False
+    index: str = ""  # an extra last column: the row's position in the input
+    strategy: str = "auto"
+
+    @property
+    def keeps_all_rows(self) -> bool:
+        """False where a limit or an offset cuts rows off."""
+        return self.limit is None and self.offset == 0
+
+
+@dataclass(frozen=True)
+class WindowItem:
+    """A function of a window, and the column that it becomes. `frame` is None where the function
+    has its own; the bounds of a range are numbers, of decimals in units of the last digit, of times
+    in units of the column."""
+
+    function: str
+    column: str  # "": none
+    options: tuple[tuple[str, Any], ...]
+    frame: Frame | None
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The rows of `input`, and a column for each item, computed from the rows with the same values
+    of the columns `partition`, in order."""
+
+    input: Node
+    partition: tuple[str, ...]
+    orders: tuple[Order, ...]
+    items: tuple[WindowItem, ...]
+    schema: Any
+    position: str = ""  # a column that orders rows which are equal to all items; "": as they come
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """`rows` rows of `input`, after the first `offset`."""
+
+    input: Node
+    rows: int
+    offset: int = 0
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of `input` drawn at random: each with probability `fraction`, or exactly `rows`."""
+
+    input: Node
+    fraction: float | None
+    rows: int | None
+    seed: int
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Unnest:
+    """A row per element of the lists in `column`, which becomes the element, beside the other
+    columns of the row. Rows whose list is NULL or has no element are left out, or have NULL."""
+
+    input: Node
+    column: str
+    keeps_empty: bool
+    schema: Any
+
+
+@dataclass(frozen=True)
+class ListItem:
+    """A column of lists: the values of `column` in the rows for which `condition`, a column, is
+    true ("": all), in order."""
+
+    name: str
+    column: str
+    condition: str
+    orders: tuple[Order, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupLists:
+    """A row per distinct combination of the columns `keys`, with its aggregates and its lists. Over
+    ranks, all rows with equal keys must be in one."""
+
+    input: Node
+    keys: tuple[str, ...]
+    items: tuple[tuple[str, Aggregate], ...]
+    lists: tuple[ListItem, ...]
+    schema: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """The rows of all inputs, duplicates included, one input after the other. Inputs have at least
+    the columns of `schema`, in any order."""
+
+    inputs: tuple[Node, ...]
+    schema: Any
+
+
+@dataclass(frozen=True, eq=False)
+class AssumeSorted:
+    """The rows of `input`, which the user declares to be in this order."""
+
+    input: Node
+    orders: tuple[Order, ...]
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The rows of `input`, those of the same partition side by side, with the columns of `schema`:
+    keys that were computed for it are none of them."""
+
+    input: Node
+    keys: tuple[str, ...]
+    partitions: int
+    by: str
+    schema: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Stands for a part that a query uses more than once, while it is narrowed; notes which of its
+    columns are needed."""
+
+    input: Node
+    needed: set[str] = field(default_factory=set)
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """The rows of `input` of all ranks, by a rule: "by key" and the like. Stands in plans only: a
+    run has the rows that arrived in its place."""
+
+    input: Node
+    rule: str
+    keys: tuple[str, ...] = ()
+    how: str = ""
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+Node: TypeAlias = (
+    Scan
+    | Filter
+    | Project
+    | Join
+    | GroupBy
+    | Sort
+    | Limit
+    | Sample
+    | Unnest
+    | GroupLists
+    | Union
+    | AssumeSorted
+    | Partition
+    | Window
+    | Exchange
+    | Shared
+)
+# What the engine runs; everything else is a stream of batches around it.
+Operated: TypeAlias = Join | GroupBy | Sort | Partition | Window
+
+
+def files_of(node: Node) -> list[str]:
+    """Paths of the files that running the node reads."""
+    if isinstance(node, Scan):
+        return node.source.files
+    return [name for below in inputs_of(node) for name in files_of(below)]
+
+
+def inputs_of(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below."""
+    if isinstance(node, Scan | Shared):
+        return ()
+    if isinstance(node, Join):
+        return (node.left, node.right)
+    return node.inputs if isinstance(node, Union) else (node.input,)
+
+
+def depth_of(node: Node) -> int:
+    """Nodes from this one down to its farthest source."""
+    found = _depths.get(node)
+    if found is None:
+        found = 1 + max(map(depth_of, inputs_of(node)), default=0)
+        _depths[node] = found
+    return found
+
+
+_depths: WeakKeyDictionary[Node, int] = WeakKeyDictionary()

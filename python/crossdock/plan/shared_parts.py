@@ -1,0 +1,87 @@
+"""Narrows queries some of whose parts are used more than once: such a part is narrowed to what all
+its users need together, and stays one node, which the engine runs once.
+
+Only parts with an operator in them count: filters and computed columns of a source cost less than a
+table of their rows. Filters above such a part stay above it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from crossdock.plan.nodes import Join, Node, Operated, Shared, Union, inputs_of
+from crossdock.plan.pushdown import narrow
+
+
+def narrow_whole(node: Node, needed: frozenset[str]) -> Node:
+    """`node` narrowed to the columns `needed`, as `narrow` does it for queries that are trees."""
+    users = _users(node)
+    parts = [part for part, count in users.items() if count > 1 and _has_operator(part)]
+    if not parts:
+        return narrow(node, needed)
+    leaves = {part: Shared(part) for part in parts}
+    top = narrow(_without(node, leaves), needed)
+    narrowed: dict[Node, Node] = {}
+    for part in parts:  # users before what they use, so that a leaf has heard all of its users
+        leaf = leaves[part]
+        body = _with_inputs(part, lambda below: _without(below, leaves))
+        narrowed[leaf] = narrow(body, frozenset(leaf.needed))
+    done: dict[Node, Node] = {}
+    return _substituted(top, narrowed, done)
+
+
+def _users(root: Node) -> Counter[Node]:
+    """How many inputs of other nodes each node is, with users before what they use."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+
+    def visit(node: Node) -> None:
+        if node in seen:
+            return
+        seen.add(node)
+        for below in inputs_of(node):
+            visit(below)
+        order.append(node)
+
+    visit(root)
+    users: Counter[Node] = Counter(dict.fromkeys(reversed(order), 0))
+    for node in order:
+        users.update(inputs_of(node))
+    return users
+
+
+def _has_operator(node: Node) -> bool:
+    return isinstance(node, Operated) or any(map(_has_operator, inputs_of(node)))
+
+
+def _without(node: Node, leaves: dict[Node, Shared]) -> Node:
+    """`node` with each shared part in it replaced by its leaf."""
+    if node in leaves:
+        return leaves[node]
+    return _with_inputs(node, lambda below: _without(below, leaves))
+
+
+def _substituted(node: Node, parts: dict[Node, Node], done: dict[Node, Node]) -> Node:
+    """`node` with each leaf in it replaced by its part; a node that is used twice stays one."""
+    if node not in done:
+        whole = parts.get(node)
+        if whole is not None:
+            done[node] = _substituted(whole, parts, done)
+        else:
+            done[node] = _with_inputs(node, lambda below: _substituted(below, parts, done))
+    return done[node]
+
+
+def _with_inputs(node: Node, change: Callable[[Node], Node]) -> Node:
+    """`node` over changed inputs; `node` itself where none changes."""
+    inputs = inputs_of(node)
+    changed = tuple(map(change, inputs))
+    if all(new is old for new, old in zip(changed, inputs, strict=True)):
+        return node
+    if isinstance(node, Join):
+        return replace(node, left=changed[0], right=changed[1])
+    several: dict[str, Any] = {"inputs": changed} if isinstance(node, Union) else {}
+    return replace(node, **(several or {"input": changed[0]}))

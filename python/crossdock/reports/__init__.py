@@ -1,0 +1,1 @@
+"""What people see of queries: plans, profiles, pictures and tables of rows."""

@@ -1,0 +1,78 @@
+"""Random rows of a stream of batches, reproducible from a seed however the stream is cut.
+
+Row number p of the stream gets the random number p % 65536 of block p // 65536, whose generator
+starts from the seed and the block's number. Bernoulli sampling keeps the rows whose number is below
+the fraction; n rows are those with the n smallest numbers, which is a uniform draw without
+replacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock.values.row_taking import filter_rows, take_rows
+
+_BLOCK_ROWS = 1 << 16
+_SEEDS = 1 << 63
+# An odd number without pattern: consecutive seeds and blocks must not give the same generator.
+_STEP = 0x9E3779B97F4A7C15
+
+
+def sample_fraction(batches: Iterable[Any], fraction: float, seed: int) -> Iterator[Any]:
+    """Each row with probability `fraction`, in the order of the stream, in bounded memory."""
+    for batch, numbers in _numbered(batches, seed):
+        kept = filter_rows(batch, pc.less(numbers, fraction))
+        if kept.num_rows:
+            yield kept
+
+
+def sample_rows(batches: Iterable[Any], rows: int, seed: int) -> Iterator[Any]:
+    """`rows` rows (all, if there are no more), in the order of the stream. Holds at most twice as
+    many, and a block."""
+    held: list[Any] = []
+    numbers: list[Any] = []
+    held_rows = 0
+    for batch, found in _numbered(batches, seed):
+        held.append(batch)
+        numbers.append(found)
+        held_rows += batch.num_rows
+        if held_rows >= 2 * rows + _BLOCK_ROWS:
+            held, numbers = _smallest(held, numbers, rows)
+            held_rows = sum(batch.num_rows for batch in held)
+    held, _ = _smallest(held, numbers, rows)
+    yield from held
+
+
+def _numbered(batches: Iterable[Any], seed: int) -> Iterator[tuple[Any, Any]]:
+    """Pieces of the batches, with a random number from [0, 1) for each row."""
+    position = 0
+    block, numbers = -1, None
+    for batch in batches:
+        begin = 0
+        while begin < batch.num_rows:
+            at = position % _BLOCK_ROWS
+            if position // _BLOCK_ROWS != block:
+                block = position // _BLOCK_ROWS
+                start = (seed * _STEP + (block + 1) * (_STEP >> 7 | 1)) % _SEEDS
+                numbers = pc.random(_BLOCK_ROWS, initializer=start)
+            rows = min(batch.num_rows - begin, _BLOCK_ROWS - at)
+            assert numbers is not None
+            yield batch.slice(begin, rows), numbers.slice(at, rows)
+            begin += rows
+            position += rows
+
+
+def _smallest(held: list[Any], numbers: list[Any], rows: int) -> tuple[list[Any], list[Any]]:
+    """The `rows` rows with the smallest numbers, as one batch in the order they came."""
+    if not held:
+        return held, numbers
+    every = pa.concat_arrays(numbers)
+    if len(every) <= rows:
+        return held, numbers
+    drawn = pc.array_sort_indices(every).slice(0, rows)
+    places = drawn.take(pc.array_sort_indices(drawn))
+    return take_rows(pa.Table.from_batches(held), places).to_batches(), [every.take(places)]
