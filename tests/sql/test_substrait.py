@@ -125,7 +125,7 @@ def test_plans_of_datafusion(dock: xd.Dock, tables: dict[str, Any]) -> None:
         ("select list(a) from t", "the operator GroupLists"),
         ("select unnest(l) from lists", "a Substrait plan"),
         ("select regexp_matches(s, 'x') from t", "the function matches"),
-        ("select quantile_cont(a, 0.3) from t", "the aggregate quantile"),
+        ("select approx_percentile_cont(a, 0.3) from t", "the aggregate quantile"),
     ],
 )
 def test_what_plans_have_not(text: str, what: str, dock: xd.Dock) -> None:

@@ -54,29 +54,29 @@ def try_parsed_as(value: Any, data_type: Any) -> Any:
     return pc.coalesce(strict, found.take(pc.index_in(value, value_set=others)))
 
 
-def _in_other_forms(texts: Any, data_type: Any) -> Any:
+def _in_other_forms(strings: Any, data_type: Any) -> Any:
     """The value of each text; NULL where it is none."""
     if pa.types.is_boolean(data_type):
-        words = pc.utf8_lower(texts)
+        words = pc.utf8_lower(strings)
         is_yes, is_no = pc.is_in(words, value_set=_YES), pc.is_in(words, value_set=_NO)
         return pc.if_else(is_yes, True, pc.if_else(is_no, False, pa.scalar(None, pa.bool_())))
     if pa.types.is_integer(data_type) or pa.types.is_decimal(data_type):
-        digits = pc.replace_substring(texts, "_", "")
+        digits = pc.replace_substring(strings, "_", "")
         scale = data_type.scale if pa.types.is_decimal(data_type) else 0
         numbers = try_cast(digits, _FINEST)
         rounded = pc.round(numbers, ndigits=scale, round_mode="half_towards_infinity")
         return try_cast(rounded, data_type)
     if pa.types.is_date(data_type):
-        instants = [*_instants(texts, _DATES), try_cast(texts, pa.timestamp("us"))]
+        instants = [*_instants(strings, _DATES), try_cast(strings, pa.timestamp("us"))]
         return pc.coalesce(*(each.cast(data_type) for each in instants))
     if pa.types.is_timestamp(data_type) and data_type.tz is None:
-        instants = [try_cast(texts, data_type), *_instants(texts, (*_MOMENTS, *_DATES))]
+        instants = [try_cast(strings, data_type), *_instants(strings, (*_MOMENTS, *_DATES))]
         return pc.coalesce(*(each.cast(data_type) for each in instants))
-    return try_cast(texts, data_type)
+    return try_cast(strings, data_type)
 
 
-def _instants(texts: Any, formats: tuple[str, ...]) -> list[Any]:
-    return [pc.strptime(texts, format=f, unit="us", error_is_null=True) for f in formats]
+def _instants(strings: Any, formats: tuple[str, ...]) -> list[Any]:
+    return [pc.strptime(strings, format=f, unit="us", error_is_null=True) for f in formats]
 
 
 def written(value: Any, data_type: Any) -> Any:

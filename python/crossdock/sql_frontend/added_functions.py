@@ -54,12 +54,14 @@ def added_functions(library: Any) -> list[Any]:
     return _functions(library)
 
 
+def never_run(*_: object) -> Any:
+    """What DataFusion would run, were it to run queries."""
+    raise AssertionError("DataFusion binds queries here, and runs none")
+
+
 @cache
 def _functions(library: Any) -> list[Any]:
-    def refuse(*_: object) -> Any:
-        raise AssertionError("DataFusion binds texts here, and runs no query")
-
     return [
-        library.udf(refuse, list(added.arguments), added.result, "immutable", name=name)
+        library.udf(never_run, list(added.arguments), added.result, "immutable", name=name)
         for name, added in ADDED.items()
     ]

@@ -40,7 +40,7 @@ _PLAIN = {
     "bool_and": aggregates.bool_and,
     "bool_or": aggregates.bool_or,
     "any_value": aggregates.any,
-    "median": aggregates.median,
+    "median": aggregates.median_exact,
     "approx_median": aggregates.median,
     "approx_distinct": aggregates.approx_distinct,
 }
@@ -57,6 +57,7 @@ _SPREADS = {
     "var_sample": (aggregates.var, 1),
     "var_pop": (aggregates.var, 0),
 }
+_SKETCHES = frozenset(("approx_percentile_cont",))
 _QUANTILES = frozenset(("approx_percentile_cont", "quantile_cont", "percentile_cont"))
 AGGREGATES = frozenset(("count", "sum", "avg", *_PLAIN, *_SPREADS, *_OF_ROWS, *_QUANTILES))
 _SAME_WHEN_DISTINCT = frozenset(
@@ -81,6 +82,11 @@ class OfOnce:
     value: Expr
     condition: Expr | None
     aggregate: Callable[[str], Aggregate]
+
+
+def _quantile(value: Expr, share: float, is_sketch: bool) -> Aggregate:
+    build = aggregates.quantile if is_sketch else aggregates.quantile_exact
+    return build(value, share)
 
 
 class Aggregation:
@@ -234,7 +240,7 @@ class Aggregation:
             build, ddof = _SPREADS[name]
             return build(plain_number(self._values, first), ddof)
         share = float(constant(arguments[1], "a share"))
-        return aggregates.quantile(plain_number(self._values, first), share)
+        return _quantile(plain_number(self._values, first), share, name in _SKETCHES)
 
     def _of_order(self, quantile: Aggregate, orders: tuple[Order, ...]) -> Aggregate:
         """A quantile WITHIN GROUP (ORDER BY x): of x, counted from the end where it descends."""
@@ -242,8 +248,8 @@ class Aggregation:
         if len(orders) != 1 or identity(orders[0].by) != identity(quantile.argument):
             raise unsupported("a quantile in this order", word="within", try_="ORDER BY one column")
         share = float(dict(quantile.options)["q"])
-        is_down = orders[0].descending
-        return aggregates.quantile(quantile.argument, 1.0 - share if is_down else share)
+        from_end = 1.0 - share if orders[0].descending else share
+        return _quantile(quantile.argument, from_end, quantile.function == "quantile")
 
     def _of_rows(self, found: Aggregate, measure: Any) -> Aggregate:
         """The aggregate of rows in their order, or of the row at an extreme."""

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
-from crossdock.expressions.evaluation import plain_type
-from crossdock.sql_frontend.added_functions import added_functions
+from crossdock.evaluation import plain_type
+from crossdock.sql_frontend.added_functions import added_functions, never_run
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
@@ -79,6 +79,10 @@ class UnknownTableError(Exception):
     """A name in FROM that is no table; args = (the name in lower case,)."""
 
 
+class UnknownNameError(Exception):
+    """A name that is no column; args = (the name, the error that says so)."""
+
+
 @cache
 def _library() -> Any:
     """The modules of DataFusion and Substrait; OptionError where they are not installed."""
@@ -142,7 +146,7 @@ def bind(
     """The plan of a query over `tables`, schemas by name, with the values of its parameters. A text
     that comes again, with the same schemas and values, has the plan that it had before.
 
-    Errors: UnknownTableError; SqlError.
+    Errors: UnknownTableError; UnknownNameError; SqlError.
     """
     schemas = tuple(sorted(tables.items(), key=lambda item: item[0]))
     key = key_of(text, values, (schemas, nulls_first))
@@ -241,10 +245,7 @@ def _average() -> Any:
     class NeverRun(datafusion.Accumulator):  # type: ignore[misc, name-defined]
         """What DataFusion would run, were it to run queries."""
 
-        def _refuse(self, *_: object) -> Any:
-            raise AssertionError("DataFusion binds texts here, and runs no query")
-
-        update = merge = state = evaluate = _refuse
+        update = merge = state = evaluate = never_run
 
     double = pa.float64()
     return datafusion.udaf(NeverRun, double, double, [double], "immutable", name="avg")
@@ -256,12 +257,9 @@ def _marks() -> list[Any]:
     not, and stays where it is."""
     datafusion, *_ = _library()
 
-    def refuse(*_: object) -> Any:
-        raise AssertionError("DataFusion binds texts here, and runs no query")
-
     types = {KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64(), UNNEST: pa.int64()}
     return [
-        datafusion.udf(refuse, [pa.int64()], result, "volatile", name=name)
+        datafusion.udf(never_run, [pa.int64()], result, "volatile", name=name)
         for name, result in types.items()
     ]
 
@@ -327,10 +325,11 @@ def _unknown_name(found: re.Match[str], text: Rewritten, tables: Mapping[str, An
     known = {column for schema in tables.values() for column in schema.names}
     close = nearest(column, known)
     place = place_of_word(text.original, column)
-    return sql_error(
+    error = sql_error(
         f"no column {name!r}", text.original, place,
         try_=close if close and close != column else "one of " + ", ".join(sorted(known)[:12]),
     )  # fmt: skip
+    return UnknownNameError(name, error)
 
 
 def _instead(function: str) -> str:

@@ -18,7 +18,13 @@ from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_scan
 from crossdock.plan.windows import project
 from crossdock.sql_frontend.aggregation import Aggregation
-from crossdock.sql_frontend.binding import UnknownTableError, bind, bindable_schema, place_of_word
+from crossdock.sql_frontend.binding import (
+    UnknownNameError,
+    UnknownTableError,
+    bind,
+    bindable_schema,
+    place_of_word,
+)
 from crossdock.sql_frontend.errors import Fragment, sql_error, unsupported, with_place
 from crossdock.sql_frontend.messages import Functions
 from crossdock.sql_frontend.rewriting import rewrite
@@ -97,6 +103,8 @@ class _Reading:
             bound = bind(text, {ROWS: self._bindable}, {})
         except UnknownTableError as unknown:
             raise self._refused(unknown.args[0]) from None
+        except UnknownNameError as unknown:
+            raise unknown.args[1] from None
         self._functions = Functions(bound.message)
         root = bound.message.relations[0].root
         try:

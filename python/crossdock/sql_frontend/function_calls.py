@@ -55,6 +55,8 @@ class FunctionCalls(Pieces):
             self.pieces[number] = SYNONYMS[word]
         elif word in EXTREMES:
             self._extreme(number, word)
+        elif word == "if" and not is_name:
+            self._choice(number)
         elif word in ("mode", "product") and not is_name:
             self._fold(number, word)
         elif word in DATE_PARTS and not is_name:
@@ -132,6 +134,19 @@ class FunctionCalls(Pieces):
         begin = pattern.text.index("'") + 1
         inner = pattern.text[begin:-1]
         self.pieces[number + 2] = pattern.text[:begin] + f"^(?:{inner})$'"
+
+    def _choice(self, number: int) -> None:
+        """if(condition, value, other) as CASE."""
+        end = self.behind_bracket(number + 1) - 1
+        commas = self.commas(number + 1, end)
+        if len(commas) != 2:
+            raise sql_error(
+                "if takes a condition and two values", self.text, self.tokens[number].start,
+                "if(a > 1, 'big', 'small')",
+            )  # fmt: skip
+        self.pieces[number], self.pieces[number + 1] = "(CASE WHEN ", "("
+        self.pieces[commas[0]], self.pieces[commas[1]] = ") THEN (", ") ELSE ("
+        self.pieces[end] = ") END)"
 
     def _fold(self, number: int, word: str) -> None:
         """mode(x) and product(x), which DataFusion does not know, as a value in an order that a

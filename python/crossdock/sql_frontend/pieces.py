@@ -138,11 +138,14 @@ class Pieces:
         piece = self.before.get(number, "") + self.pieces.get(number, self.tokens[number].text)
         return piece + self.behind.get(number, "") + self.closing.get(number, "")
 
+    def copied(self, begin: int, end: int) -> str:
+        """The tokens from one number to another, as they are written."""
+        return " ".join(map(self._written, range(begin, end)))
+
     def taken_out(self, begin: int, end: int) -> str:
         """The tokens from one number to another, as they are written, which then are not."""
-        numbers = range(begin, end)
-        found = " ".join(map(self._written, numbers))
-        for number in numbers:
+        found = self.copied(begin, end)
+        for number in range(begin, end):
             self.pieces[number] = ""
             for around in (self.before, self.behind, self.closing):
                 around.pop(number, None)

@@ -14,6 +14,7 @@ from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_project, plan_scan
 from crossdock.sql_frontend.binding import (
     Bound,
+    UnknownNameError,
     UnknownTableError,
     bind,
     bindable_schema,
@@ -28,6 +29,7 @@ from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.rewriting import rewrite
 from crossdock.sql_frontend.rewritten import HIDDEN, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
+from crossdock.sql_frontend.using_joins import ColumnsOf
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
@@ -74,8 +76,8 @@ def plan_query(
     key = None if plans is None else key_of(rewritten, values, around[1])
     found = None if plans is None else plans.get(key)
     if found is None:
-        found, is_of_catalog = _planned(
-            _relations(catalog, rewritten, local), rewritten, values, (catalog, *around)
+        found, is_of_catalog = _planned_with_items(
+            rewritten, values, (catalog, *around), (columns_of, local)
         )
         if plans is not None and is_of_catalog:
             plans.put(key, found)
@@ -96,6 +98,27 @@ def _recursive(
 
     found, local = catalog.without_recursion(text, planned)
     return planned(found, local)._node
+
+
+def _planned_with_items(
+    rewritten: Rewritten,
+    values: Mapping[str, Any],
+    around: tuple[Catalog, Variable, Settings],
+    tables: tuple[ColumnsOf, Mapping[str, Relation]],
+) -> tuple[Node, bool]:
+    """As `_planned`; names that are no columns stand for select items that have them."""
+    columns_of, local = tables
+    expanded: set[str] = set()
+    while True:
+        relations = _relations(around[0], rewritten, local)
+        try:
+            return _planned(relations, rewritten, values, around)
+        except UnknownNameError as unknown:
+            name, error = unknown.args
+            if name in expanded or name not in rewritten.item_names:
+                raise error from None
+            expanded.add(name)
+            rewritten = rewrite(rewritten.original, columns_of, expanded)
 
 
 def _planned(

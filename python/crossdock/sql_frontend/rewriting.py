@@ -4,6 +4,7 @@ computed columns with their own text as a name."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -21,7 +22,8 @@ from crossdock.sql_frontend.rewritten import (
 )
 from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS
 from crossdock.sql_frontend.row_values import RowValues
-from crossdock.sql_frontend.select_items import is_column, needs_name
+from crossdock.sql_frontend.select_aliases import SelectAliases
+from crossdock.sql_frontend.select_items import is_column, is_named, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
 from crossdock.sql_frontend.tokens import Token, quoted, words_of
 from crossdock.sql_frontend.unnesting import Unnesting
@@ -48,6 +50,7 @@ class _Frame:
     opened: int = -1  # the token of its bracket
     clause: str = ""
     part: int = 0  # of a set operation
+    items: int = 0  # select items that ended; below 0 with a star among them
     item: int = -1  # the token at which a select item begins; -1: none is open
     awaits_table: bool = False
     names: set[str] = field(default_factory=set)  # of the items of this list
@@ -55,18 +58,22 @@ class _Frame:
     operands: list[Operand] = field(default_factory=list)  # those of all of this FROM
 
 
-def rewrite(text: str, columns_of: ColumnsOf = lambda _: None) -> Rewritten:
-    """The query `text` for DataFusion; `columns_of` gives the columns of a table that is known.
-    SqlError for what is no SQL or cannot be."""
-    return _Rewriting(text, columns_of).run()
+def rewrite(
+    text: str, columns_of: ColumnsOf = lambda _: None, expanded: Set[str] = frozenset()
+) -> Rewritten:
+    """The query `text` for DataFusion; `columns_of` gives the columns of a table that is known, and
+    `expanded` are names of select items that are no columns. SqlError for what is no SQL or cannot
+    be."""
+    return _Rewriting(text, columns_of, expanded).run()
 
 
 class _Rewriting(FunctionCalls):
-    def __init__(self, text: str, columns_of: ColumnsOf) -> None:
+    def __init__(self, text: str, columns_of: ColumnsOf, expanded: Set[str]) -> None:
         super().__init__(text)
         self._found = Rewritten(text)
         self._using = UsingJoins(self, columns_of)
         self._unnesting = Unnesting(self)
+        self._aliases = SelectAliases(self, expanded)
         self._rows = RowValues(self)
         self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
@@ -82,6 +89,8 @@ class _Rewriting(FunctionCalls):
         if len(self._frames) > 1:
             raise sql_error("a bracket is opened and not closed", self.text, len(self.text))
         self._using.finish()
+        self._aliases.finish()
+        self._found.item_names = self._aliases.names
         self._rows.finish()
         self._unnesting.finish()
         self._found.unnests = self._unnesting.count
@@ -109,6 +118,9 @@ class _Rewriting(FunctionCalls):
         if token.kind in ("word", "quoted") and self._may_be_key(number):
             self._using.name(number, self._queries())
             self._unnesting.name(number, self._queries())
+            if not self._follows_dot(number):
+                query = self._queries()[0]
+                self._aliases.name(number, (id(query), query.part))
         if token.kind == "word":
             self._note_spelling(token, number)
             self._word(number, frame)
@@ -117,6 +129,10 @@ class _Rewriting(FunctionCalls):
     def _queries(self) -> list[_Frame]:
         """The queries around a token, the inner one first."""
         return [frame for frame in reversed(self._frames) if frame.is_query]
+
+    def _follows_dot(self, number: int) -> bool:
+        before = self.at(number - 1)
+        return before is not None and before.is_operator(".")
 
     def _may_be_key(self, number: int) -> bool:
         """Whether a name is not that of a call, and not given by AS."""
@@ -218,6 +234,8 @@ class _Rewriting(FunctionCalls):
                 )  # fmt: skip
         if word == "over":
             self._require_plain_call(number - 1)
+        if word == "all" and self._word_at(number - 1) == "by" and frame.clause == "order":
+            self._order_by_all(number, frame)
         if word in ("preceding", "following"):
             self._require_whole_bound(number)
             self._mark_range(number)
@@ -234,6 +252,7 @@ class _Rewriting(FunctionCalls):
             frame.awaits_table = True
         elif word == "select" and (frame.is_query or frame.clause == "from"):
             frame.is_query, frame.clause, frame.item = True, "select", -1
+            frame.items = 0
             frame.names = set()
         elif word in CLAUSES and frame.is_query and not self._is_part_of_expression(number):
             self._end_item(number)
@@ -245,6 +264,19 @@ class _Rewriting(FunctionCalls):
             frame.tables = []
             if word == "from":
                 frame.operands = []
+
+    def _order_by_all(self, number: int, frame: _Frame) -> None:
+        """By each of the select items, whose number is known where none is a star."""
+        if frame.items <= 0:
+            raise unsupported(
+                "ORDER BY ALL of a star", self.text, self.tokens[number].start, "ORDER BY 1, 2, ..."
+            )
+        end = number + 1
+        while self._word_at(end) in ("asc", "desc", "nulls", "first", "last"):
+            end += 1
+        how = "".join(f" {self._word_at(each)}" for each in range(number + 1, end))
+        self.pieces |= dict.fromkeys(range(number, end), "")
+        self.pieces[number] = ", ".join(f"{i + 1}{how}" for i in range(frame.items))
 
     def _compare_distinct(self, number: int) -> None:
         """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one
@@ -356,6 +388,9 @@ class _Rewriting(FunctionCalls):
         frame = self._frames[-1]
         if frame.clause != "select" or frame.item < 0:
             return
+        if self.tokens[number - 1].is_operator("*"):
+            frame.items = -1_000_000
+        frame.items += 1
         first, frame.item = frame.item, -1
         words = self.tokens[first:number]
         if not words:
@@ -368,6 +403,8 @@ class _Rewriting(FunctionCalls):
                 frame.names.add(plain)
                 return
         elif not needs_name(words):
+            if is_named(words):
+                self._aliases.item(first, number, (id(frame), frame.part))
             return
         text = " ".join(self.text[words[0].start : words[-1].end].split())
         name, count = text, 1

@@ -42,6 +42,7 @@ class Rewritten:
     spellings: dict[str, str] = field(default_factory=dict)  # the same of other names
     has_in: bool = False  # IN or ANY with a subquery
     has_exists: bool = False
+    item_names: set[str] = field(default_factory=set)  # that select items give
     unnests: int = 0  # number of UNNEST of what is no list of constants
     has_moment: bool = False  # now() and its like, which are others when the text comes again
     parameters: list[str] = field(default_factory=list)  # "1", "2" or names

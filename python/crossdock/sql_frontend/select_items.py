@@ -36,7 +36,7 @@ def needs_name(words: Sequence[Token]) -> bool:
     if star > 0 and words[star - 1].is_operator(".") and star == 2:
         return False  # t.* exclude (a)
     is_open = words[-1].kind == "operator" and not words[-1].is_operator(")", "]", "}", "*")
-    return not is_open and not is_column(words) and not _is_named(words)
+    return not is_open and not is_column(words) and not is_named(words)
 
 
 def is_column(words: Sequence[Token]) -> bool:
@@ -49,7 +49,8 @@ def is_column(words: Sequence[Token]) -> bool:
     )
 
 
-def _is_named(words: Sequence[Token]) -> bool:
+def is_named(words: Sequence[Token]) -> bool:
+    """Whether a select item ends with a name for it."""
     if len(words) == 1:
         return False
     last, before = words[-1], words[-2]

@@ -1,5 +1,5 @@
-"""UNNEST of columns. Plans have it not, so texts get the element of the list at a place that stands
-for all of them; and in FROM, beside a table, that is a column of the table."""
+"""UNNEST of columns. Plans have it not, so a query gets the element of the list at a place that
+stands for all of them; and in FROM, beside a table, that is a column of the table."""
 
 from __future__ import annotations
 

@@ -103,3 +103,6 @@ select sum(distinct a), min(a) from t where a > 100;
 select s, sum(distinct a) x from t group by s having sum(distinct a) > 2;
 select sum(distinct a % 2), stddev(distinct a), median(distinct a) from t;
 select b, s, sum(distinct a), max(a) from t group by b, s;
+select median(a), median(f), median(m), quantile_cont(b, 0.1), percentile_cont(0.9) within group (order by a desc) from t where f < 100 or f is null;
+select median(i), quantile_cont(i, 0.123), count(*) from (select i * i % 1009 as i from range(1000) r(i));
+select k, median(i) from (select i % 7 as k, i * i % 1009 as i from range(1000) r(i)) group by k;

@@ -105,3 +105,16 @@ select -9223372036854775807 // 100, 7 // -2, -7 // 2, a // 2 from t;
 select a, b from t where (a = 1 and b = 10) or (a = 1 and b = 20) or (a = 1 and s = 'x');
 select t.a, v from t join u on (t.a = u.a and v > 1) or (t.a = u.a and t.b < 15);
 select t.a, v from t, u where (t.a = u.a and u.s = 'x' and b > 1) or (t.a = u.a and u.s = 'q' and b > 2);
+
+-- Names of select items in the same query
+select a * 2 as x, x + 1 as y, y * 2 as z from t;
+select a + b as total from t where total > 20;
+select s as k, sum(a) as total, total / count(*) as mean from t group by k having total > 1;
+select a as b, b + 1 as c from t;
+select upper(s) as name, name || '!' as loud from t;
+select case when a > 1 then 'big' end as size, coalesce(size, 'none') from t;
+select x.v * 2 as w, w + 1 from (select v, v + 1 as v2 from u) x;
+with w as (select a + 1 as z from t) select z, z * 2 as q, q + z as r from w;
+select a as x from t where x > 1 union all select v as x from u where x > 3;
+select row_number() over (order by a) as rn, a from t qualify rn < 3;
+select if(a > 1, 'x', 'y') as z, if(s = 'x', if(a > 1, 1, 2), 0) as w from t;

@@ -52,3 +52,9 @@ select t.a, u.v from t join u on t.a = u.a order by t.a, u.v desc;
 select case when a > 2 then 0 else 1 end as k, a from t order by k, a;
 select count(*) from (select a from t limit 3);
 select count(*) from (select a from t order by a offset 2);
+-- ordered
+select a, s from t order by all;
+-- ordered
+select s, count(*) from t group by s order by all desc nulls last;
+-- ordered
+select s, a from t where a > 0 order by all desc limit 2;
