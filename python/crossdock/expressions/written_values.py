@@ -26,6 +26,8 @@ _TINY_DIGITS = ((r"^(-?)0\.0000([1-9])(\d*)$", "05"), (r"^(-?)0\.00000([1-9])(\d
 def parsed_as(value: Any, data_type: Any) -> Any:
     """Strings as values of a type, in whatever form they are written. ArrowInvalid for one that is
     none."""
+    if pa.types.is_time(data_type):
+        return _times(value, data_type)
     try:
         return cast(value, data_type)
     except pa.ArrowInvalid:
@@ -40,6 +42,9 @@ def parsed_as(value: Any, data_type: Any) -> Any:
 
 def try_parsed_as(value: Any, data_type: Any) -> Any:
     """The same, with NULL for a string that is no value."""
+    if pa.types.is_time(data_type):
+        days = _of_first_day(value)
+        return _time_of(try_cast(days, pa.timestamp("us")), data_type)
     if isinstance(value, pa.Scalar):
         return try_parsed_as(pa.array([value.as_py()], value.type), data_type)[0]
     if isinstance(value, pa.ChunkedArray):
@@ -52,6 +57,19 @@ def try_parsed_as(value: Any, data_type: Any) -> Any:
     others = pc.unique(value.filter(pc.and_(pc.is_null(strict), pc.is_valid(value))))
     found = _in_other_forms(pc.utf8_trim_whitespace(others), data_type)
     return pc.coalesce(strict, found.take(pc.index_in(value, value_set=others)))
+
+
+def _times(value: Any, data_type: Any) -> Any:
+    return _time_of(cast(_of_first_day(value), pa.timestamp("us")), data_type)
+
+
+def _of_first_day(value: Any) -> Any:
+    """Times of a day as instants, which Arrow reads."""
+    return pc.binary_join_element_wise("1970-01-01", value, " ")
+
+
+def _time_of(instants: Any, data_type: Any) -> Any:
+    return pc.cast(pc.cast(instants, pa.time64("us")), data_type)
 
 
 def _in_other_forms(strings: Any, data_type: Any) -> Any:

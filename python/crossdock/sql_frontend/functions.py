@@ -49,6 +49,8 @@ def _called(name: str) -> Build:
 
 def _same(a: Expr, b: Expr) -> Expr:
     """IS NOT DISTINCT FROM: never NULL."""
+    if is_null(a) and is_null(b):
+        return true()
     if any(isinstance(side, Literal) and not is_null(side) for side in (a, b)):
         return coalesce(a == b, False)
     return coalesce(a == b, a.is_null() & b.is_null())

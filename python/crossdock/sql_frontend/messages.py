@@ -72,6 +72,14 @@ def parts_of(message: Any) -> Iterator[Any]:
         yield from message.subquery.in_predicate.needles
 
 
+def fields_within(message: Any) -> Iterator[int]:
+    """The places of the columns that an expression reads."""
+    if message.WhichOneof("rex_type") == "selection":
+        yield message.selection.direct_reference.struct_field.field
+    for part in parts_of(message):
+        yield from fields_within(part)
+
+
 def unnests_within(message: Any, functions: Functions) -> Iterator[tuple[int, Any]]:
     """The UNNEST in an expression: the number of each, below 0 where rows without elements stay,
     and the expression of its lists."""

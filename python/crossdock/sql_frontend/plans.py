@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expressions import aggregates
-from crossdock.expressions.expression import Column, Expr, Literal, concat, when
-from crossdock.expressions.orders import Order
-from crossdock.plan.nodes import GroupBy, Node, Project, Sort
+from crossdock import aggregates
+from crossdock.expressions import Column, Expr, Literal
+from crossdock.nodes import Node
+from crossdock.orders import Order
 from crossdock.sql_frontend import joins
 from crossdock.sql_frontend.aggregation import (
     Aggregation,
@@ -29,12 +29,14 @@ from crossdock.sql_frontend.marks import marked, not_in
 from crossdock.sql_frontend.messages import (
     Functions,
     all_joins,
+    fields_within,
     has_subquery,
     null_aware_joins,
     unnest_column,
     unnests_within,
 )
 from crossdock.sql_frontend.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.subqueries import Beside, Translator
 from crossdock.sql_frontend.substrait_types import arrow_type, column_names, constant_of
 from crossdock.sql_frontend.values import Subquery, Values
 from crossdock.sql_frontend.window_values import DIRECTIONS
@@ -209,30 +211,13 @@ class Translation:
         table = self._unnested(table, messages)
         if not any(map(has_subquery, messages)):
             return table, self._values(table)
-        state = _Beside(self, table)
+        translator = Translator(self._builder, self._table, self._node, self._values)
+        state = Beside(translator, table)
         values = Values(self._functions, table.columns, lambda: state.node.schema, state.column)
         for message in messages:
             values(message)
         after = Table(JoinTree((state.node,)), table.columns)
         return after, values
-
-    def scalar(self, subquery: Any) -> tuple[Node, str]:
-        """The one row of a scalar subquery, and its column: NULL where it gives none, and an error
-        of the run where it gives several."""
-        table = self._table(subquery.scalar.input)
-        node, column = self._node(table), table.columns[0]
-        if has_one_row(node):
-            return node, column
-        count = unused("rows of a subquery", (column,))
-        row = self._builder.group(
-            node, (), {column: aggregates.first(column), count: aggregates.count()}
-        )
-        rows = Column(count)
-        said = concat(rows.cast("string"), " rows of a subquery that should give one value")
-        value = Column(column)
-        wrong = said.cast("int64").cast(row.schema.field(column).type)
-        checked = when(rows > 1).then(wrong).otherwise(value)
-        return self._builder.project(row, [(column, checked)]), column
 
     def _aggregate(self, message: Any) -> Table:
         table = self._table(message.input)
@@ -320,9 +305,10 @@ class Translation:
             expression, is_of_in = self._without_unknown(message)
             null_aware = null_aware or is_of_in
             condition = conditions_of(self._values(both)(expression))
-        if kind == _LEFT_ANTI and condition:  # of a constant, NOT IN is not said to be that
-            of_left = set(left.schema().names)
-            null_aware = null_aware or not any(c.columns() & of_left for c in condition)
+        if kind == _LEFT_ANTI and self._bound.marks != "exists" and message.HasField("expression"):
+            # Of a constant, NOT IN is not said to be that; no other condition reads one side alone.
+            fields = fields_within(message.expression)
+            null_aware = null_aware or not any(place < len(left.columns) for place in fields)
         if kind == 1:
             return self._inner(left, right, condition)
         if id(message) in self._all_joins:
@@ -387,47 +373,6 @@ class Translation:
         sides = self._node(left), self._node(right)
         found, mark = marked(self._builder, sides, conditions, self._bound.marks)
         return Table(JoinTree((found,)), (*left.columns, mark))
-
-
-class _Beside:
-    """A table that gets a column for each scalar subquery of its expressions."""
-
-    def __init__(self, translation: Translation, table: Table) -> None:
-        self._translation = translation
-        self.node = translation._node(table)
-        self._columns: dict[bytes, Expr] = {}
-
-    def column(self, message: Any) -> Expr:
-        """The subquery's value on each row."""
-        key = message.SerializeToString(deterministic=True)
-        if key not in self._columns:
-            self._columns[key] = self._added(message)
-        return self._columns[key]
-
-    def _added(self, message: Any) -> Expr:
-        kind = message.WhichOneof("subquery_type")
-        if kind != "scalar":
-            raise unsupported(
-                f"{'IN' if kind == 'in_predicate' else 'EXISTS'} with a subquery outside WHERE",
-                try_="a condition in WHERE, or a LEFT JOIN",
-            )
-        row, column = self._translation.scalar(message)
-        builder = self._translation._builder
-        name = unused(column, self.node.schema.names)
-        one = builder.project(row, [(name, Column(column))])
-        self.node = builder.join(self.node, one, (), "inner")
-        return Column(name)
-
-
-def has_one_row(node: Node) -> bool:
-    """Whether the node gives one row whatever the data."""
-    while not isinstance(node, GroupBy):
-        if not isinstance(node, Project | Sort):
-            return False
-        if isinstance(node, Sort) and not node.keeps_all_rows:
-            return False
-        node = node.input
-    return not node.keys
 
 
 def _is_mark(message: Any) -> bool:

@@ -35,6 +35,7 @@ _MOMENTS = words_of(
     "now today current_timestamp current_date current_time localtime localtimestamp"
 )
 _OF_ZONES = "a column with a zone, pyarrow.compute.assume_timezone(x, zone), registered"
+_NOT_COUNTED = words_of("group having limit offset fetch union intersect except distinct qualify")
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
@@ -75,6 +76,7 @@ class _Rewriting(FunctionCalls):
         self._unnesting = Unnesting(self)
         self._aliases = SelectAliases(self, expanded)
         self._rows = RowValues(self)
+        self._counted: dict[int, int] = {}  # SELECT of an EXISTS that is a number -> its FROM
         self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
 
@@ -93,6 +95,9 @@ class _Rewriting(FunctionCalls):
         self._found.item_names = self._aliases.names
         self._rows.finish()
         self._unnesting.finish()
+        for number, source in self._counted.items():
+            self.leave_out(number, source)
+            self.pieces[number] = "SELECT count(*) > 0 AS rows"
         self._found.unnests = self._unnesting.count
         self._found.aliases.update(self._using.aliases)
         self._found.text, self._found._places = self.written()
@@ -242,6 +247,8 @@ class _Rewriting(FunctionCalls):
         if word == "from" and self._is_part_of_expression(number):
             self._compare_distinct(number)
         self._found.has_moment = self._found.has_moment or word in _MOMENTS
+        if word == "exists" and self._queries()[0].clause == "select" and self._counts(number):
+            return
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             self._keep_all(number, word)
@@ -264,6 +271,23 @@ class _Rewriting(FunctionCalls):
             frame.tables = []
             if word == "from":
                 frame.operands = []
+
+    def _counts(self, number: int) -> bool:
+        """EXISTS as a value: whether there are rows to count, which plans can do in correlation. Of
+        a query that groups, limits or combines rows it stays as it is."""
+        depth, source = 0, -1
+        for each in range(number + 1, self.behind_bracket(number + 1) - 1):
+            token = self.tokens[each]
+            depth += token.is_operator("(") - token.is_operator(")")
+            if depth == 1 and token.lower in _NOT_COUNTED:
+                return False
+            if depth == 1 and token.lower == "from" and source < 0:
+                source = each
+        if source < 0 or self._word_at(number + 2) != "select":
+            return False
+        self._counted[number + 2] = source
+        self.pieces[number] = ""
+        return True
 
     def _order_by_all(self, number: int, frame: _Frame) -> None:
         """By each of the select items, whose number is known where none is a star."""

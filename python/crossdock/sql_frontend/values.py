@@ -22,7 +22,7 @@ from crossdock.sql_frontend.conversions import (
 )
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.folding import balanced, folded, is_never, is_true
-from crossdock.sql_frontend.functions import FUNCTIONS
+from crossdock.sql_frontend.functions import FUNCTIONS, is_null
 from crossdock.sql_frontend.intervals import Moving
 from crossdock.sql_frontend.messages import MOMENTS, Functions, unnest_column, unnest_number
 from crossdock.sql_frontend.rewritten import INVERTED, OPERATOR_MARKS, WHOLE
@@ -155,6 +155,9 @@ class Values:
     def _comparison(self, name: str, arguments: list[Expr]) -> Expr:
         """Constants stand on the right, where bounds of columns are looked for."""
         left, right = self._compared(arguments)
+        are_constants = isinstance(left, Literal) and isinstance(right, Literal)
+        if are_constants and "distinct" not in name and (is_null(left) or is_null(right)):
+            return Literal(pa.scalar(None, pa.bool_()))
         if isinstance(left, Literal) and not isinstance(right, Literal):
             name, left, right = _TURNED.get(name, name), right, left
         return bounds_of_year(FUNCTIONS[name]([left, right]), self.type_of)

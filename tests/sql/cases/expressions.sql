@@ -118,3 +118,6 @@ with w as (select a + 1 as z from t) select z, z * 2 as q, q + z as r from w;
 select a as x from t where x > 1 union all select v as x from u where x > 3;
 select row_number() over (order by a) as rn, a from t qualify rn < 3;
 select if(a > 1, 'x', 'y') as z, if(s = 'x', if(a > 1, 1, 2), 0) as w from t;
+select null = null, null <> 1, null < a, a = null, null is distinct from null, null is not distinct from a from t;
+select '12:30:00'::time, cast('01:02:03.5' as time), try_cast('25:00:00' as time), try_cast('x' as time);
+select a from t where null = a or a = null or a = 1;

@@ -130,3 +130,7 @@ select a, s from t full join u using (a, s);
 select a, max(v) from t full join u using (a) where a > 1 group by a having a < 9;
 select t.b, v from t natural join u;
 select v from t natural full join names n2 natural join u;
+select t.a from t anti join u on u.v > 4 and t.a > 0;
+select t.a from t anti join u on 3 = u.v;
+select t.a from t anti join u on null = u.v;
+select t.a from t anti join u on t.a in (2, null) where t.b not in (select n from names);
