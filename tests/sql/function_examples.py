@@ -87,6 +87,7 @@ OF_GROUPS = {
     "percentile_cont": "percentile_cont(0.25) within group (order by k)",
 }  # fmt: skip
 WINDOWS = {
+    "any_value": "any_value(t) over (partition by s)",
     "row_number": "row_number() over (order by k)", "rank": "rank() over (order by i)",
     "dense_rank": "dense_rank() over (order by i)",
     "percent_rank": "percent_rank() over (order by i)",

@@ -12,9 +12,9 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden" / "refusals.txt"
 TEXTS = (
-    "select sum(b) filter (where a > 1) over () from t",
-    "select lag(a) ignore nulls over (order by a) from t",
-    "select sum(a) over (order by d range interval '1' day preceding) from t",
+    "select rank() filter (where a > 1) over (order by a) from t",
+    "select sum(a ignore nulls) over (order by a) from t",
+    "select sum(a) over (order by d range interval '1' month preceding) from t",
     "select sum(a) over (order by m range between 1.5 preceding and current row) from t",
     "select sum(a) over (order by a groups 1 preceding) from t",
     "select stddev(a) over () from t",

@@ -15,18 +15,9 @@ _OTHER_JOINS = {
 def require_supported(pieces: Pieces, number: int) -> None:
     """SqlError where the word at a token begins a construct that does not run."""
     word, following = pieces.tokens[number].lower, pieces.at(number + 1)
-    is_call = following is not None and following.is_operator("(")
     follows = "" if following is None else following.lower
     found = None
-    if word in ("ignore", "respect") and follows == "nulls":
-        instead = "xd.first_value(column, ignore_nulls=True).over(...) of the relation"
-        found = f"{word.upper()} NULLS", instead
-    elif word == "filter" and is_call:
-        behind = pieces.at(pieces.behind_bracket(number + 1))
-        if behind is not None and behind.lower == "over":
-            instead = "sum(CASE WHEN condition THEN x END) OVER (...)"
-            found = "FILTER of a window function", instead
-    elif word in _OTHER_JOINS and follows == "join":
+    if word in _OTHER_JOINS and follows == "join":
         found = f"{word.upper()} JOIN", _OTHER_JOINS[word]
     elif word == "tablesample":
         found = "TABLESAMPLE", "relation.sample(fraction=0.1)"

@@ -61,12 +61,12 @@ def interval_of(value: Expr, *, counts_seconds: bool) -> Moving:
     if counts_seconds and isinstance(found, int):
         return Interval(0, found // _DAY_S, found % _DAY_S * 1_000_000)
     if not counts_seconds and isinstance(found, str):
-        return _parsed(found)
+        return parsed_interval(found)
     raise unsupported("an interval of this value", try_="interval '1' day")
 
 
-def _parsed(text: str) -> Interval:
-    """Such as '1 day 2 hours'."""
+def parsed_interval(text: str) -> Interval:
+    """Such as '1 day 2 hours'. SqlError for what is none."""
     months = days = microseconds = place = 0
     while place < len(text):
         match = _PART.match(text, place)

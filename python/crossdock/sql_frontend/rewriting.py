@@ -15,7 +15,6 @@ from crossdock.sql_frontend.function_calls import FunctionCalls
 from crossdock.sql_frontend.pieces import CLAUSES, Operand
 from crossdock.sql_frontend.rewritten import (
     KEEPS_ALL,
-    RANGE_MARK,
     FileCall,
     Rewritten,
     stem_of,
@@ -28,6 +27,7 @@ from crossdock.sql_frontend.text_limits import require_shallow
 from crossdock.sql_frontend.tokens import Token, quoted, words_of
 from crossdock.sql_frontend.unnesting import Unnesting
 from crossdock.sql_frontend.using_joins import ColumnsOf, UsingJoins
+from crossdock.sql_frontend.window_clauses import WindowClauses
 
 _SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
 _BEFORE_QUERIES = frozenset(("", "union", "intersect", "except"))  # clauses where one may begin
@@ -76,6 +76,7 @@ class _Rewriting(FunctionCalls):
         self._unnesting = Unnesting(self)
         self._aliases = SelectAliases(self, expanded)
         self._rows = RowValues(self)
+        self._windows = WindowClauses(self)
         self._counted: dict[int, int] = {}  # SELECT of an EXISTS that is a number -> its FROM
         self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
@@ -93,6 +94,7 @@ class _Rewriting(FunctionCalls):
         self._using.finish()
         self._aliases.finish()
         self._found.item_names = self._aliases.names
+        self._windows.finish()
         self._rows.finish()
         self._unnesting.finish()
         for number, source in self._counted.items():
@@ -237,13 +239,9 @@ class _Rewriting(FunctionCalls):
                     f"a comparison with {word.upper()} of a query", self.text,
                     self.tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
                 )  # fmt: skip
-        if word == "over":
-            self._require_plain_call(number - 1)
+        self._windows.word(number)
         if word == "all" and self._word_at(number - 1) == "by" and frame.clause == "order":
             self._order_by_all(number, frame)
-        if word in ("preceding", "following"):
-            self._require_whole_bound(number)
-            self._mark_range(number)
         if word == "from" and self._is_part_of_expression(number):
             self._compare_distinct(number)
         self._found.has_moment = self._found.has_moment or word in _MOMENTS
@@ -334,47 +332,6 @@ class _Rewriting(FunctionCalls):
         self._kept_all += 1
         condition = f") WHERE {quoted(KEEPS_ALL)}({self._kept_all}))"
         self.closing[end - 1] = condition + self.closing.get(end - 1, "")
-
-    def _require_plain_call(self, number: int) -> None:
-        """Of the call of a window function, plans have neither DISTINCT nor ORDER BY."""
-        depth = 0
-        for each in range(number, -1, -1):
-            token = self.tokens[each]
-            depth += token.is_operator(")") - token.is_operator("(")
-            if depth <= 0:
-                return
-            if depth == 1 and token.lower in ("distinct", "order"):
-                raise unsupported(
-                    f"{token.text.upper()} in the call of a window function", self.text,
-                    token.start, "a GROUP BY in a query of its own, joined",
-                )  # fmt: skip
-
-    def _require_whole_bound(self, number: int) -> None:
-        """Of a frame's bounds, plans have whole numbers alone."""
-        before = self.at(number - 1)
-        if before is not None and before.lower != "unbounded" and not before.text.isdecimal():
-            raise unsupported(
-                "a bound of a frame that is no whole number", self.text, before.start,
-                "over(..., range=(-timedelta(days=1), 0)) of the relation",
-            )  # fmt: skip
-
-    def _mark_range(self, number: int) -> None:
-        """Plans have no distances of floats and decimals: those of a RANGE are written as numbers
-        of rows that no table has."""
-        bound, unit = self.tokens[number - 1], number - 1
-        if not bound.text.isdecimal():
-            return
-        while unit and self._word_at(unit) not in ("rows", "range", "groups"):
-            unit -= 1
-        distance = int(bound.text)
-        if distance >= RANGE_MARK:
-            raise unsupported(
-                f"a distance of {RANGE_MARK} or more in a frame", self.text, bound.start,
-                "UNBOUNDED PRECEDING or FOLLOWING",
-            )  # fmt: skip
-        if self._word_at(unit) == "range":
-            self.pieces[unit] = "ROWS"
-            self.pieces[number - 1] = str(RANGE_MARK + distance)
 
     def _opens_query(self, number: int) -> bool:
         token, following = self.at(number), self.at(number + 1)

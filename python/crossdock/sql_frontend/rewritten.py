@@ -13,6 +13,7 @@ KEEPS_ALL = HIDDEN + "all"
 # Stands for the place of an element in its list where UNNEST is: of all, a row for each.
 UNNEST = HIDDEN + "unnest"
 RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
+INTERVAL_MARK = 1 << 61  # the same of one in microseconds
 # Stand for operators that DataFusion has not, beside operators of the same precedence: `a // b` is
 # a * WHOLE / b, and `~a` is INVERTED & a.
 WHOLE = HIDDEN + "whole"

@@ -1,21 +1,22 @@
 """Window functions of a Substrait plan as ours. What its messages leave out, a FILTER and IGNORE
-NULLS, is refused before, in the text."""
+NULLS, stands in the arguments."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeGuard
 
-from crossdock.expressions import aggregates, window_expressions
-from crossdock.expressions.expression import Expr, Literal
-from crossdock.expressions.orders import Order
-from crossdock.expressions.window_expressions import Windowed, WindowFunction
+from crossdock import aggregates, window_expressions
+from crossdock.expressions import Call, Expr, Literal, identity
+from crossdock.orders import Order
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.functions import is_null
 from crossdock.sql_frontend.intervals import Interval
-from crossdock.sql_frontend.rewritten import RANGE_MARK
+from crossdock.sql_frontend.rewritten import INTERVAL_MARK, RANGE_MARK
+from crossdock.window_expressions import Windowed, WindowFunction
 
 _DISTINCT = 2
 _ROWS, _RANGE = 1, 2
@@ -38,7 +39,9 @@ _OF_ONE: dict[str, Callable[[Expr], Windowed]] = {
     "avg": aggregates.mean,
     "bool_and": aggregates.bool_and,
     "bool_or": aggregates.bool_or,
+    "any_value": lambda x: window_expressions.first_value(x, ignore_nulls=True),
 }
+_OF_PLACES = frozenset(("first_value", "last_value", "nth_value", "lag", "lead"))
 WINDOW_FUNCTIONS = frozenset((*_PLAIN, *_OF_ONE, "count", "ntile", "lag", "lead", "nth_value"))
 _WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
 
@@ -57,7 +60,19 @@ def window_value(message: Any, name: str, translated: Callable[[Any], Any]) -> E
             orders.append(Order(by, *DIRECTIONS[each.direction]))
     keys = [each for each in partition if not isinstance(each, Literal)]
     frame = {} if name in _WITHOUT_FRAME else _frame(message, bool(orders), translated)
+    if arguments and name in _OF_PLACES and _is_chosen_of_one(arguments[0]):
+        function = _function(name, [arguments[0].arguments[0], *arguments[1:]])
+        assert isinstance(function, WindowFunction)
+        function = replace(function, options=(*function.options, ("ignore_nulls", True)))
+        return function.over(*keys, order_by=orders or None, **frame)
     return _function(name, arguments).over(*keys, order_by=orders or None, **frame)
+
+
+def _is_chosen_of_one(value: Any) -> TypeGuard[Call]:
+    """Whether a value is written three times, which says IGNORE NULLS."""
+    if not isinstance(value, Call) or value.function != "coalesce" or len(value.arguments) != 3:
+        return False
+    return len({identity(each) for each in value.arguments}) == 1
 
 
 def _function(name: str, arguments: list[Expr]) -> Windowed:
@@ -111,7 +126,11 @@ def _distance_of(bound: Any) -> Any:
     """A bound without the mark of RANGE."""
     if not _is_range(bound):
         return bound
-    return bound - RANGE_MARK if bound > 0 else bound + RANGE_MARK
+    distance = abs(bound)
+    if distance >= INTERVAL_MARK:
+        moved = datetime.timedelta(microseconds=distance - INTERVAL_MARK)
+        return moved if bound > 0 else -moved
+    return (distance - RANGE_MARK) * (1 if bound > 0 else -1)
 
 
 def _bound(message: Any, translated: Callable[[Any], Any]) -> Any:

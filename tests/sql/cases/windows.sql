@@ -30,3 +30,13 @@ select f, count(*) over (order by f range between 1 following and unbounded foll
 select f, min(b) over (order by f desc range between unbounded preceding and 1 following) x, count(*) over (order by f nulls first range between 0 preceding and current row) y from t;
 select a, sum(b) over (order by a range between 1 preceding and 1 following) x, sum(b) over (order by a range 2 preceding) y, first_value(a) over (order by a desc range between current row and 1 following) z from t;
 select a, sum(b) over (order by f range between unbounded preceding and unbounded following) x, sum(a) over (order by m range between 1 preceding and current row) y, count(*) over (order by f rows between 1 preceding and 1 following) z from t;
+-- Conditions, NULLs that do not count, distances of time
+select sum(b) filter (where a > 1) over (order by d) as x, count(*) filter (where a > 1) over (partition by s) as y from t;
+select s, sum(a) filter (where b > 10 and bo) over (partition by s order by d) x, avg(b + 1) filter (where s = 'x') over () y, count(a) filter (where a > 1) over (order by d rows 1 preceding) z from t;
+select sum(a) filter (where a > 1) over w, min(b) filter (where b > 10) over w from t window w as (order by d);
+select a, last_value(b ignore nulls) over (order by d) x, first_value(b) over (order by d desc) y, lag(a ignore nulls) over (order by d) z, lead(b, 2 ignore nulls) over (order by d) w from t;
+select a, nth_value(b, 2 ignore nulls) over (order by d rows between unbounded preceding and unbounded following) x, first_value(s respect nulls) over (order by d) y from t;
+select d, count(*) over (order by d range between interval '1 day' preceding and interval '1 day' following) as x, max(a) over (order by d range interval 2 day preceding) as y from t;
+select ts, count(*) over (order by ts range between interval '7 hours' preceding and current row) as n from events where ts is not null;
+select ts, count(*) over (order by ts range between interval '8 hours 30 minutes' preceding and interval '1' second preceding) as n from events where ts is not null;
+select any_value(a) over (partition by s) is not null as x from t where a is not null;
