@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
-from crossdock.evaluation import plain_type
+from crossdock.expressions.evaluation import plain_type
 from crossdock.sql_frontend.added_functions import added_functions, never_run
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock import aggregates
-from crossdock.expressions import Column, Expr, Literal
-from crossdock.nodes import Node
-from crossdock.orders import Order
+from crossdock.expressions import aggregates
+from crossdock.expressions.expression import Column, Expr, Literal
+from crossdock.expressions.orders import Order
+from crossdock.plan.nodes import Node
 from crossdock.sql_frontend import joins
 from crossdock.sql_frontend.aggregation import (
     Aggregation,

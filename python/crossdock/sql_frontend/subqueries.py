@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock import aggregates
-from crossdock.expressions import Column, Expr, concat, when
-from crossdock.nodes import GroupBy, Node, Project, Sort
+from crossdock.expressions import aggregates
+from crossdock.expressions.expression import Column, Expr, concat, when
+from crossdock.plan.nodes import GroupBy, Node, Project, Sort
 from crossdock.sql_frontend.building import Builder, unused
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.joins import JoinTree, Table, beside

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from crossdock import aggregates, window_expressions
-from crossdock.expressions import Call, Expr, Literal, identity
-from crossdock.orders import Order
+from crossdock.expressions import aggregates, window_expressions
+from crossdock.expressions.expression import Call, Expr, Literal, identity
+from crossdock.expressions.orders import Order
+from crossdock.expressions.window_expressions import Windowed, WindowFunction
 from crossdock.sql_frontend.constants import constant
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.functions import is_null
 from crossdock.sql_frontend.intervals import Interval
 from crossdock.sql_frontend.rewritten import INTERVAL_MARK, RANGE_MARK
-from crossdock.window_expressions import Windowed, WindowFunction
 
 _DISTINCT = 2
 _ROWS, _RANGE = 1, 2
