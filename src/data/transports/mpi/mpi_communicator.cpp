@@ -28,23 +28,28 @@ constexpr int kLooksForIt = 1'000;
 constexpr milliseconds kTellWithin{500};
 constexpr int64_t kTrialBytes = 4096;
 
-// Ranks may share cores: gives them up at first, later sleeps a little, and longer where others work for seconds.
+// Looks again and again where each rank has a core: what comes is seen at once. Where ranks share cores, the one that
+// looks keeps the one that it waits for from working (a core that is given up comes back before that one is done), so
+// that it soon sleeps a little; longer where others work for seconds.
 class Patience {
  public:
+  explicit Patience(bool shares_cores) : yields_(shares_cores ? kYieldsOfShared : kYields) {}
   void wait() {
     ++turns_;
-    if (turns_ <= kYields) {
+    if (turns_ <= yields_) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(turns_ <= kYields + kNaps ? kNap : kLongNap);
+      std::this_thread::sleep_for(turns_ <= yields_ + kNaps ? kNap : kLongNap);
     }
   }
 
  private:
   static constexpr int64_t kYields = 20'000;
+  static constexpr int64_t kYieldsOfShared = 50;
   static constexpr int64_t kNaps = 20'000;
   static constexpr microseconds kNap{50};
   static constexpr microseconds kLongNap{500};
+  int64_t yields_;
   int64_t turns_ = 0;
 };
 
@@ -99,6 +104,7 @@ class MpiCommunicator : public ranks::Communicator {
   int rank_ = 0;
   int size_ = 1;
   std::vector<int> neighbours_;
+  bool shares_cores_ = false;       // there are fewer than neighbours
   std::vector<int64_t> processes_;  // their ids, by rank; 0: no neighbour
   std::list<MpiFlight> told_;       // notes on their way
 };
@@ -143,7 +149,7 @@ Status MpiCommunicator::post(std::span<const Outgoing> out,
 Result<bool> MpiCommunicator::wait(MpiFlight& flight,
                                    Clock::time_point end,
                                    const std::function<Status()>& check_peers) {
-  Patience patience;
+  Patience patience(shares_cores_);
   Status alive;
   int looks_left = 0;
   Clock::time_point next_look = Clock::now() + kLookEvery;
@@ -230,7 +236,7 @@ void MpiCommunicator::drop_told() {
 // Notes leave before their sender does, if somebody takes them.
 void MpiCommunicator::end_told() {
   const Clock::time_point end = Clock::now() + kTellWithin;
-  Patience patience;
+  Patience patience(shares_cores_);
   while (!told_.empty()) {
     auto held = core_.lock();
     if (!held.ok()) return;
@@ -295,7 +301,7 @@ Status MpiCommunicator::hear_all() {
 }
 
 void MpiCommunicator::listen(Clock::time_point end) {
-  Patience patience;
+  Patience patience(shares_cores_);
   do {
     if (const Status heard = hear_all(); !heard.ok()) return give_up(heard.error());
     if (enough() || Clock::now() >= end) return;
@@ -341,6 +347,7 @@ Status MpiCommunicator::meet(const ranks::CommunicatorSettings& settings) {
     if (reaches[i] != 0 && reached[i] != 0) neighbours_.push_back(rank);
   }
   std::ranges::sort(neighbours_);
+  shares_cores_ = static_cast<int64_t>(neighbours_.size()) > ::sysconf(_SC_NPROCESSORS_ONLN);
   return {};
 }
 
@@ -433,7 +440,7 @@ Result<MPI_Comm> copy_of_world(MpiCore& core, milliseconds at_most) {
                           "make a communicator",
                           /*rank=*/-1));
   }
-  Patience patience;
+  Patience patience(true);
   while (true) {
     CD_ASSIGN(auto held, core.lock());
     int is_done = 0;
