@@ -75,8 +75,10 @@ class CudaCopier : public SegmentCopier {
     Link& link = links_[at];
     if (link.begun - link.done == under_way_) return false;
     void* event = link.events[link.begun % under_way_];
-    failed_ |= cuda_calls::copy(copy.to, copy.from, copy.bytes, link.stream) != 0 ||
-               cuda_calls::record(event, link.stream) != 0;
+    failed_ |= cuda_calls::copy(copy.to, copy.from, copy.bytes, link.stream) != 0;
+    if (copy.word_to != nullptr)
+      failed_ |= cuda_calls::copy(copy.word_to, copy.word_from, sizeof(uint64_t), link.stream) != 0;
+    failed_ |= cuda_calls::record(event, link.stream) != 0;
     ++link.begun;
     return true;
   }

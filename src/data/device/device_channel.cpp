@@ -20,6 +20,7 @@ constexpr uint64_t kCarveBytes = 256;
 constexpr uint32_t kCopiesUnderWay =
     3;  // of a link: one runs, one follows at once, one is being begun
 constexpr auto kLookEvery = std::chrono::milliseconds(50);  // at progress, while nothing is copied
+constexpr uint64_t kGenerations = rings::RingDefaults::Word::kGenerationMask + 1;
 constexpr uint32_t kTurnsPerPoll = 64;  // for errors of the device; each asks the driver
 
 using Flag = rings::StdAtomic<uint32_t, rings::Scope::kSystem>;
@@ -100,14 +101,17 @@ class DeviceChannel::Builder {
     channel_.seen_ = shared.take<uint64_t>(channel_.progress_[0].words);
     sort_rings_.clear();
     windows_.clear();
+    mover_windows_.clear();
+    generations_ = shared.take<uint64_t>(kGenerations);
     for (const WiredLink& link : wiring.links) {
       for (uint32_t ring = 0; ring < spec_.rings_per_link; ++ring) {
         if (is_copied(link)) {
           sort_rings_.push_back(ring_between(link.from));
-          windows_.push_back(ring_between(link.to));
+          add_window(link.to);
         } else {
           sort_rings_.push_back(own_ring(layouts_.link_shape, DeviceSpace::kDevice));
           windows_.push_back(sort_rings_.back());
+          mover_windows_.push_back(windows_.back());
         }
       }
     }
@@ -122,10 +126,16 @@ class DeviceChannel::Builder {
   const std::vector<Upload>& uploads() const { return uploads_; }
 
   void make_links() {
+    for (uint64_t generation = 0; generation < kGenerations; ++generation)
+      generations_[generation] = generation;
     for (size_t at = 0; at < sort_rings_.size(); ++at) {
       const auto link = static_cast<uint32_t>(at / spec_.rings_per_link);
       if (!is_copied(channel_.wiring_.links[link])) continue;
-      channel_.links_.push_back({sort_rings_[at], windows_[at]});
+      const bool is_host = spec_.is_host[channel_.wiring_.links[link].to] != 0;
+      channel_.links_.push_back({sort_rings_[at],
+                                 mover_windows_[at],
+                                 is_host ? nullptr : windows_[at].ready,
+                                 generations_});
       channel_.link_of_copies_.push_back(link);
     }
   }
@@ -173,6 +183,22 @@ class DeviceChannel::Builder {
     ring.ready = shared.take<uint64_t>(ring.slots() * rings::kRingLineWords);
     ring.head = shared.take<uint64_t>(rings::kRingLineWords);
     return ring;
+  }
+
+  // A window that the mover fills, as its consumer sees it and as the mover does.
+  void add_window(topology::VertexIndex vertex) {
+    if (spec_.is_host[vertex] != 0) {
+      windows_.push_back(ring_between(vertex));
+      mover_windows_.push_back(windows_.back());
+      return;
+    }
+    rings::Ring window = own_ring(layouts_.link_shape, DeviceSpace::kDevice);
+    rings::Ring seen = window;
+    Carver& shared = carver(DeviceSpace::kShared);
+    seen.ready = shared.take<uint64_t>(seen.slots() * rings::kRingLineWords);
+    seen.head = window.head_mirror = shared.take<uint64_t>(rings::kRingLineWords);
+    windows_.push_back(window);
+    mover_windows_.push_back(seen);
   }
 
   rings::Ring ring_words(const rings::RingShape& shape, DeviceSpace space) {
@@ -288,6 +314,8 @@ class DeviceChannel::Builder {
   uint64_t progress_taken_[2] = {};  // lines, by DeviceSpace
   uint64_t* ends_ = nullptr;
   std::vector<rings::Ring> sort_rings_, windows_;
+  std::vector<rings::Ring> mover_windows_;  // MoverLink::to
+  uint64_t* generations_ = nullptr;         // word g is g
   std::vector<Upload> uploads_;
 };
 

@@ -3,8 +3,8 @@
 //
 // A link is a sort ring and its window, which have the same shape: segment number n lies in slot n mod slots of both,
 // so a free slot in the window is all the credit there is. A few copies of a link are under way at once, in order on a
-// stream of their own. When the oldest has arrived its number is published in the window and its slot in the sort ring
-// is given back: two stores, each the only writer of its word.
+// stream. When the oldest has arrived its slot in the sort ring is given back; it is published in the window then, or,
+// to kernels, by a copy of a word right behind it. Each word has one writer.
 //
 // The copier decides what a copy is: cudaMemcpyAsync between events, or memcpy in a test. It must never wait.
 #pragma once
@@ -27,6 +27,9 @@ struct CopyRequest {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   uint64_t bytes = 0;
+  // A word that is to follow the bytes, if not null: kernels see it when these are there.
+  uint64_t* word_to = nullptr;
+  const uint64_t* word_from = nullptr;
 };
 
 // Copies of a link are in order. One thread.
@@ -39,9 +42,14 @@ class SegmentCopier {
   virtual CopyState oldest(uint32_t link) = 0;
 };
 
+// `to` is the window as the mover sees it. Where its consumer is a kernel, ready words and head lie on the device, so that
+// nobody polls the host's memory: the ready word follows the segment as a copy from `generations` (word g is g), and the
+// head comes as a mirror. The mover's own ready words then are its memory of what it has published.
 struct MoverLink {
   rings::Ring from;
   rings::Ring to;
+  uint64_t* device_ready = nullptr;
+  const uint64_t* generations = nullptr;
 };
 
 class RingMover {
@@ -84,7 +92,14 @@ class RingMover {
     if (segment == nullptr) return false;
     std::byte* place = link.to.place(link.begun);
     if (place == nullptr) return false;
-    if (!copier_.begin(at, {place, segment, link.rings.from.shape.segment_bytes})) return false;
+    CopyRequest copy{place, segment, link.rings.from.shape.segment_bytes};
+    if (link.rings.device_ready != nullptr) {
+      const rings::Ring& to = link.rings.to;
+      copy.word_to = link.rings.device_ready + to.slot_of(link.begun) * rings::kRingLineWords;
+      copy.word_from = link.rings.generations +
+                       rings::CpuRingTraits::Word::generation_at(link.begun, to.shape.slot_bits);
+    }
+    if (!copier_.begin(at, copy)) return false;
     ++link.begun;
     return true;
   }

@@ -78,6 +78,12 @@ struct CudaMemory {
   CD_HOST_DEVICE static T read(const T& place) {
     return place;
   }
+  // Two words of global memory, 16 bytes aligned: becomes {key, value} if it is {free, 0}. Answers the key that was there.
+  __device__ static uint64_t put_pair(uint64_t* pair, uint64_t free, uint64_t key, uint64_t value) {
+    NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90,
+                      (return put_wide_pair(pair, free, key, value);),
+                      (return put_pair_in_turn(pair, free, key, value);))
+  }
   CD_HOST_DEVICE static void require(bool holds) {
     if (!holds) NV_IF_ELSE_TARGET(NV_IS_DEVICE, (__trap();), (std::abort();))
   }

@@ -168,6 +168,36 @@ __device__ T compare_exchange_word(T* place, T wanted, T value) {
   }
 }
 
+// Both words by one operation, on sm_90 and later. Answers the first word that was there.
+__device__ inline uint64_t put_wide_pair(uint64_t* pair,
+                                         uint64_t free,
+                                         uint64_t key,
+                                         uint64_t value) {
+  uint64_t before;
+  asm volatile(
+      "{\n"
+      "  .reg .b128 expected, wanted, found;\n"
+      "  mov.b128 expected, {%2, %3};\n"
+      "  mov.b128 wanted, {%4, %5};\n"
+      "  atom.relaxed.gpu.global.cas.b128 found, [%1], expected, wanted;\n"
+      "  mov.b128 {%0, _}, found;\n"
+      "}"
+      : "=l"(before)
+      : "l"(__cvta_generic_to_global(pair)), "l"(free), "l"(uint64_t{0}), "l"(key), "l"(value)
+      : "memory");
+  return before;
+}
+
+// The same where the second word follows the first.
+__device__ inline uint64_t put_pair_in_turn(uint64_t* pair,
+                                            uint64_t free,
+                                            uint64_t key,
+                                            uint64_t value) {
+  const uint64_t before = compare_exchange_word<Order::kRelaxed, Scope::kDevice>(pair, free, key);
+  if (before == free) store_word<Order::kRelaxed, Scope::kDevice>(pair + 1, value);
+  return before;
+}
+
 #undef CD_PTX_BY_SCOPE
 #undef CD_PTX_LOAD
 #undef CD_PTX_STORE

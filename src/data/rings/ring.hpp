@@ -34,7 +34,9 @@ struct Ring {
   uint64_t* words = nullptr;  // per slot, a line each: SegmentWord
   uint64_t* ready = nullptr;  // per slot, a line each: the generation that was published last
   uint64_t* head = nullptr;   // segments ever recycled
-  uint64_t* lock = nullptr;   // 1 while somebody acts as the consumer
+  // The same for producers on another device, or null: so that the consumer looks at a head that is near to it.
+  uint64_t* head_mirror = nullptr;
+  uint64_t* lock = nullptr;  // 1 while somebody acts as the consumer
   std::byte* segments = nullptr;
 
   CD_HOST_DEVICE uint64_t slots() const { return uint64_t{1} << shape.slot_bits; }

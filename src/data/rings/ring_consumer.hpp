@@ -57,6 +57,8 @@ class RingConsumer {
     if (coop.rank() != 0) return;
     const uint64_t head = HandOver(*ring_.head).load(Relaxed{});
     HandOver(*ring_.head).store(head + count, typename Orders::Recycle{});
+    if (ring_.head_mirror != nullptr)
+      HandOver(*ring_.head_mirror).store(head + count, typename Orders::Recycle{});
   }
 
  private:

@@ -169,6 +169,35 @@ struct CountedBits {
   }
 };
 
+// Adds to *zeros how many bits from `first` on are 0, of `count`.
+struct CountZeros {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  const uint8_t* bits = nullptr;
+  uint64_t first = 0;
+  uint64_t count = 0;
+  uint64_t* zeros = nullptr;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
+    using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
+    uint64_t mine = 0;
+    const uint64_t skipped = first / 8;
+    const uint64_t behind = first + count;
+    for_grid(place, group, tiles_of(behind, 8) - skipped, [&](uint64_t at) {
+      const uint64_t byte = skipped + at;
+      uint32_t set = bits[byte];
+      uint32_t wanted = 0xFF;
+      if (at == 0) wanted &= 0xFFU << first % 8;
+      if (8 * (byte + 1) > behind) wanted &= 0xFFU >> (8 * (byte + 1) - behind);
+      for (set = ~set & wanted; set != 0; set &= set - 1) ++mine;
+    });
+    const uint64_t total = block_total(group, mine, scratch.totals);
+    if (group.rank() == 0 && total != 0) Word(*zeros).fetch_add(total, rings::Relaxed{});
+  }
+};
+
 // Sums of 128 bits as whole numbers of 64; *misfits becomes 1 if one does not fit. Sums of words of 64-bit unsigned
 // numbers come with how many there were (unshift_sum).
 struct NarrowSums {

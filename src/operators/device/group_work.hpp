@@ -314,7 +314,7 @@ struct GroupCollect {
 // range[0] and range[1] become the lowest bit of all values and the end of the highest, as positions (real_sum.hpp).
 struct MeasureReals {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockRange;
 
   const int64_t* values = nullptr;
   const uint8_t* valid = nullptr;
@@ -322,7 +322,7 @@ struct MeasureReals {
   uint64_t* range = nullptr;
 
   template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
     int64_t least = INT64_MAX;
     int64_t most = INT64_MIN;
     const uint64_t tiles = tiles_of(rows, kGroupTileRows);
@@ -336,9 +336,7 @@ struct MeasureReals {
         most = parts.end() > most ? parts.end() : most;
       });
     }
-    if (least > most) return;
-    improve_word<Memory, rings::Scope::kDevice>(range[0], least, true);
-    improve_word<Memory, rings::Scope::kDevice>(range[1], most, false);
+    scratch.improve<Memory>(group, least, most, range[0], &range[1]);
   }
 };
 

@@ -48,12 +48,16 @@ struct JoinBuild {
       const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
       for_rows(group, range.begin, range.end, [&](uint64_t row) {
         if (!rows.has_key(row)) return;
-        const uint64_t slot =
-            table.claim<Memory, rings::Scope::kDevice>(rows.keys[row], table.slots);
-        Memory::require(slot != kNoSlot);
-        const uint64_t before =
-            Word(table.word(slot, 1)).exchange(rows.id(row) + 1, rings::Relaxed{});
-        again += before != 0 ? 1 : 0;
+        const uint64_t key = rows.keys[row];
+        if (key == kFreeKey) {  // has a slot of its own
+          const uint64_t before =
+              Word(table.word(table.slots, 1)).exchange(rows.id(row) + 1, rings::Relaxed{});
+          again += before != 0 ? 1 : 0;
+          return;
+        }
+        const KeyTable::Put put = table.put_pair<Memory>(key, rows.id(row) + 1);
+        Memory::require(put != KeyTable::Put::kFull);
+        again += put == KeyTable::Put::kThere ? 1 : 0;
       });
     }
     again = block_total(group, again, scratch.totals);
@@ -131,20 +135,35 @@ struct JoinProbe {
     const uint64_t tiles = tiles_of(rows.count, kMatchTileRows);
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kMatchTileRows, rows.count);
-      matches.write_tile(tile, range, scratch.totals, group, [&](uint64_t row) -> MatchStretch {
-        const uint64_t slot = rows.has_key(row) ? table.find(rows.keys[row]) : kNoSlot;
-        if (slot == kNoSlot) return {};
-        if (use == JoinMarks::kRead) return {0, marks[slot / 64] >> slot % 64 & 1};
-        const MatchStretch match = stretch_of(slot);
-        if (use == JoinMarks::kWrite && match.count != 0) mark<Memory>(slot);
-        return match;
-      });
+      const auto look = [&](uint64_t row) -> Look {
+        if (!rows.has_key(row)) return {kFreeKey, {kFreeKey, 0}};
+        const uint64_t key = rows.keys[row];
+        // The slot of kFreeKey has its count beside whatever stands in its first word.
+        const SlotPair pair = table.pair(key == kFreeKey ? table.slots : table.home(key));
+        return {key, key == kFreeKey ? SlotPair{0, pair.value} : pair};
+      };
+      matches.write_tile(
+          tile, range, scratch.totals, group, look, [&](uint64_t, Look& at) -> MatchStretch {
+            const bool is_free_key = at.key == kFreeKey;
+            if (is_free_key && at.pair.key == kFreeKey) return {};  // no key
+            const uint64_t slot = is_free_key ? table.slots : table.find_pair(at.key, at.pair);
+            if (slot == kNoSlot) return {};
+            if (use == JoinMarks::kRead) return {0, marks[slot / 64] >> slot % 64 & 1};
+            const MatchStretch match = stretch_of(slot, at.pair.value);
+            if (use == JoinMarks::kWrite && match.count != 0) mark<Memory>(slot);
+            return match;
+          });
     }
   }
 
  private:
-  CD_HOST_DEVICE MatchStretch stretch_of(uint64_t slot) const {
-    const uint64_t word = table.word(slot, 1);
+  // A row's key and the pair at its home; several of a thread's are under way at once.
+  struct Look {
+    uint64_t key;
+    SlotPair pair;
+  };
+
+  CD_HOST_DEVICE MatchStretch stretch_of(uint64_t slot, uint64_t word) const {
     if (is_listed) return {word, table.word(slot + 1, 1) - word};
     return word == 0 ? MatchStretch{} : MatchStretch{word - 1, 1};
   }

@@ -14,6 +14,7 @@
 
 #include "data/rings/annotations.hpp"
 #include "data/rings/atomic.hpp"
+#include "data/rings/coop.hpp"
 #include "table/word_mix.hpp"
 
 namespace crossdock::operators {
@@ -30,6 +31,39 @@ CD_HOST_DEVICE inline void improve_word(uint64_t& word, int64_t value, bool is_m
     if (at.compare_exchange(found, static_cast<uint64_t>(value), rings::Relaxed{})) return;
   }
 }
+
+// The least and the greatest of what threads have seen, kept in shared memory until the block is through: so a block
+// goes to the device's words once, and not each of its threads.
+struct BlockRange {
+  uint64_t least;
+  uint64_t most;
+
+  template <class Memory, rings::Coop C>
+  CD_HOST_DEVICE void improve(
+      const C& group, int64_t low, int64_t high, uint64_t& device_least, uint64_t* device_most) {
+    if (group.rank() == 0) {
+      least = static_cast<uint64_t>(INT64_MAX);
+      most = static_cast<uint64_t>(INT64_MIN);
+    }
+    group.sync();
+    improve_word<Memory, rings::Scope::kBlock>(least, low, true);
+    improve_word<Memory, rings::Scope::kBlock>(most, high, false);
+    group.sync();
+    if (group.rank() == 0) {
+      improve_word<Memory, rings::Scope::kDevice>(device_least, static_cast<int64_t>(least), true);
+      if (device_most != nullptr)
+        improve_word<Memory, rings::Scope::kDevice>(
+            *device_most, static_cast<int64_t>(most), false);
+    }
+    group.sync();  // nobody begins the next range before it is done
+  }
+};
+
+// A slot of two words, read at once.
+struct alignas(16) SlotPair {
+  uint64_t key;
+  uint64_t value;
+};
 
 struct KeyTable {
   uint64_t* words = nullptr;
@@ -56,6 +90,50 @@ struct KeyTable {
       if (found != kFreeKey) continue;
       if (Word(word(slot, 0)).compare_exchange(found, key, rings::Relaxed{})) return slot;
       if (found == key) return slot;
+    }
+    return kNoSlot;
+  }
+
+  // Of a table in memory whose slots are two words: puts both in where the key is not yet, or answers that it is there,
+  // by one operation where the device has it (Memory::put_pair). A free slot's second word is 0. Not for kFreeKey.
+  enum class Put : uint8_t { kNew, kThere, kFull };
+  template <class Memory>
+  CD_HOST_DEVICE Put put_pair(uint64_t key, uint64_t value) const {
+    uint64_t slot = home(key);
+    for (uint64_t tried = 0; tried < slots; ++tried, slot = next(slot)) {
+      const uint64_t before = put_at<Memory>(words + 2 * slot, key, value);
+      if (before == kFreeKey) return Put::kNew;
+      if (before == key) return Put::kThere;
+    }
+    return Put::kFull;
+  }
+
+  // The key that was there, or kFreeKey and the pair is there now.
+  template <class Memory>
+  CD_HOST_DEVICE static uint64_t put_at(uint64_t* pair, uint64_t key, uint64_t value) {
+    if constexpr (requires { Memory::put_pair(pair, kFreeKey, key, value); }) {
+      return Memory::put_pair(pair, kFreeKey, key, value);
+    } else {
+      using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
+      uint64_t found = Word(pair[0]).load(rings::Relaxed{});
+      if (found != kFreeKey || !Word(pair[0]).compare_exchange(found, key, rings::Relaxed{}))
+        return found;
+      Word(pair[1]).store(value, rings::Relaxed{});
+      return kFreeKey;
+    }
+  }
+
+  CD_HOST_DEVICE SlotPair pair(uint64_t slot) const {
+    return reinterpret_cast<const SlotPair*>(words)[slot];
+  }
+  // As find(), of a table of pairs; `at_home` is the pair at the key's home, and the slot's when it is found.
+  CD_HOST_DEVICE uint64_t find_pair(uint64_t key, SlotPair& at_home) const {
+    uint64_t slot = home(key);
+    for (uint64_t tried = 0; tried < slots; ++tried) {
+      if (at_home.key == key) return slot;
+      if (at_home.key == kFreeKey) return kNoSlot;
+      slot = next(slot);
+      at_home = pair(slot);
     }
     return kNoSlot;
   }

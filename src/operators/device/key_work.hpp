@@ -110,14 +110,14 @@ struct PackKeys {
 // Widens [ranges[2 * field], ranges[2 * field + 1]] by the words of all values, as signed numbers.
 struct MeasureKeys {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockRange;
 
   KeyFields keys{};
   uint64_t rows = 0;
   uint64_t* ranges = nullptr;
 
   template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
     const uint64_t tiles = tiles_of(rows, kKeyTileRows);
     for (uint32_t at = 0; at < keys.count; ++at) {
       const KeyField& field = keys.fields[at];
@@ -132,9 +132,7 @@ struct MeasureKeys {
           most = word > most ? word : most;
         });
       }
-      if (least > most) continue;
-      improve_word<Memory, rings::Scope::kDevice>(ranges[2 * at], least, true);
-      improve_word<Memory, rings::Scope::kDevice>(ranges[2 * at + 1], most, false);
+      scratch.improve<Memory>(group, least, most, ranges[2 * at], &ranges[2 * at + 1]);
     }
   }
 };

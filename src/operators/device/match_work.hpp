@@ -56,18 +56,35 @@ struct ProbeMatches {
   uint64_t* counts = nullptr;
   uint64_t* tile_rows = nullptr;  // of the result, by tile
 
-  // Finds what find(row) answers for every row of the block's tiles.
-  template <BlockGroup G, class Find>
-  CD_HOST_DEVICE void write_tile(
-      uint64_t tile, TileRange range, WarpTotals& totals, const G& group, Find&& find) const {
+  // Rows of a thread whose first reads are under way at once; four would not keep to the registers of three blocks.
+  static constexpr uint32_t kUnderWay = 2;
+
+  // Finds what find(row, look(row)) answers for every row of the tile. look() reads what has to be waited for.
+  template <BlockGroup G, class LookAt, class Find>
+  CD_HOST_DEVICE void write_tile(uint64_t tile,
+                                 TileRange range,
+                                 WarpTotals& totals,
+                                 const G& group,
+                                 LookAt&& look,
+                                 Find&& find) const {
     uint64_t mine = 0;
-    for_rows(group, range.begin, range.end, [&](uint64_t row) {
-      const MatchStretch match = find(row);
-      mine += rows_of_result(kind, match.count);
-      if (firsts == nullptr) return;
-      firsts[row] = match.first;
-      counts[row] = match.count;
-    });
+    for (uint64_t base = range.begin + group.rank(); base < range.end;
+         base += uint64_t{kUnderWay} * group.size()) {
+      decltype(look(base)) looks[kUnderWay];
+      for (uint32_t k = 0; k < kUnderWay; ++k) {
+        const uint64_t row = base + uint64_t{k} * group.size();
+        if (row < range.end) looks[k] = look(row);
+      }
+      for (uint32_t k = 0; k < kUnderWay; ++k) {
+        const uint64_t row = base + uint64_t{k} * group.size();
+        if (row >= range.end) break;
+        const MatchStretch match = find(row, looks[k]);
+        mine += rows_of_result(kind, match.count);
+        if (firsts == nullptr) continue;
+        firsts[row] = match.first;
+        counts[row] = match.count;
+      }
+    }
     const uint64_t total = block_total(group, mine, totals);
     if (group.rank() == 0) tile_rows[tile] = total;
   }

@@ -58,12 +58,19 @@ struct MergeProbe {
         scratch.end = search_sorted(build_keys, all, keys[key_end - 1], true);
       group.sync();
       const TileRange near{scratch.begin, scratch.end};
-      matches.write_tile(tile, range, scratch.totals, group, [&](uint64_t row) -> MatchStretch {
-        if (row >= key_rows) return {};
-        const uint64_t first = search_sorted(build_keys, near, keys[row], false);
-        const uint64_t end = search_sorted(build_keys, {first, near.end}, keys[row], true);
-        return {first, end - first};
-      });  // syncs, so that nobody searches for the next tile before all have read this one
+      const auto key_of = [&](uint64_t row) { return row < key_rows ? keys[row] : 0; };
+      matches.write_tile(
+          tile,
+          range,
+          scratch.totals,
+          group,
+          key_of,
+          [&](uint64_t row, int64_t key) -> MatchStretch {
+            if (row >= key_rows) return {};
+            const uint64_t first = search_sorted(build_keys, near, key, false);
+            const uint64_t end = search_sorted(build_keys, {first, near.end}, key, true);
+            return {first, end - first};
+          });  // syncs, so that nobody searches for the next tile before all have read this one
     }
   }
 };

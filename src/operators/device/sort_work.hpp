@@ -157,7 +157,7 @@ struct MarkTies {
 // *found, a large number before, becomes the first place from `first` on where a tie ends.
 struct FindEnd {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockRange;
 
   const uint64_t* ends = nullptr;
   uint64_t first = 0;
@@ -165,13 +165,13 @@ struct FindEnd {
   uint64_t* found = nullptr;
 
   template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
     int64_t least = INT64_MAX;
     for_grid(place, group, count - first, [&](uint64_t at) {
       const auto mine = static_cast<int64_t>(first + at);
       if (ends[first + at] != 0 && mine < least) least = mine;
     });
-    if (least != INT64_MAX) improve_word<Memory, rings::Scope::kDevice>(*found, least, true);
+    scratch.improve<Memory>(group, least, INT64_MIN, *found, nullptr);
   }
 };
 

@@ -2,8 +2,10 @@
 #include "session/device/device_import.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
+#include "operators/device/column_work.hpp"
 #include "session/device/table_rows.hpp"
 
 namespace crossdock::session {
@@ -47,21 +49,37 @@ struct ArrowSource {
   const std::shared_ptr<const void>& owner;
 };
 
+uint64_t count_zeros_of_host(const uint8_t* bits, uint64_t first, uint64_t count) {
+  const uint64_t behind = first + count;
+  uint64_t zeros = 0;
+  for (uint64_t byte = first / 8; 8 * byte < behind; ++byte) {
+    uint32_t seen = 0xFF;
+    if (byte == first / 8) seen &= 0xFFU << first % 8;
+    if (8 * (byte + 1) > behind) seen &= 0xFFU >> (8 * (byte + 1) - behind);
+    zeros += static_cast<uint64_t>(std::popcount(~uint32_t{bits[byte]} & seen));
+  }
+  return zeros;
+}
+
 // Of `bits` from bit `first` on, which may lie on the device.
 Result<uint64_t> count_zeros(const ArrowSource& source,
                              const void* bits,
                              uint64_t first,
                              uint64_t count) {
-  const uint64_t bytes = (first + count + 7) / 8;
-  std::vector<uint8_t> read(bytes);
-  if (source.reach == Reach::kInPlace) {
-    CD_TRY(source.device->read(read.data(), bits, bytes));
-  } else {
-    std::memcpy(read.data(), bits, bytes);
-  }
-  uint64_t ones = 0;
-  for (uint64_t at = first; at < first + count; ++at) ones += read[at / 8] >> (at % 8) & 1;
-  return count - ones;
+  const auto* const bytes = static_cast<const uint8_t*>(bits);
+  if (count == 0) return uint64_t{0};
+  if (source.reach != Reach::kInPlace) return count_zeros_of_host(bytes, first, count);
+  operators::DeviceRunner& device = *source.device;
+  CD_ASSIGN(const operators::DeviceBuffer zeros, operators::DeviceBuffer::words(device, 1));
+  CD_TRY(device.launch(operators::FillWords{.words = zeros.words(), .count = 1}, 1));
+  const operators::CountZeros work{
+      .bits = bytes, .first = first, .count = count, .zeros = zeros.words()};
+  constexpr uint64_t kBitsPerBlock = uint64_t{1} << 15;
+  CD_TRY(
+      device.launch(work, operators::grid_of(device, operators::tiles_of(count, kBitsPerBlock))));
+  uint64_t found = 0;
+  CD_TRY(device.read(&found, zeros.words(), sizeof(found)));
+  return found;
 }
 
 Status check_column(const ArrowArray& array, const TableColumn& column) {

@@ -29,6 +29,8 @@ class SlowCopier : public SegmentCopier {
     auto& [copy, left] = queues_[link].front();
     if (left-- > 0) return CopyState::kPending;
     std::memcpy(copy.to, copy.from, copy.bytes);
+    using Word = rings::StdAtomic<uint64_t, rings::Scope::kSystem>;
+    if (copy.word_to != nullptr) Word(*copy.word_to).store(*copy.word_from, rings::Release{});
     queues_[link].pop_front();
     return CopyState::kDone;
   }
