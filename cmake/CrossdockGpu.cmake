@@ -32,26 +32,48 @@ endforeach()
 add_library(crossdock_gpu_rooms OBJECT ${gpu_sources})
 crossdock_gpu_options(crossdock_gpu_rooms)
 
+# An archive, of which a program takes what it calls: all kernels would be 3 MB more in each.
+add_library(crossdock_gpu_archive STATIC $<TARGET_OBJECTS:crossdock_gpu_rooms> $<TARGET_OBJECTS:crossdock_gpu_kernels>
+  $<TARGET_OBJECTS:crossdock_gpu_probe_kernels>
+  $<TARGET_OBJECTS:crossdock_data_device_kernels>
+  $<TARGET_OBJECTS:crossdock_data_rings_kernels>
+  $<TARGET_OBJECTS:crossdock_data_codecs_device_kernels>
+  $<TARGET_OBJECTS:crossdock_operators_device_kernels>)
+set_target_properties(crossdock_gpu_archive PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+
 # crossdock_gpu_program(<name> <sources>...)
 function(crossdock_gpu_program name)
-  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:crossdock_gpu_rooms> $<TARGET_OBJECTS:crossdock_gpu_kernels>
-    $<TARGET_OBJECTS:crossdock_data_device_kernels>
-    $<TARGET_OBJECTS:crossdock_data_rings_kernels>
-    $<TARGET_OBJECTS:crossdock_data_codecs_device_kernels>
-    $<TARGET_OBJECTS:crossdock_operators_device_kernels>)
+  add_executable(${name} ${ARGN})
   crossdock_gpu_options(${name})
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
-  set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
-  target_link_libraries(${name} PRIVATE Threads::Threads)
+  set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static LINKER_LANGUAGE CXX)
+  target_link_libraries(${name} PRIVATE crossdock_gpu_archive Threads::Threads)
 endfunction()
 
 crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_rings_test.cpp tests/gpu/gpu_exchange_test.cpp
   tests/gpu/gpu_codecs_test.cpp tests/gpu/gpu_operators_test.cpp tests/operators/device/host_runner.cpp)
 target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
 
-crossdock_gpu_program(crossdock_gpu_probe bench/gpu/gpu_probe.cpp bench/gpu/bench_run.cpp
-  $<TARGET_OBJECTS:crossdock_gpu_probe_kernels>)
+crossdock_gpu_program(crossdock_gpu_probe bench/gpu/gpu_probe.cpp bench/gpu/bench_run.cpp)
 crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)
 crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp bench/gpu/bench_run.cpp)
 crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp bench/gpu/bench_run.cpp)
 crossdock_gpu_program(crossdock_gpu_operator_bench bench/gpu/operator_bench.cpp bench/gpu/bench_run.cpp)
+
+# The suites of operators, which are those of CPU threads and compare with the CPU's operators, and the plugin: more than
+# the programs above need, so rooms come as libraries, and shared libraries are carried along (tools/gpu_bundle.py).
+file(GLOB suite_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/operators/device/*_test.cpp")
+file(GLOB_RECURSE suite_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/operators/*.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/table/*.cpp")
+list(FILTER suite_support EXCLUDE REGEX "_test\\.cpp$|tried_threads")
+list(APPEND suite_sources ${suite_support})
+add_executable(crossdock_gpu_suites EXCLUDE_FROM_ALL ${suite_sources} tests/gpu/gpu_main.cpp tests/gpu/tried_gpu.cpp
+  tests/gpu/gpu_plugin_test.cpp)
+crossdock_warnings(crossdock_gpu_suites PRIVATE)
+target_include_directories(crossdock_gpu_suites PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(crossdock_gpu_suites PRIVATE crossdock_session_device crossdock_operators_device
+  crossdock_operators GTest::gmock GTest::gtest)
+target_link_options(crossdock_gpu_suites PRIVATE -Wl,--gc-sections -Wl,--as-needed -Wl,--disable-new-dtags)
+set_target_properties(crossdock_gpu_suites PROPERTIES CUDA_RUNTIME_LIBRARY Static LINKER_LANGUAGE CUDA
+  BUILD_RPATH "$ORIGIN/lib")
+add_dependencies(crossdock_gpu_suites crossdock_cuda)

@@ -20,6 +20,9 @@ BINARIES = ROOT / "build" / "gpu"
 BYTES_MAX = 40_000_000
 # What every machine with a driver has.
 LIBRARIES = ("linux-vdso", "libc.", "libm.", "ld-linux", "libdl.", "librt.", "libpthread.")
+# Programs that take other libraries along, in the folder lib.
+WITH_LIBRARIES = ("crossdock_gpu_suites",)
+PLUGINS = ("libcrossdock_cuda.so",)
 PROGRAMS = (
     "crossdock_gpu_probe",
     "crossdock_gpu_tests",
@@ -55,20 +58,25 @@ def compiler() -> str:
     return str(found[0])
 
 
-def foreign_libraries(program: Path) -> list[str]:
-    names = [line.split()[0].split("/")[-1] for line in run("ldd", str(program)).splitlines()]
-    return [name for name in names if not name.startswith(LIBRARIES)]
+def foreign_libraries(program: Path) -> dict[str, Path]:
+    """Shared libraries that not every machine has, and where they lie here."""
+    lines = [line.split() for line in run("ldd", str(program)).splitlines()]
+    paths = {words[0].split("/")[-1]: Path(words[2]) for words in lines if "=>" in words}
+    return {name: path for name, path in paths.items() if not name.startswith(LIBRARIES)}
 
 
 def collect() -> int:
     """Answers how many bytes the bundle has."""
     shutil.rmtree(BUNDLE, ignore_errors=True)
     BUNDLE.mkdir(parents=True)
-    for name in PROGRAMS:
+    (BUNDLE / "lib").mkdir()
+    for name in (*PROGRAMS, *WITH_LIBRARIES, *PLUGINS):
         run("strip", "--strip-unneeded", "-o", str(BUNDLE / name), str(BINARIES / name))
         foreign = foreign_libraries(BUNDLE / name)
-        if foreign:
+        if foreign and name in PROGRAMS:
             raise SystemExit(f"{name} needs {', '.join(foreign)}, which another machine may lack")
+        for library in foreign.values():
+            shutil.copy2(library.resolve(), BUNDLE / "lib" / library.name)
     shutil.copy2(ROOT / "tools" / "gpu_run.sh", BUNDLE)
     facts = {
         "bench": "bundle",
@@ -76,12 +84,12 @@ def collect() -> int:
         "changed": bool(run("git", "status", "--porcelain", "--untracked-files=no").strip()),
     }
     (BUNDLE / "bundle.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
-    return sum(file.stat().st_size for file in BUNDLE.iterdir())
+    return sum(file.stat().st_size for file in BUNDLE.rglob("*"))
 
 
 def main() -> int:
     run("cmake", "--preset", "gpu", CUDACXX=compiler())
-    run("cmake", "--build", "--preset", "gpu", "--target", *PROGRAMS)
+    run("cmake", "--build", "--preset", "gpu", "--target", *PROGRAMS, *WITH_LIBRARIES)
     total = collect()
     print(f"{BUNDLE.relative_to(ROOT)}: {len(PROGRAMS)} programs, {total / 1e6:.1f} MB")
     if total > BYTES_MAX:

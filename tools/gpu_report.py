@@ -126,6 +126,18 @@ def probe_rows(lines: list[Line]) -> list[str]:
     return ["", "## Beside kernels that stay", "", *rows_of(found, columns)] if found else []
 
 
+def launched_rows(lines: list[Line]) -> list[str]:
+    """Kernels of operators that no step has launched."""
+    said = [line for line in lines if "launched" in line]
+    if not said:
+        return []
+    launched = {name for line in said for name in line["launched"]}
+    missing = [name for name in said[0]["kernels"] if name not in launched]
+    count = len(said[0]["kernels"])
+    text = f"{count - len(missing)} of {count} kernels of operators were launched by the suites"
+    return ["", text + (f"; not by any step: {', '.join(missing)}." if missing else ".")]
+
+
 def page(steps: list[Line], lines: list[Line], picture: str) -> str:
     machine = machine_of(lines)
     gpu = machine.get("gpu", machine.get("name", "no GPU"))
@@ -146,6 +158,7 @@ def page(steps: list[Line], lines: list[Line], picture: str) -> str:
             for name, measured, wanted in shares
         ]
         text += rows_of(rows, ("what", "measured", "wanted"))
+    text += launched_rows(lines)
     text += probe_rows(lines)
     rates = [line for line in lines if line.get("probe") == "rate"]
     if rates:

@@ -14,7 +14,7 @@ bin=$(cd "$1" && pwd) || exit 2
 mkdir -p "$2" && out=$(cd "$2" && pwd) || exit 2
 shift 2
 phases=("$@")
-[ ${#phases[@]} -eq 0 ] && phases=(facts probe operators codecs channels errors sanitize bench profile)
+[ ${#phases[@]} -eq 0 ] && phases=(facts probe operators codecs channels errors suites sanitize bench profile)
 limit_s=${LIMIT_S:-3600}
 logs=$out/logs
 rm -rf "$logs"; mkdir -p "$logs"; : >"$out/steps.jsonl"; : >"$out/lines.jsonl"
@@ -120,6 +120,7 @@ for phase in "${phases[@]}"; do
     codecs) each codecs 120 crossdock_gpu_tests 'GpuCodecs*' ;;
     channels) each channels 45 crossdock_gpu_tests 'GpuRings*:*GpuExchange*' ;;
     errors) each errors 60 crossdock_gpu_tests 'GpuErrors*' ;;
+    suites) each suites 120 crossdock_gpu_suites '*Concurrent*:GpuPlugin*' ;;
     *) echo "no phase $phase" >&2; exit 2 ;;
   esac
 done

@@ -1,10 +1,12 @@
 """Tables on devices: the whole way from other libraries' memory through the kernels of GPUs and
-back, on the device "threads", and what is said where there is no GPU."""
+back, and what is said where there is no GPU. The device is "threads", or CROSSDOCK_TEST_DEVICE says
+another, such as gpu:0."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import os
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +18,8 @@ from crossdock.device import Device
 from crossdock.device_table import consumer_stream
 
 ROWS = 5000
+DEVICE = os.environ.get("CROSSDOCK_TEST_DEVICE", "threads")
+on_threads = pytest.mark.skipif(DEVICE != "threads", reason="looks into the device's memory")
 
 
 @pytest.fixture(name="dock")
@@ -26,7 +30,7 @@ def _dock() -> Any:
 
 @pytest.fixture(name="device")
 def _device(dock: xd.Dock) -> Device:
-    return dock.device("threads", memory="256MiB")
+    return dock.device(DEVICE, memory="256MiB")
 
 
 def rows_of(table: Any) -> list[tuple[Any, ...]]:
@@ -68,10 +72,10 @@ def test_a_missing_gpu_is_a_clear_error(dock: xd.Dock) -> None:
 
 
 def test_a_dock_has_one_device_of_a_name(dock: xd.Dock, device: Device) -> None:
-    assert dock.device("threads") is device
+    assert dock.device(DEVICE) is device
     assert device.memory_limit_bytes == 256 << 20
     with pytest.raises(xd.OptionError, match="is open"):
-        dock.device("threads", memory="1GiB")
+        dock.device(DEVICE, memory="1GiB")
 
 
 def test_columns_pass_through_unchanged(device: Device) -> None:
@@ -105,6 +109,7 @@ def test_dictionaries_become_their_values(device: Device) -> None:
     assert caught.value.code == "CD-301"
 
 
+@on_threads
 def test_arrow_crosses_without_a_copy(device: Device) -> None:
     batch = numbers(2).to_batches()[0]
     table = device.table(batch)
@@ -116,6 +121,7 @@ def test_arrow_crosses_without_a_copy(device: Device) -> None:
     assert back.device_type == pa.DeviceAllocationType.CPU
 
 
+@on_threads
 def test_tensors_cross_without_a_copy(device: Device) -> None:
     keys = np.arange(ROWS) % 7
     weights = np.linspace(0, 1, ROWS, dtype=np.float32)
@@ -151,8 +157,9 @@ def test_tensors_from_before_versions_are_taken(device: Device) -> None:
     del capsule, table
 
 
+@on_threads
 def test_memory_comes_back_and_outlives_the_dock(dock: xd.Dock) -> None:
-    device = dock.device("threads", memory="64MiB")
+    device = dock.device(DEVICE, memory="64MiB")
     host = numbers(3)
     table = device.table(host).sort("key")
     used = device.memory_used_bytes
@@ -164,7 +171,7 @@ def test_memory_comes_back_and_outlives_the_dock(dock: xd.Dock) -> None:
     expected = sorted(host["key"].to_pylist())
     dock.close()
     with pytest.raises(xd.ClosedError):
-        dock.device("threads")
+        dock.device(DEVICE)
     assert tensor.tolist() == expected
     del tensor
     gc.collect()
@@ -323,6 +330,7 @@ def test_texts_are_ordered_to_their_last_byte(dock: xd.Dock, device: Device) -> 
         assert found.equals(dock.from_arrow(host).sort(order, stable=True).collect())
 
 
+@on_threads
 def test_floats_keep_their_kinds_in_order(device: Device) -> None:
     values = np.array([np.nan, 1.0, -np.inf, 0.0, -1.0, np.inf, -0.5])
     table = device.table({"v": values, "k": np.zeros(7, np.int8)})
@@ -357,8 +365,9 @@ def test_columns_are_selected_and_named_without_a_copy(device: Device) -> None:
     assert device.table(numbers(9).select(["key"]), names=["other"]).columns == ["other"]
 
 
+@on_threads
 def test_the_budget_is_a_limit(dock: xd.Dock) -> None:
-    device = dock.device("threads", memory="4MiB")
+    device = dock.device(DEVICE, memory="4MiB")
     table = device.table({"k": np.arange(1 << 18)})
     with pytest.raises(xd.CapacityError) as caught:
         table.sort("k")
@@ -410,6 +419,7 @@ class MovedBatch:
         return schema, array
 
 
+@on_threads
 def test_arrow_out_of_reach_is_named_and_left_alone(device: Device) -> None:
     batch = numbers(10).to_batches()[0]
     with pytest.raises(xd.DeviceError, match="CUDA device"):

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = [
     "crossdock_gpu_probe",
     "crossdock_gpu_tests",
+    "crossdock_gpu_suites",
     "crossdock_gpu_operator_bench",
     "crossdock_gpu_codec_bench",
     "crossdock_gpu_bench",
@@ -26,7 +27,9 @@ def make_bundle(folder: Path, script: str) -> Path:
     (folder / "bundle.json").write_text('{"bench": "bundle", "commit": "abc1234"}\n')
     for name in PROGRAMS:
         program = folder / name
-        program.write_text("#!/bin/bash\n" + (LISTED if name.endswith("tests") else "") + script)
+        program.write_text(
+            "#!/bin/bash\n" + (LISTED if name.endswith(("tests", "suites")) else "") + script
+        )
         program.chmod(0o755)
     return folder
 
@@ -55,8 +58,8 @@ def test_without_a_gpu_every_step_says_so_and_so_does_the_page(tmp_path: Path) -
     assert status == 3
     assert {step["status"] for step in steps} == {"no GPU"}
     phases = {step["step"].split("/")[0] for step in steps}
-    assert phases >= {"facts", "probe", "operators", "codecs", "channels", "errors", "bench"}
-    assert phases >= {"memcheck", "racecheck", "synccheck", "initcheck", "profile"}
+    assert phases >= {"facts", "probe", "operators", "codecs", "channels", "errors", "suites"}
+    assert phases >= {"memcheck", "racecheck", "synccheck", "initcheck", "bench", "profile"}
     baselines = tmp_path / "baselines"
     answer = report(str(tmp_path / "out"), "--commit", "--baselines", str(baselines))
     assert answer.returncode == 3
@@ -85,7 +88,9 @@ def test_a_step_that_hangs_costs_its_limit_and_no_more(tmp_path: Path) -> None:
 def test_a_run_becomes_a_baseline_and_a_page(tmp_path: Path) -> None:
     line = {"bench": "gpu-partition", "rows": 7, "ways": 256, "of_copy_rate": 0.5, "bar": 0.6}
     beside = {"probe": "beside", "what": "device copy", "streams": 96, "ok": False}
-    script = f"echo hello; echo '{json.dumps(line)}'; echo '{json.dumps(beside)}'\n"
+    launched = {"launched": ["JoinBuild"], "kernels": ["JoinBuild", "JoinList"]}
+    script = "echo hello\n"
+    script += "".join(f"echo '{json.dumps(one)}'\n" for one in (line, beside, launched))
     script += 'case "$*" in *GpuRings.last*) exit 1;; esac\n'
     bundle = make_bundle(tmp_path / "bundle", script)
     tool = tmp_path / "tools" / "nvidia-smi"
@@ -108,4 +113,6 @@ def test_a_run_becomes_a_baseline_and_a_page(tmp_path: Path) -> None:
     page = (baselines / "h100-80gb-hbm3.md").read_text()
     assert "| partition rows 7 ways 256 | 0.500 | 0.6 |" in page
     assert "device copy" in page
+    assert "1 of 2 kernels of operators were launched" in page
+    assert "not by any step: JoinList." in page
     assert "<svg" in (baselines / "h100-80gb-hbm3.svg").read_text()

@@ -170,13 +170,13 @@ Array device_array(
       whole_array(format, rows + before, distinct, null_share, random), before, rows);
 }
 
-LoadedColumn load_array(HostRunner& runner, const Array& array) {
+LoadedColumn load_array(DeviceRunner& runner, const Array& array) {
   LoadedColumn loaded;
   std::vector<const uint8_t*> at;
   for (const std::optional<Bytes>& buffer : array.buffers) {
     at.push_back(nullptr);
     if (!buffer) continue;
-    loaded.buffers.push_back(runner.load(*buffer));
+    loaded.buffers.push_back(load(runner, *buffer));
     at.back() = loaded.buffers.back().as<uint8_t>();
   }
   const Stored stored = stored_of(array.format);
@@ -197,10 +197,10 @@ TablePtr table_of(const std::vector<Array>& columns, int64_t rows) {
   return arrow_test::make_table({named});
 }
 
-RowPairs pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind) {
-  const auto probe = runner.values<uint64_t>(matches.probe_rows, matches.count);
+RowPairs pairs_of(DeviceRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind) {
+  const auto probe = values_of<uint64_t>(runner, matches.probe_rows, matches.count);
   const auto build =
-      runner.values<uint64_t>(matches.build_rows, has_pairs(kind) ? matches.count : 0);
+      values_of<uint64_t>(runner, matches.build_rows, has_pairs(kind) ? matches.count : 0);
   RowPairs pairs;
   for (uint64_t at = 0; at < matches.count; ++at)
     pairs.emplace_back(probe[at], has_pairs(kind) ? build[at] : kNoRow);
@@ -208,7 +208,7 @@ RowPairs pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKi
   return pairs;
 }
 
-void expect_joins(HostRunner& runner,
+void expect_joins(DeviceRunner& runner,
                   const JoinRows& probe_rows,
                   const JoinRows& build_rows,
                   const CpuJoin& cpu) {
@@ -234,9 +234,9 @@ void expect_joins(HostRunner& runner,
   }
 }
 
-Texts cells_of(HostRunner& runner, const DeviceColumnData& column, const std::string& format) {
+Texts cells_of(DeviceRunner& runner, const DeviceColumnData& column, const std::string& format) {
   const auto bytes = [&](const DeviceBuffer& buffer, uint64_t count) {
-    return runner.values<uint8_t>(buffer, count);
+    return values_of<uint8_t>(runner, buffer, count);
   };
   Array array{format,
               static_cast<int64_t>(column.rows),

@@ -8,7 +8,7 @@
 
 #include "operators/device/device_gather.hpp"
 #include "operators/device/device_join.hpp"
-#include "operators/device/host_runner.hpp"
+#include "operators/device/tried_runners.hpp"
 #include "table/random_columns.hpp"
 
 namespace crossdock::operators::device_test {
@@ -29,14 +29,14 @@ struct LoadedColumn {
   std::vector<DeviceBuffer> buffers;
   DeviceValues values;
 };
-LoadedColumn load_array(HostRunner& runner, const Array& array);
+LoadedColumn load_array(DeviceRunner& runner, const Array& array);
 
 // Columns "0", "1", …, and "row" with the row's number.
 TablePtr table_of(const std::vector<Array>& columns, int64_t rows);
 
 // Rows of the probe and of the build side, kNoRow for none, in ascending order.
 using RowPairs = std::vector<std::pair<uint64_t, uint64_t>>;
-RowPairs pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind);
+RowPairs pairs_of(DeviceRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind);
 
 // What the CPU's join is given to do the same.
 struct CpuJoin {
@@ -46,12 +46,12 @@ struct CpuJoin {
   bool nulls_equal = false;
 };
 // Joins of every kind, by hash, by hash in pieces and by merging, find and count the pairs that the CPU's join finds.
-void expect_joins(HostRunner& runner,
+void expect_joins(DeviceRunner& runner,
                   const JoinRows& probe_rows,
                   const JoinRows& build_rows,
                   const CpuJoin& cpu);
 
 // Values as texts, "null" for none, as arrow_test::cells says them.
-Texts cells_of(HostRunner& runner, const DeviceColumnData& column, const std::string& format);
+Texts cells_of(DeviceRunner& runner, const DeviceColumnData& column, const std::string& format);
 
 }  // namespace crossdock::operators::device_test

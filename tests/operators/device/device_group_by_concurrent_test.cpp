@@ -8,6 +8,7 @@
 #include "operators/device/device_group_by.hpp"
 #include "operators/device/device_keys.hpp"
 #include "operators/device/host_runner.hpp"
+#include "operators/device/tried_runners.hpp"
 #include "operators/group_by/grouping.hpp"
 
 namespace crossdock::operators {
@@ -57,9 +58,9 @@ struct DeviceOutcome {
   bool is_partitioned = false;
 };
 
-DeviceOutcome device_groups(HostRunner& runner, const GroupInput& input, DeviceGroupSpec spec) {
-  const DeviceBuffer keys = runner.load(input.keys);
-  const DeviceBuffer values = runner.load(input.values);
+DeviceOutcome device_groups(DeviceRunner& runner, const GroupInput& input, DeviceGroupSpec spec) {
+  const DeviceBuffer keys = load(runner, input.keys);
+  const DeviceBuffer values = load(runner, input.values);
   spec.keys = keys.words();
   spec.rows = input.keys.size();
   for (const DeviceAggregate aggregate : kAllAggregates)
@@ -81,15 +82,14 @@ DeviceOutcome device_groups(HostRunner& runner, const GroupInput& input, DeviceG
   return outcome;
 }
 
-class DeviceGroupByConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
+class DeviceGroupByConcurrent : public ::testing::TestWithParam<TriedRunner> {};
 
-INSTANTIATE_TEST_SUITE_P(Shapes,
-                         DeviceGroupByConcurrent,
-                         ::testing::ValuesIn(host_runner_shapes()));
+INSTANTIATE_TEST_SUITE_P(Shapes, DeviceGroupByConcurrent, ::testing::ValuesIn(tried_runners()));
 
 TEST_P(DeviceGroupByConcurrent, finds_the_groups_that_the_cpu_finds) {
-  HostRunner runner(GetParam());
-  const auto rows = [](uint64_t count) { return tried_rows(GetParam(), count); };
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
+  const auto rows = [](uint64_t count) { return GetParam().rows(count); };
   for (const GroupInput& input :
        {input_of(spread_keys(rows(20'000), 60)),
         input_of(spread_keys(rows(20'000), rows(9000))),
@@ -110,8 +110,9 @@ TEST_P(DeviceGroupByConcurrent, finds_the_groups_that_the_cpu_finds) {
 
 // Tables that are too small are found out by all blocks, and made anew.
 TEST_P(DeviceGroupByConcurrent, a_guess_that_was_too_small_is_mended) {
-  HostRunner runner(GetParam());
-  const GroupInput input = input_of(unique_keys(tried_rows(GetParam(), 12'000)));
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
+  const GroupInput input = input_of(unique_keys(GetParam().rows(12'000)));
   const DeviceOutcome outcome = device_groups(runner, input, {.groups_expected = 10});
   EXPECT_EQ(outcome.groups, cpu_groups(input));
   EXPECT_GT(outcome.runs, 1U);
@@ -120,7 +121,8 @@ TEST_P(DeviceGroupByConcurrent, a_guess_that_was_too_small_is_mended) {
 // The CPU's sums of 64 bits end with an error here; these have 128.
 TEST_P(DeviceGroupByConcurrent, sums_do_not_overflow) {
   using Limits = std::numeric_limits<int64_t>;
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   std::vector<int64_t> keys, values;
   std::map<int64_t, Int128> expected;
   uint64_t state = 1;
@@ -131,8 +133,8 @@ TEST_P(DeviceGroupByConcurrent, sums_do_not_overflow) {
                                       : extreme - row % 2 * keys.back() / 3);
     expected[keys.back()] += values.back();
   }
-  const DeviceBuffer key = runner.load(keys);
-  const DeviceBuffer value = runner.load(values);
+  const DeviceBuffer key = load(runner, keys);
+  const DeviceBuffer value = load(runner, values);
   const auto grouped =
       group_on_device(runner,
                       {.keys = key.words(),
@@ -140,7 +142,7 @@ TEST_P(DeviceGroupByConcurrent, sums_do_not_overflow) {
                        .aggregates = {{DeviceAggregate::kSum, value.as<int64_t>()}}});
   ASSERT_TRUE(grouped.ok());
   ASSERT_EQ(grouped.value().groups, 3U);
-  const auto words = runner.values<uint64_t>(grouped.value().words, 12);
+  const auto words = values_of<uint64_t>(runner, grouped.value().words, 12);
   for (uint64_t group = 0; group < 3; ++group) {
     const auto sum =
         static_cast<Int128>(static_cast<UInt128>(words[9 + group]) << 64 | words[6 + group]);
@@ -151,9 +153,10 @@ TEST_P(DeviceGroupByConcurrent, sums_do_not_overflow) {
 // One pass has room for six aggregates: others add to the table that the first has left.
 TEST_P(DeviceGroupByConcurrent, many_aggregates_take_several_passes) {
   constexpr int64_t kMore = 6;
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   for (const uint64_t above : {uint64_t{0}, uint64_t{1000}}) {
-    const GroupInput input = input_of(spread_keys(tried_rows(GetParam(), 9000), 700));
+    const GroupInput input = input_of(spread_keys(GetParam().rows(9000), 700));
     std::vector<int64_t> keys = input.keys;
     keys[3] = static_cast<int64_t>(kFreeKey);
     std::vector<Texts> expected = cpu_groups({keys, input.values});
@@ -169,7 +172,7 @@ TEST_P(DeviceGroupByConcurrent, many_aggregates_take_several_passes) {
     for (int64_t more = 0; more < kMore; ++more) {
       std::vector<int64_t> shifted = input.values;
       for (int64_t& value : shifted) value += more;
-      values.push_back(runner.load(shifted));
+      values.push_back(load(runner, shifted));
       for (const DeviceAggregate aggregate : kAllAggregates)
         if (more > 0) spec.aggregates.push_back({aggregate, values.back().as<int64_t>()});
     }
@@ -192,8 +195,8 @@ TEST(DeviceGroupBy, without_a_guess_there_is_one) {
 TEST(DeviceGroupBy, too_little_memory_and_failed_launches_leave_nothing_behind) {
   const GroupInput input = input_of(unique_keys(6000));
   const auto run = [&](HostRunner& runner, uint64_t bytes_max, uint64_t fails_at) -> Status {
-    const DeviceBuffer keys = runner.load(input.keys);
-    const DeviceBuffer values = runner.load(input.values);
+    const DeviceBuffer keys = load(runner, input.keys);
+    const DeviceBuffer values = load(runner, input.values);
     runner.bytes_max = runner.held_bytes() + bytes_max;
     runner.fails_at = fails_at;
     CD_ASSIGN(const DeviceGroups groups,

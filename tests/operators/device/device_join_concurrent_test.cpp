@@ -6,6 +6,8 @@
 #include "operators/device/device_columns.hpp"
 #include "operators/device/device_join.hpp"
 #include "operators/device/device_keys.hpp"
+#include "operators/device/host_runner.hpp"
+#include "operators/device/tried_runners.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -17,8 +19,8 @@ struct JoinSides {
   std::vector<int64_t> probe;
 };
 
-std::vector<JoinSides> sides_of_all_shapes(const HostRunnerShape& shape) {
-  const auto rows = [&](uint64_t count) { return tried_rows(shape, count); };
+std::vector<JoinSides> sides_of_all_shapes(const TriedRunner& tried) {
+  const auto rows = [&](uint64_t count) { return tried.rows(count); };
   constexpr auto kFree = static_cast<int64_t>(kFreeKey);
   return {{unique_keys(rows(1500)), spread_keys(rows(2500), rows(3000))},
           {spread_keys(rows(2200), rows(700)), spread_keys(rows(1500), rows(900))},
@@ -36,15 +38,16 @@ TablePtr table_of_keys(const std::vector<int64_t>& keys) {
   return table_of({arrow_test::fixed<int64_t>("l", values)}, static_cast<int64_t>(keys.size()));
 }
 
-class DeviceJoinConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
+class DeviceJoinConcurrent : public ::testing::TestWithParam<TriedRunner> {};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, DeviceJoinConcurrent, ::testing::ValuesIn(host_runner_shapes()));
+INSTANTIATE_TEST_SUITE_P(Shapes, DeviceJoinConcurrent, ::testing::ValuesIn(tried_runners()));
 
 TEST_P(DeviceJoinConcurrent, finds_the_pairs_that_the_cpu_finds) {
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   for (const JoinSides& sides : sides_of_all_shapes(GetParam())) {
-    const DeviceBuffer probe = runner.load(sides.probe);
-    const DeviceBuffer build = runner.load(sides.build);
+    const DeviceBuffer probe = load(runner, sides.probe);
+    const DeviceBuffer build = load(runner, sides.build);
     expect_joins(runner,
                  {.keys = probe.words(), .count = sides.probe.size()},
                  {.keys = build.words(), .count = sides.build.size()},
@@ -54,10 +57,10 @@ TEST_P(DeviceJoinConcurrent, finds_the_pairs_that_the_cpu_finds) {
 
 TEST(DeviceJoin, rows_are_called_by_their_ids) {
   HostRunner runner;
-  const DeviceBuffer build = runner.load<int64_t>({7, 8, 8, 9});
-  const DeviceBuffer build_ids = runner.load<uint64_t>({70, 80, 81, 90});
-  const DeviceBuffer probe = runner.load<int64_t>({8, 6, 9});
-  const DeviceBuffer probe_ids = runner.load<uint64_t>({800, 600, 900});
+  const DeviceBuffer build = load<int64_t>(runner, {7, 8, 8, 9});
+  const DeviceBuffer build_ids = load<uint64_t>(runner, {70, 80, 81, 90});
+  const DeviceBuffer probe = load<int64_t>(runner, {8, 6, 9});
+  const DeviceBuffer probe_ids = load<uint64_t>(runner, {800, 600, 900});
   for (const uint64_t above : {uint64_t{0}, uint64_t{1}}) {
     const auto table = DeviceHashTable::build(
         runner, {build.words(), build_ids.words(), 4}, {.partition_above_bytes = above});
@@ -68,8 +71,8 @@ TEST(DeviceJoin, rows_are_called_by_their_ids) {
     EXPECT_EQ(pairs_of(runner, matches.value(), DeviceJoinKind::kLeft),
               (RowPairs{{600, kNoRow}, {800, 80}, {800, 81}, {900, 90}}));
     const auto gathered = gather_on_device(
-        runner, build_ids.words(), runner.load<uint64_t>({3, kNoRow, 0}).words(), 3, 5);
-    EXPECT_EQ(runner.values<uint64_t>(gathered.value(), 3), (std::vector<uint64_t>{90, 5, 70}));
+        runner, build_ids.words(), load<uint64_t>(runner, {3, kNoRow, 0}).words(), 3, 5);
+    EXPECT_EQ(values_of<uint64_t>(runner, gathered.value(), 3), (std::vector<uint64_t>{90, 5, 70}));
   }
 }
 
@@ -77,7 +80,7 @@ TEST(DeviceJoin, rows_are_called_by_their_ids) {
 TEST(DeviceJoin, counts_have_64_bits) {
   HostRunner runner;
   const std::vector<int64_t> same(70'000, -1);
-  const DeviceBuffer keys = runner.load(same);
+  const DeviceBuffer keys = load(runner, same);
   const JoinRows rows{.keys = keys.words(), .count = same.size()};
   const auto table = DeviceHashTable::build(runner, rows);
   ASSERT_TRUE(table.ok());
@@ -98,7 +101,7 @@ TEST(DeviceJoin, more_rows_than_slots_can_be_are_refused) {
 // With `bytes_max` more than the keys take, and the launch of this number failing.
 Status build_and_join(HostRunner& runner, uint64_t bytes_max, uint64_t fails_at) {
   const std::vector<int64_t> keys = spread_keys(5000, 2000);
-  const DeviceBuffer buffer = runner.load(keys);
+  const DeviceBuffer buffer = load(runner, keys);
   const JoinRows rows{.keys = buffer.words(), .count = keys.size()};
   runner.bytes_max = runner.held_bytes() + bytes_max;
   runner.fails_at = fails_at;

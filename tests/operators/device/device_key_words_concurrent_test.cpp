@@ -6,6 +6,8 @@
 
 #include "operators/device/device_columns.hpp"
 #include "operators/device/device_key_words.hpp"
+#include "operators/device/host_runner.hpp"
+#include "operators/device/tried_runners.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -25,13 +27,13 @@ DeviceKeySpec spec_of(const std::vector<LoadedColumn>& columns, int64_t rows, bo
   return spec;
 }
 
-std::vector<LoadedColumn> load_all(HostRunner& runner, const std::vector<Array>& arrays) {
+std::vector<LoadedColumn> load_all(DeviceRunner& runner, const std::vector<Array>& arrays) {
   std::vector<LoadedColumn> loaded;
   for (const Array& array : arrays) loaded.push_back(load_array(runner, array));
   return loaded;
 }
 
-void expect_joins_by_keys(HostRunner& runner, const KeySides& sides, bool nulls_equal) {
+void expect_joins_by_keys(DeviceRunner& runner, const KeySides& sides, bool nulls_equal) {
   const std::vector<LoadedColumn> build = load_all(runner, sides.build);
   const std::vector<LoadedColumn> probe = load_all(runner, sides.probe);
   const auto keys = DeviceKeys::make(runner, spec_of(build, sides.build_rows, nulls_equal));
@@ -47,13 +49,14 @@ void expect_joins_by_keys(HostRunner& runner, const KeySides& sides, bool nulls_
                 .nulls_equal = nulls_equal});
 }
 
-class DeviceKeysConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
+class DeviceKeysConcurrent : public ::testing::TestWithParam<TriedRunner> {};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, DeviceKeysConcurrent, ::testing::ValuesIn(host_runner_shapes()));
+INSTANTIATE_TEST_SUITE_P(Shapes, DeviceKeysConcurrent, ::testing::ValuesIn(tried_runners()));
 
 // Every format alone, then two to four columns of any: packed by their types, packed by their values, numbered.
 TEST_P(DeviceKeysConcurrent, joins_find_the_pairs_that_the_cpu_finds) {
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   const std::vector<std::string>& formats = device_formats();
   for (uint64_t seed = 0; seed < formats.size() + 12; ++seed) {
     Random random(seed);
@@ -78,7 +81,8 @@ TEST_P(DeviceKeysConcurrent, joins_find_the_pairs_that_the_cpu_finds) {
 }
 
 TEST_P(DeviceKeysConcurrent, columns_of_chosen_rows_come_out_as_they_went_in) {
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   Random random(7);
   for (const std::string& format : device_formats()) {
     for (const int64_t rows : {int64_t{1}, int64_t{333}}) {
@@ -91,7 +95,7 @@ TEST_P(DeviceKeysConcurrent, columns_of_chosen_rows_come_out_as_they_went_in) {
         chosen.push_back(random() % 5 == 0 ? kNoRow : random() % static_cast<uint64_t>(rows));
         expected.push_back(chosen.back() == kNoRow ? "null" : cells[chosen.back()]);
       }
-      const DeviceBuffer numbers = runner.load(chosen);
+      const DeviceBuffer numbers = load(runner, chosen);
       const auto gathered = gather_column_on_device(runner,
                                                     {.from = column.values,
                                                      .rows = numbers.words(),
@@ -129,7 +133,7 @@ TEST(DeviceKeys, keys_are_as_narrow_as_they_can_be) {
   EXPECT_EQ(made({"u"}, 20, false), numbered);
   EXPECT_EQ(made({"d:38,2"}, 20, false), numbered);
 
-  const DeviceBuffer narrow = runner.load<int64_t>({1'000'000'007, 1'000'000'001, -4});
+  const DeviceBuffer narrow = load<int64_t>(runner, {1'000'000'007, 1'000'000'001, -4});
   const DeviceValues column{.values = narrow.words()};
   const auto keys = DeviceKeys::make(runner, {.columns = {column, column}, .rows = 3});
   EXPECT_TRUE(keys.value().are_packed());  // by their values: 31 bits each
@@ -139,7 +143,7 @@ TEST(DeviceKeys, keys_are_as_narrow_as_they_can_be) {
 
 TEST(DeviceKeys, columns_that_kernels_cannot_read_are_refused) {
   HostRunner runner;
-  const DeviceBuffer word = runner.load<int64_t>({1});
+  const DeviceBuffer word = load<int64_t>(runner, {1});
   const auto code_of = [&](const DeviceKeySpec& spec) {
     const auto keys = DeviceKeys::make(runner, spec);
     EXPECT_FALSE(keys.ok());

@@ -10,6 +10,7 @@
 
 #include "operators/device/device_partition.hpp"
 #include "operators/device/host_runner.hpp"
+#include "operators/device/tried_runners.hpp"
 #include "operators/partition/row_numberer.hpp"
 #include "operators/partition/table_partition.hpp"
 #include "table/arrow_builder.hpp"
@@ -78,7 +79,7 @@ struct Band {  // of keys that go anywhere
 };
 
 template <class Key>
-void expect_partitions(HostRunner& runner,
+void expect_partitions(DeviceRunner& runner,
                        const std::vector<Key>& keys,
                        PartitionRule rule,
                        Band band = {}) {
@@ -95,11 +96,11 @@ void expect_partitions(HostRunner& runner,
         std::ranges::count_if(order, [&](uint64_t row) { return number(row) < way; }));
   }
 
-  DeviceBuffer key = runner.load(keys);
-  const DeviceBuffer from[] = {runner.load(lanes.numbers),
-                               runner.load(lanes.words),
-                               runner.load(lanes.halves),
-                               runner.load(lanes.bytes)};
+  DeviceBuffer key = load(runner, keys);
+  const DeviceBuffer from[] = {load(runner, lanes.numbers),
+                               load(runner, lanes.words),
+                               load(runner, lanes.halves),
+                               load(runner, lanes.bytes)};
   const auto made =
       partition_on_device(runner,
                           {.key = {key.as<Key>(), sizeof(Key)},
@@ -115,23 +116,25 @@ void expect_partitions(HostRunner& runner,
                            .high = band.high});
   ASSERT_TRUE(made.ok()) << made.error().message;
   const DevicePartitions& parts = made.value();
-  EXPECT_EQ(runner.values<uint64_t>(parts.offsets, offsets.size()), offsets);
-  EXPECT_EQ(runner.values<Key>(parts.columns[0], order.size()), in_order(keys, order));
-  EXPECT_EQ(runner.values<uint64_t>(parts.columns[1], order.size()), order);
-  EXPECT_EQ(runner.values<uint32_t>(parts.columns[2], order.size()), in_order(lanes.words, order));
-  EXPECT_EQ(runner.values<uint16_t>(parts.columns[3], order.size()), in_order(lanes.halves, order));
-  EXPECT_EQ(runner.values<uint8_t>(parts.columns[4], order.size()), in_order(lanes.bytes, order));
+  EXPECT_EQ(values_of<uint64_t>(runner, parts.offsets, offsets.size()), offsets);
+  EXPECT_EQ(values_of<Key>(runner, parts.columns[0], order.size()), in_order(keys, order));
+  EXPECT_EQ(values_of<uint64_t>(runner, parts.columns[1], order.size()), order);
+  EXPECT_EQ(values_of<uint32_t>(runner, parts.columns[2], order.size()),
+            in_order(lanes.words, order));
+  EXPECT_EQ(values_of<uint16_t>(runner, parts.columns[3], order.size()),
+            in_order(lanes.halves, order));
+  EXPECT_EQ(values_of<uint8_t>(runner, parts.columns[4], order.size()),
+            in_order(lanes.bytes, order));
 }
 
-class DevicePartitionConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
+class DevicePartitionConcurrent : public ::testing::TestWithParam<TriedRunner> {};
 
-INSTANTIATE_TEST_SUITE_P(Shapes,
-                         DevicePartitionConcurrent,
-                         ::testing::ValuesIn(host_runner_shapes()));
+INSTANTIATE_TEST_SUITE_P(Shapes, DevicePartitionConcurrent, ::testing::ValuesIn(tried_runners()));
 
 TEST_P(DevicePartitionConcurrent, rows_lie_by_partition_in_their_order) {
-  HostRunner runner(GetParam());
-  if (GetParam().threads >
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
+  if (GetParam().share >
       1) {  // barriers take long: one table that has all, and warps of more lanes
     HostRunner wide({.blocks = 2, .threads = 8, .lanes = 4});
     expect_partitions(wide, keys_of(2 * kTile + 17, 1000), by_hash(256));
@@ -184,16 +187,17 @@ TEST_P(DevicePartitionConcurrent, the_cpu_orders_them_alike) {
     expected.insert(expected.end(), data, data + batch.rows);
   }
 
-  HostRunner runner(GetParam());
-  const DeviceBuffer key = runner.load(keys);
-  const DeviceBuffer row = runner.load(rows);
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
+  const DeviceBuffer key = load(runner, keys);
+  const DeviceBuffer row = load(runner, rows);
   const auto made = partition_on_device(runner,
                                         {.key = {key.words(), 8},
                                          .columns = {{row.words(), 8}},
                                          .rows = keys.size(),
                                          .rule = by_hash(200)});
   ASSERT_TRUE(made.ok());
-  EXPECT_THAT(runner.values<uint64_t>(made.value().columns[0], rows.size()),
+  EXPECT_THAT(values_of<uint64_t>(runner, made.value().columns[0], rows.size()),
               ElementsAreArray(expected));
 }
 
@@ -207,9 +211,9 @@ TEST(DevicePartition, places_have_64_bits) {
   HostRunner runner;
   const std::vector<uint64_t> keys = {1, 0, 1, 0, 1};
   {
-    const DeviceBuffer key = runner.load(keys);
-    const DeviceBuffer starts = runner.load<uint64_t>({kFar, kFar + 2, kFar + 5});
-    const DeviceBuffer offsets = runner.load<uint64_t>({0, 0, 0});
+    const DeviceBuffer key = load(runner, keys);
+    const DeviceBuffer starts = load<uint64_t>(runner, {kFar, kFar + 2, kFar + 5});
+    const DeviceBuffer offsets = load<uint64_t>(runner, {0, 0, 0});
     PartitionScatter scatter{.keys = {key.as<std::byte>(), 8},
                              .rule = {.ways = 2, .is_digit = true},
                              .stretch = {keys.size(), kTile},
@@ -218,22 +222,24 @@ TEST(DevicePartition, places_have_64_bits) {
                              .lane_count = 1};
     scatter.lanes[0] = {key.as<std::byte>(), static_cast<std::byte*>(space), 8};
     ASSERT_TRUE(runner.launch(scatter, 1).ok());
-    EXPECT_THAT(runner.values<uint64_t>(offsets, 3), ElementsAreArray({kFar, kFar + 2, kFar + 5}));
+    EXPECT_THAT(values_of<uint64_t>(runner, offsets, 3),
+                ElementsAreArray({kFar, kFar + 2, kFar + 5}));
     const uint64_t* far = static_cast<uint64_t*>(space) + kFar;
     EXPECT_THAT(std::vector<uint64_t>(far, far + 5), ElementsAreArray({0, 0, 1, 1, 1}));
   }
   munmap(space, kSpace);
 }
 
-TEST(DevicePartition, scans_have_64_bits_and_any_length) {
-  HostRunner runner({.blocks = 3});
+TEST_P(DevicePartitionConcurrent, scans_have_64_bits_and_any_length) {
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{513}, 16 * kScanTileRows + 1}) {
     for (const uint64_t stride : {1, 2}) {
       std::vector<uint64_t> words((count + 1) * stride, uint64_t{1} << 31);
-      const DeviceBuffer buffer = runner.load(words);
+      const DeviceBuffer buffer = load(runner, words);
       ASSERT_TRUE(scan_exclusive(runner, buffer.words(), count, stride).ok());
       for (uint64_t at = 0; at <= count; ++at) words[at * stride] = at << 31;
-      ASSERT_EQ(runner.values<uint64_t>(buffer, words.size()), words);
+      ASSERT_EQ(values_of<uint64_t>(runner, buffer, words.size()), words);
     }
   }
 }
@@ -264,10 +270,10 @@ TEST(DevicePartition, too_little_memory_and_failed_launches_leave_nothing_behind
                                 .rule = by_hash(64)});
   };
   HostRunner enough;
-  ASSERT_TRUE(run(enough, enough.load(keys)).ok());
+  ASSERT_TRUE(run(enough, load(enough, keys)).ok());
   for (uint64_t bytes = 0; bytes <= enough.most_bytes(); bytes += enough.most_bytes() / 7 + 1) {
     HostRunner runner;
-    const DeviceBuffer key = runner.load(keys);
+    const DeviceBuffer key = load(runner, keys);
     const uint64_t held = runner.held_bytes();
     runner.bytes_max = held + bytes;
     if (const auto made = run(runner, key); !made.ok()) {
@@ -278,7 +284,7 @@ TEST(DevicePartition, too_little_memory_and_failed_launches_leave_nothing_behind
   }
   for (uint64_t launch = 0; launch < enough.launches(); ++launch) {
     HostRunner runner;
-    const DeviceBuffer key = runner.load(keys);
+    const DeviceBuffer key = load(runner, keys);
     const uint64_t held = runner.held_bytes();
     runner.fails_at = launch;
     const auto made = run(runner, key);

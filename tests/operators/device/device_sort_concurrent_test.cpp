@@ -5,6 +5,8 @@
 
 #include "operators/device/device_columns.hpp"
 #include "operators/device/device_sort.hpp"
+#include "operators/device/host_runner.hpp"
+#include "operators/device/tried_runners.hpp"
 #include "operators/sort/sorting.hpp"
 
 namespace crossdock::operators {
@@ -38,7 +40,7 @@ struct LoadedSort {
   DeviceSortSpec spec;
 };
 
-LoadedSort load_sort(HostRunner& runner, const SortInput& input) {
+LoadedSort load_sort(DeviceRunner& runner, const SortInput& input) {
   LoadedSort loaded;
   loaded.spec.rows = static_cast<uint64_t>(input.rows);
   for (size_t at = 0; at < input.columns.size(); ++at) {
@@ -49,25 +51,26 @@ LoadedSort load_sort(HostRunner& runner, const SortInput& input) {
   return loaded;
 }
 
-std::vector<uint64_t> device_order(HostRunner& runner, const SortInput& input, uint64_t wanted) {
+std::vector<uint64_t> device_order(DeviceRunner& runner, const SortInput& input, uint64_t wanted) {
   LoadedSort loaded = load_sort(runner, input);
   loaded.spec.wanted = wanted;
   const auto sorted = sort_on_device(runner, loaded.spec);
   EXPECT_TRUE(sorted.ok()) << sorted.error().message;
-  return runner.values<uint64_t>(sorted.value(), loaded.spec.rows);
+  return values_of<uint64_t>(runner, sorted.value(), loaded.spec.rows);
 }
 
-class DeviceSortConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
+class DeviceSortConcurrent : public ::testing::TestWithParam<TriedRunner> {};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, DeviceSortConcurrent, ::testing::ValuesIn(host_runner_shapes()));
+INSTANTIATE_TEST_SUITE_P(Shapes, DeviceSortConcurrent, ::testing::ValuesIn(tried_runners()));
 
 // Every format alone, then two to five columns of any, with few values and with many; a part of the rows, too.
 TEST_P(DeviceSortConcurrent, rows_stand_in_the_order_of_the_cpu) {
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   const std::vector<std::string>& formats = device_formats();
   for (uint64_t seed = 0; seed < formats.size() + 8; ++seed) {
     Random random(seed);
-    const uint64_t kinds[] = {0, 1, 2, 50, 400, tried_rows(GetParam(), 3000)};
+    const uint64_t kinds[] = {0, 1, 2, 50, 400, GetParam().rows(3000)};
     SortInput input{.rows = static_cast<int64_t>(kinds[seed < formats.size() ? 4 : random() % 6])};
     const bool is_single = seed < formats.size();
     for (uint64_t left = is_single ? 1 : 2 + seed % 4; left > 0; --left) {
@@ -107,13 +110,13 @@ TEST(DeviceSort, columns_without_ties_are_not_read_on) {
   HostRunner runner;
   std::vector<int64_t> numbers;
   for (int64_t row = 0; row < 300; ++row) numbers.push_back(row * 7919 % 300);
-  const DeviceBuffer unique = runner.load(numbers);
+  const DeviceBuffer unique = load(runner, numbers);
   const DeviceSortColumn column{.values = {.values = unique.words()}};
   // Nobody reads the texts, which are nowhere.
   const DeviceSortColumn texts{.values = {.stored = Stored::kBytes32}};
   const auto sorted = sort_on_device(runner, {.columns = {column, texts}, .rows = numbers.size()});
   ASSERT_TRUE(sorted.ok());
-  const auto rows = runner.values<uint64_t>(sorted.value(), numbers.size());
+  const auto rows = values_of<uint64_t>(runner, sorted.value(), numbers.size());
   for (size_t at = 0; at < rows.size(); ++at)
     EXPECT_EQ(numbers[rows[at]], static_cast<int64_t>(at));
   const DeviceSortColumn halves{.values = {.stored = Stored::kFloat16}};

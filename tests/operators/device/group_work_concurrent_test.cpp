@@ -12,6 +12,7 @@
 #include "operators/device/device_key_words.hpp"
 #include "operators/device/device_keys.hpp"
 #include "operators/device/host_runner.hpp"
+#include "operators/device/tried_runners.hpp"
 #include "operators/group_by/grouping.hpp"
 
 namespace crossdock::operators {
@@ -19,9 +20,9 @@ namespace {
 
 using namespace device_test;
 
-class GroupWorkConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
+class GroupWorkConcurrent : public ::testing::TestWithParam<TriedRunner> {};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, GroupWorkConcurrent, ::testing::ValuesIn(host_runner_shapes()));
+INSTANTIATE_TEST_SUITE_P(Shapes, GroupWorkConcurrent, ::testing::ValuesIn(tried_runners()));
 
 // Doubles whose sums need more than 128 bits, and now and then none that is a number.
 Array real_array(int64_t rows, double null_share, Random& random) {
@@ -65,11 +66,14 @@ std::vector<Texts> cpu_values(const ValueTable& input) {
 }
 
 template <class T>
-Texts finished(HostRunner& runner, const DeviceGroups& groups, size_t which, DeviceFinish finish) {
+Texts finished(DeviceRunner& runner,
+               const DeviceGroups& groups,
+               size_t which,
+               DeviceFinish finish) {
   const auto made = finish_on_device(runner, groups, which, finish);
   EXPECT_TRUE(made.ok());
-  const auto words = runner.values<uint64_t>(made.value().words, groups.groups);
-  const auto valid = runner.values<uint8_t>(made.value().valid, groups.groups);
+  const auto words = values_of<uint64_t>(runner, made.value().words, groups.groups);
+  const auto valid = values_of<uint8_t>(runner, made.value().valid, groups.groups);
   arrow_test::Optionals<T> values;
   for (uint64_t group = 0; group < groups.groups; ++group) {
     values.push_back(std::nullopt);
@@ -81,7 +85,7 @@ Texts finished(HostRunner& runner, const DeviceGroups& groups, size_t which, Dev
 }
 
 // Keys of one column are words and whether there is one; of several, rows that have them.
-std::vector<Texts> key_texts(HostRunner& runner,
+std::vector<Texts> key_texts(DeviceRunner& runner,
                              const ValueTable& input,
                              const DeviceGroups& groups) {
   const auto words = read_values<uint64_t>(runner, groups.keys(), groups.groups).value();
@@ -102,7 +106,7 @@ std::vector<Texts> key_texts(HostRunner& runner,
   return rows;
 }
 
-std::vector<Texts> device_values(HostRunner& runner, const ValueTable& input, uint64_t above) {
+std::vector<Texts> device_values(DeviceRunner& runner, const ValueTable& input, uint64_t above) {
   std::vector<LoadedColumn> loaded;
   DeviceKeySpec key_spec{.rows = static_cast<uint64_t>(input.rows),
                          .nulls_equal = input.keys.size() > 1};
@@ -172,13 +176,14 @@ std::vector<Texts> one_zero(std::vector<Texts> rows) {
 
 // Bit by bit: the CPU's exact sums and means of floats, whatever the order of rows.
 TEST_P(GroupWorkConcurrent, nulls_and_floats_are_grouped_as_the_cpu_groups_them) {
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   for (const auto& [formats, null_share] : {std::pair<std::vector<std::string>, double>{{"l"}, 0.2},
                                             {{"l"}, 0},
                                             {{"u", "i"}, 0.3},
                                             {{"g", "b", "d:38,2"}, 0.2}}) {
     Random random(formats.size());
-    ValueTable input{.rows = static_cast<int64_t>(tried_rows(GetParam(), 4000))};
+    ValueTable input{.rows = static_cast<int64_t>(GetParam().rows(4000))};
     for (const std::string& format : formats)
       input.keys.push_back(device_array(format, input.rows, 12, null_share, random));
     input.values = {real_array(input.rows, null_share, random),
@@ -229,7 +234,7 @@ struct WideInput {
   std::vector<LoadedColumn> values{};
 };
 
-WideInput read_wide_input(HostRunner& runner, const ValueTable& input) {
+WideInput read_wide_input(DeviceRunner& runner, const ValueTable& input) {
   const auto rows = static_cast<uint64_t>(input.rows);
   WideInput made{.numbers = std::move(number_rows(runner, rows).value()),
                  .low = std::move(DeviceBuffer::words(runner, rows).value()),
@@ -249,12 +254,14 @@ WideInput read_wide_input(HostRunner& runner, const ValueTable& input) {
   return made;
 }
 
-std::vector<uint64_t> column_words(HostRunner& runner, const DeviceGroups& groups, uint32_t word) {
+std::vector<uint64_t> column_words(DeviceRunner& runner,
+                                   const DeviceGroups& groups,
+                                   uint32_t word) {
   return read_values<uint64_t>(runner, groups.column(word), groups.groups).value();
 }
 
 // Of values of rows, or of sums.
-Texts wide_cells(HostRunner& runner,
+Texts wide_cells(DeviceRunner& runner,
                  const WideInput& input,
                  const DeviceGroups& groups,
                  size_t at) {
@@ -272,13 +279,13 @@ Texts wide_cells(HostRunner& runner,
   sums.stored = Stored::kInt128;
   sums.rows = groups.groups;
   sums.values = std::move(DeviceBuffer::words(runner, 2 * groups.groups).value());
-  const DeviceBuffer misfits = runner.load(std::vector<uint64_t>{0});
+  const DeviceBuffer misfits = load(runner, std::vector<uint64_t>{0});
   const DecimalSums work{.words = groups.column(found.word),
                          .to = sums.values.words(),
                          .misfits = misfits.words(),
                          .count = groups.groups};
   EXPECT_TRUE(runner.launch(work, 2).ok());
-  EXPECT_EQ(runner.values<uint64_t>(misfits, 1)[0], 0U);
+  EXPECT_EQ(values_of<uint64_t>(runner, misfits, 1)[0], 0U);
   Texts cells = cells_of(runner, sums, kWideFormats[0]);
   const std::vector<uint64_t> counts = column_words(runner, groups, found.count_word);
   for (size_t group = 0; group < cells.size(); ++group)
@@ -286,7 +293,9 @@ Texts wide_cells(HostRunner& runner,
   return cells;
 }
 
-std::vector<Texts> device_wide_values(HostRunner& runner, const ValueTable& input, uint64_t above) {
+std::vector<Texts> device_wide_values(DeviceRunner& runner,
+                                      const ValueTable& input,
+                                      uint64_t above) {
   const auto rows = static_cast<uint64_t>(input.rows);
   const LoadedColumn key = load_array(runner, input.keys[0]);
   const DeviceKeys keys =
@@ -323,10 +332,11 @@ std::vector<Texts> device_wide_values(HostRunner& runner, const ValueTable& inpu
 }
 
 TEST_P(GroupWorkConcurrent, decimals_and_texts_are_grouped_as_the_cpu_groups_them) {
-  HostRunner runner(GetParam());
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
   for (const double null_share : {0.0, 0.3, 0.97}) {
     Random random(7);
-    ValueTable input{.rows = static_cast<int64_t>(tried_rows(GetParam(), 3000))};
+    ValueTable input{.rows = static_cast<int64_t>(GetParam().rows(3000))};
     input.keys = {device_array("l", input.rows, 30, null_share / 3, random)};
     for (const std::string& format : kWideFormats)
       input.values.push_back(device_array(format, input.rows, 300, null_share, random));

@@ -139,12 +139,4 @@ void expect_all_given_back(const BoundedRun& run) {
   }
 }
 
-std::vector<HostRunnerShape> host_runner_shapes() {
-  return {{}, {.blocks = 5, .at_once = 3}, {.blocks = 2, .threads = 4, .lanes = 2}};
-}
-
-uint64_t tried_rows(const HostRunnerShape& shape, uint64_t rows) {
-  return shape.threads > 1 ? rows / 8 : rows;
-}
-
 }  // namespace crossdock::operators

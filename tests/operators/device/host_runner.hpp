@@ -33,18 +33,6 @@ class HostRunner : public DeviceRunner {
   Status read(void* to, const void* from, uint64_t bytes) override;
   Status write(void* to, const void* from, uint64_t bytes) override;
 
-  template <class T>
-  DeviceBuffer load(const std::vector<T>& values) {
-    DeviceBuffer buffer = std::move(DeviceBuffer::make(*this, values.size() * sizeof(T)).value());
-    if (!values.empty() && !write(buffer.as<T>(), values.data(), values.size() * sizeof(T)).ok())
-      std::abort();
-    return buffer;
-  }
-  template <class T>
-  std::vector<T> values(const DeviceBuffer& buffer, uint64_t count) {
-    return std::move(read_values<T>(*this, buffer.as<T>(), count).value());
-  }
-
   uint64_t held_bytes() const { return held_bytes_; }
   uint64_t most_bytes() const { return most_bytes_; }
   uint64_t launches() const { return launches_; }
@@ -63,11 +51,5 @@ class HostRunner : public DeviceRunner {
 // nothing afterwards. run(runner, bytes_max, fails_at) takes `bytes_max` bytes more than its inputs.
 using BoundedRun = std::function<Status(HostRunner& runner, uint64_t bytes_max, uint64_t fails_at)>;
 void expect_all_given_back(const BoundedRun& run);
-
-// Shapes that every operator is tried on: a thread alone, blocks at once, and warps of several lanes.
-std::vector<HostRunnerShape> host_runner_shapes();
-
-// Fewer where threads meet at barriers, which takes them longer than the work between.
-uint64_t tried_rows(const HostRunnerShape& shape, uint64_t rows);
 
 }  // namespace crossdock::operators
