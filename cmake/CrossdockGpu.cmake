@@ -65,9 +65,9 @@ crossdock_gpu_program(crossdock_gpu_operator_bench bench/gpu/operator_bench.cpp 
 file(GLOB suite_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/operators/device/*_test.cpp")
 file(GLOB_RECURSE suite_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/operators/*.cpp"
   "${PROJECT_SOURCE_DIR}/tests/table/*.cpp")
-list(FILTER suite_support EXCLUDE REGEX "_test\\.cpp$|tried_threads")
+list(FILTER suite_support EXCLUDE REGEX "_test\\.cpp$|_nocuda\\.cpp$")
 list(APPEND suite_sources ${suite_support})
-add_executable(crossdock_gpu_suites EXCLUDE_FROM_ALL ${suite_sources} tests/gpu/gpu_main.cpp tests/gpu/tried_gpu.cpp
+add_executable(crossdock_gpu_suites EXCLUDE_FROM_ALL ${suite_sources} tests/gpu/gpu_main.cpp
   tests/gpu/gpu_plugin_test.cpp)
 crossdock_warnings(crossdock_gpu_suites PRIVATE)
 target_include_directories(crossdock_gpu_suites PRIVATE "${PROJECT_SOURCE_DIR}/tests")

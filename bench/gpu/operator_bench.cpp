@@ -44,6 +44,7 @@ class OperatorBench {
     word_ = words(1);
     copy_bytes_per_s_ = copy_rate(scaled(uint64_t{4} << 30));
     measure_random_reads();
+    sort_one_digit();
     partition();
     join();
     for (const GroupCase& group_case : kGroupCases) group(group_case);
@@ -106,6 +107,35 @@ class OperatorBench {
         reads,
         seconds,
         random_per_s_);
+  }
+
+  // CUB's radix sort of one digit of 8 bits moves the rows that a partition into 256 moves: the peer of that.
+  void sort_one_digit() {
+    const uint64_t rows = scaled(400'000'000);
+    const operators::DeviceBuffer key = keys(rows, 0, 0);
+    const operators::DeviceBuffer number = numbers(rows);
+    const operators::DeviceBuffer sorted_keys = words(rows);
+    const operators::DeviceBuffer sorted_rows = words(rows);
+    const uint64_t scratch_bytes = take(runner_->sort_scratch_bytes(rows));
+    const operators::DeviceBuffer scratch =
+        take(operators::DeviceBuffer::make(*runner_, scratch_bytes));
+    const operators::DeviceSortWork work{.keys = key.as<int64_t>(),
+                                         .rows = number.words(),
+                                         .sorted_keys = sorted_keys.as<int64_t>(),
+                                         .sorted_rows = sorted_rows.words(),
+                                         .count = rows,
+                                         .scratch = scratch.as<std::byte>(),
+                                         .scratch_bytes = scratch_bytes,
+                                         .key_bits = 8};
+    const double seconds = median_s([&] { require(runner_->sort(work)); });
+    require_right(sum_of(sorted_rows.words(), rows) == sum_of(number.words(), rows),
+                  "numbers of rows after a sort");
+    fmt::print(
+        "{{\"schema_version\": 1, \"bench\": \"gpu-peer\", \"name\": \"CUB radix sort, 8 bits\", "
+        "\"rows\": {}, \"row_bytes\": 16, \"seconds\": {:.6f}, \"of_copy_rate\": {:.3f}}}\n",
+        rows,
+        seconds,
+        32 * static_cast<double>(rows) / copy_bytes_per_s_ / seconds);
   }
 
   void partition() {

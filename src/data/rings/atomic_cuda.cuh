@@ -78,7 +78,7 @@ struct CudaMemory {
   CD_HOST_DEVICE static T read(const T& place) {
     return place;
   }
-  // Two words of global memory, 16 bytes aligned: becomes {key, value} if it is {free, 0}. Answers the key that was there.
+  // Two words of global memory, 16 bytes aligned: {free, 0} becomes {key, value}. Answers the key that was there.
   __device__ static uint64_t put_pair(uint64_t* pair, uint64_t free, uint64_t key, uint64_t value) {
     NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90,
                       (return put_wide_pair(pair, free, key, value);),

@@ -142,17 +142,17 @@ struct JoinProbe {
         const SlotPair pair = table.pair(key == kFreeKey ? table.slots : table.home(key));
         return {key, key == kFreeKey ? SlotPair{0, pair.value} : pair};
       };
-      matches.write_tile(
-          tile, range, scratch.totals, group, look, [&](uint64_t, Look& at) -> MatchStretch {
-            const bool is_free_key = at.key == kFreeKey;
-            if (is_free_key && at.pair.key == kFreeKey) return {};  // no key
-            const uint64_t slot = is_free_key ? table.slots : table.find_pair(at.key, at.pair);
-            if (slot == kNoSlot) return {};
-            if (use == JoinMarks::kRead) return {0, marks[slot / 64] >> slot % 64 & 1};
-            const MatchStretch match = stretch_of(slot, at.pair.value);
-            if (use == JoinMarks::kWrite && match.count != 0) mark<Memory>(slot);
-            return match;
-          });
+      const auto find = [&](uint64_t, Look& at) -> MatchStretch {
+        const bool is_free_key = at.key == kFreeKey;
+        if (is_free_key && at.pair.key == kFreeKey) return {};  // no key
+        const uint64_t slot = is_free_key ? table.slots : table.find_pair(at.key, at.pair);
+        if (slot == kNoSlot) return {};
+        if (use == JoinMarks::kRead) return {0, marks[slot / 64] >> slot % 64 & 1};
+        const MatchStretch match = stretch_of(slot, at.pair.value);
+        if (use == JoinMarks::kWrite && match.count != 0) mark<Memory>(slot);
+        return match;
+      };
+      matches.write_tile(tile, range, scratch.totals, group, RowProbe{look, find});
     }
   }
 

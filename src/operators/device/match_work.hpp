@@ -49,6 +49,14 @@ CD_HOST_DEVICE constexpr uint64_t rows_of_result(DeviceJoinKind kind, uint64_t m
   }
 }
 
+// How a row finds its matches, in two steps: look(row) reads what has to be waited for, and find(row, what it read)
+// answers.
+template <class Look, class Find>
+struct RowProbe {
+  Look look;
+  Find find;
+};
+
 // What finding writes. `firsts` and `counts`, of each row, may be left out where only numbers of rows are wanted.
 struct ProbeMatches {
   DeviceJoinKind kind = DeviceJoinKind::kInner;
@@ -59,26 +67,25 @@ struct ProbeMatches {
   // Rows of a thread whose first reads are under way at once; four would not keep to the registers of three blocks.
   static constexpr uint32_t kUnderWay = 2;
 
-  // Finds what find(row, look(row)) answers for every row of the tile. look() reads what has to be waited for.
-  template <BlockGroup G, class LookAt, class Find>
+  // Finds what probe.find(row, probe.look(row)) answers for every row of the tile.
+  template <BlockGroup G, class Probe>
   CD_HOST_DEVICE void write_tile(uint64_t tile,
                                  TileRange range,
                                  WarpTotals& totals,
                                  const G& group,
-                                 LookAt&& look,
-                                 Find&& find) const {
+                                 const Probe& probe) const {
     uint64_t mine = 0;
     for (uint64_t base = range.begin + group.rank(); base < range.end;
          base += uint64_t{kUnderWay} * group.size()) {
-      decltype(look(base)) looks[kUnderWay];
+      decltype(probe.look(base)) looks[kUnderWay];
       for (uint32_t k = 0; k < kUnderWay; ++k) {
         const uint64_t row = base + uint64_t{k} * group.size();
-        if (row < range.end) looks[k] = look(row);
+        if (row < range.end) looks[k] = probe.look(row);
       }
       for (uint32_t k = 0; k < kUnderWay; ++k) {
         const uint64_t row = base + uint64_t{k} * group.size();
         if (row >= range.end) break;
-        const MatchStretch match = find(row, looks[k]);
+        const MatchStretch match = probe.find(row, looks[k]);
         mine += rows_of_result(kind, match.count);
         if (firsts == nullptr) continue;
         firsts[row] = match.first;

@@ -59,18 +59,14 @@ struct MergeProbe {
       group.sync();
       const TileRange near{scratch.begin, scratch.end};
       const auto key_of = [&](uint64_t row) { return row < key_rows ? keys[row] : 0; };
-      matches.write_tile(
-          tile,
-          range,
-          scratch.totals,
-          group,
-          key_of,
-          [&](uint64_t row, int64_t key) -> MatchStretch {
-            if (row >= key_rows) return {};
-            const uint64_t first = search_sorted(build_keys, near, key, false);
-            const uint64_t end = search_sorted(build_keys, {first, near.end}, key, true);
-            return {first, end - first};
-          });  // syncs, so that nobody searches for the next tile before all have read this one
+      const auto find = [&](uint64_t row, int64_t key) -> MatchStretch {
+        if (row >= key_rows) return {};
+        const uint64_t first = search_sorted(build_keys, near, key, false);
+        const uint64_t end = search_sorted(build_keys, {first, near.end}, key, true);
+        return {first, end - first};
+      };
+      // Syncs, so that nobody searches for the next tile before all have read this one.
+      matches.write_tile(tile, range, scratch.totals, group, RowProbe{key_of, find});
     }
   }
 };

@@ -204,8 +204,8 @@ struct PartitionScatter {
     return {begin, rows - begin < each ? rows : begin + each};
   }
 
-  // The how-manieth of its warp's rows for its partition a row is, in order: lanes of one partition find each other. The
-  // keys that a thread looks at are read at once.
+  // The how-manieth of its warp's rows for its partition a row is, in order: lanes of one partition find each other.
+  // The keys that a thread looks at are read at once.
   template <BlockGroup G>
   CD_HOST_DEVICE void rank_rows(uint64_t first,
                                 uint32_t rows,

@@ -1,5 +1,5 @@
 // The runners that suites of operators are tried on, as the program that has the suites says: shapes of CPU threads
-// (tried_threads.cpp), or a GPU (tests/gpu/tried_gpu.cpp). The suites are the same.
+// (tried_runners_nocuda.cpp), or a GPU (tried_runners_cuda.cpp). The suites are the same.
 #pragma once
 
 #include <cstdlib>
