@@ -33,12 +33,17 @@ AGGREGATES = (
     "count({})", "sum({})", "min({})", "max({})", "avg({})", "count(distinct {})",
     "max({}) - min({})",
     "sum({}) filter (where {} > 1)", "stddev({})", "bool_or({} > 1)", "sum(distinct {})",
+    "median({})", "avg(distinct {}) filter (where {} < 20)", "covar_pop({}, {})",
+    "regr_count({}, {})", "quantile_cont({}, 0.25)",
 )  # fmt: skip
 WINDOWS = (
     "row_number() over ({p}order by {o})", "rank() over ({p}order by {o})",
     "sum({x}) over ({p}order by {o})", "lag({x}) over ({p}order by {o})",
     "count({x}) over (partition by {k})", "max({x}) over ({p}order by {o} rows 1 preceding)",
     "first_value({x}) over ({p}order by {o})", "sum({x}) over ()",
+    "sum({x}) filter (where {x} > 1) over ({p}order by {o})",
+    "lag({x} ignore nulls) over ({p}order by {o})",
+    "last_value({x} ignore nulls) over ({p}order by {o})",
 )  # fmt: skip
 
 
@@ -95,6 +100,7 @@ class _Query(Expressions):
             return f"select {self._named(items)} from {source}{where}"
         if kind == 2:
             items = [self._value() for _ in range(count - 1)] + [self._window()]
+            items += [self._exists()] if self.random.random() < 0.2 else []
             return f"select {self._named(items)} from {source}{where}"
         distinct = "distinct " if kind == 3 else ""
         items = [self._value() for _ in range(count)]
@@ -155,9 +161,11 @@ class _Query(Expressions):
         return f" where {' and '.join(parts)}" if parts else ""
 
     def _test(self) -> str:
-        kind = self.random.randrange(8)
-        if kind > 2 or self._outer:
+        kind = self.random.randrange(10)
+        if kind > 4 or self._outer:
             return self.boolean(self.random.randint(1, 2))
+        if kind > 2:
+            return self._rows(with_query=kind == 3)
         if kind == 0:
             inner = _Query(self.random, self._tables)
             source = inner._from()
@@ -182,6 +190,28 @@ class _Query(Expressions):
         function = self.random.choice(["max(i.v)", "count(*)", "sum(i.a)", "min(i.a) + 1"])
         inner_text = f"select {function} from u as i where {column} = {alias}.{equal}{extra}"
         return f"{self.whole(0)} {self.random.choice(['<', '>=', '='])} ({inner_text})"
+
+    def _rows(self, *, with_query: bool) -> str:
+        """A comparison of two values with two others, or with those of a query."""
+        left = f"({self.whole(0)}, {self.string(0)})"
+        if not with_query:
+            test = self.random.choice(["=", "<>", "<", "<=", ">", ">="])
+            right = f"({self.whole(0)}, {self.string(0)})"
+            if self.random.random() < 0.5:
+                return f"{left} {test} {right}"
+            return f"{left} {self._of_in()} ({right}, ({self.whole(0)}, {self.string(0)}))"
+        inner = _Query(self.random, self._tables)
+        source = inner._from()
+        items = f"{inner.leaf('bigint')}, {inner.leaf('varchar')}"
+        return f"{left} {self._of_in()} (select {items} from {source}{inner._where()})"
+
+    def _exists(self) -> str:
+        """EXISTS as a value."""
+        alias = self.random.choice(list(self._tables))
+        columns = [n for n, kind in self._tables[alias].items() if kind == "bigint"]
+        if not columns:
+            return "exists (select 1 from u where v > 3)"
+        return f"exists (select 1 from u as i where i.a = {alias}.{columns[0]})"
 
     def _aggregate(self) -> str:
         shape = self.random.choice(AGGREGATES)

@@ -53,7 +53,7 @@ TEXTS = (
     "select 2 * ~a from t",
     "select a ^ 2 from t",
     "select mod(a) from t",
-    "select ts at time zone 'Europe/Berlin' from events",
+    "select ts at time zone s from events, t",
     "select strftime(d, '%Q') from t",
     "select strptime(s, s) from t",
     "select strptime(s, '%Y') from t",

@@ -14,7 +14,13 @@ import pyarrow.compute as pc
 from crossdock.expressions.arithmetic import cast, common_type
 from crossdock.expressions.native_kernels import add_months, truncate
 from crossdock.expressions.try_casts import try_cast
-from crossdock.expressions.written_values import parsed_as, try_parsed_as, written
+from crossdock.expressions.written_values import (
+    instant_of_zone,
+    local_time,
+    parsed_as,
+    try_parsed_as,
+    written,
+)
 
 _TEXTS = (pa.string(), pa.large_string())
 
@@ -164,6 +170,8 @@ OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "cast": cast,
+    "instant_of_zone": instant_of_zone,
+    "local_time": local_time,
     "split": lambda value, by: pc.split_pattern(decoded(value), by),
     "try_cast": try_cast,
     "parsed_as": parsed_as,

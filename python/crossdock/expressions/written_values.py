@@ -139,3 +139,15 @@ def _joined(value: Any, behind: Any) -> Any:
 
 def _is_any(mask: Any) -> bool:
     return bool(mask.as_py() if isinstance(mask, pa.Scalar) else pc.any(mask).as_py())
+
+
+def instant_of_zone(value: Any, zone: str) -> Any:
+    """Timestamps without a zone as instants: times that clocks of a zone show twice are the first
+    one, and those that they skip the one behind."""
+    found = pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
+    return pc.cast(found, pa.timestamp(value.type.unit, "UTC"))
+
+
+def local_time(value: Any, zone: str) -> Any:
+    """What clocks of a zone show at instants."""
+    return pc.local_timestamp(pc.cast(value, pa.timestamp(value.type.unit, zone)))

@@ -17,7 +17,16 @@ from crossdock.sql_frontend.added_functions import added_functions, never_run
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
-from crossdock.sql_frontend.rewritten import INVERTED, KEEPS_ALL, ROWS, UNNEST, WHOLE, Rewritten
+from crossdock.sql_frontend.rewritten import (
+    INVERTED,
+    KEEPS_ALL,
+    LOCAL,
+    ROWS,
+    UNNEST,
+    WHOLE,
+    ZONED,
+    Rewritten,
+)
 from crossdock.sql_frontend.tokens import tokens_of
 
 _SETTINGS = {
@@ -258,9 +267,15 @@ def _marks() -> list[Any]:
     datafusion, *_ = _library()
 
     types = {KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64(), UNNEST: pa.int64()}
-    return [
+    marks = [
         datafusion.udf(never_run, [pa.int64()], result, "volatile", name=name)
         for name, result in types.items()
+    ]
+    local, zoned = pa.timestamp("us"), pa.timestamp("us", "UTC")
+    zones = {ZONED: (local, zoned), LOCAL: (zoned, local)}
+    return marks + [
+        datafusion.udf(never_run, [of, pa.string()], result, "immutable", name=name)
+        for name, (of, result) in zones.items()
     ]
 
 

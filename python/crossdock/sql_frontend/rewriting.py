@@ -24,6 +24,7 @@ from crossdock.sql_frontend.row_values import RowValues
 from crossdock.sql_frontend.select_aliases import SelectAliases
 from crossdock.sql_frontend.select_items import is_column, is_named, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
+from crossdock.sql_frontend.time_zones import TimeZones
 from crossdock.sql_frontend.tokens import Token, quoted, words_of
 from crossdock.sql_frontend.unnesting import Unnesting
 from crossdock.sql_frontend.using_joins import ColumnsOf, UsingJoins
@@ -34,7 +35,6 @@ _BEFORE_QUERIES = frozenset(("", "union", "intersect", "except"))  # clauses whe
 _MOMENTS = words_of(
     "now today current_timestamp current_date current_time localtime localtimestamp"
 )
-_OF_ZONES = "a column with a zone, pyarrow.compute.assume_timezone(x, zone), registered"
 _NOT_COUNTED = words_of("group having limit offset fetch union intersect except distinct qualify")
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
@@ -77,6 +77,7 @@ class _Rewriting(FunctionCalls):
         self._aliases = SelectAliases(self, expanded)
         self._rows = RowValues(self)
         self._windows = WindowClauses(self)
+        self._zones = TimeZones(self)
         self._counted: dict[int, int] = {}  # SELECT of an EXISTS that is a number -> its FROM
         self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
@@ -92,6 +93,7 @@ class _Rewriting(FunctionCalls):
         if len(self._frames) > 1:
             raise sql_error("a bracket is opened and not closed", self.text, len(self.text))
         self._using.finish()
+        self._unnesting.finish_names()
         self._aliases.finish()
         self._found.item_names = self._aliases.names
         self._windows.finish()
@@ -221,10 +223,8 @@ class _Rewriting(FunctionCalls):
             self.call(number)
             if word == "unnest":
                 self._unnesting.item(number, self._queries()[0].clause)
-        if word == "at" and following is not None and following.lower == "time":
-            zone = self.at(number + 2)
-            if zone is not None and zone.lower == "zone":
-                raise unsupported("AT TIME ZONE", self.text, self.tokens[number].start, _OF_ZONES)
+        if word == "at":
+            self._zones.word(number)
         if word == "similar" and following is not None and following.lower == "to":
             self.similar(number)
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):

@@ -12,6 +12,8 @@ ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
 KEEPS_ALL = HIDDEN + "all"
 # Stands for the place of an element in its list where UNNEST is: of all, a row for each.
 UNNEST = HIDDEN + "unnest"
+ZONED = HIDDEN + "zoned"  # instants of AT TIME ZONE, and the times that clocks show
+LOCAL = HIDDEN + "local"
 RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
 INTERVAL_MARK = 1 << 61  # the same of one in microseconds
 # Stand for operators that DataFusion has not, beside operators of the same precedence: `a // b` is

@@ -156,10 +156,13 @@ class Unnesting:
         token = self._pieces.at(number)
         return "" if token is None else token.lower
 
-    def finish(self) -> None:
-        """Writes all of those in FROM, once names within their lists are written."""
+    def finish_names(self) -> None:
+        """Writes what names of columns of those in FROM mean."""
         for number, queries in self._used:
             self._write_name(number, queries)
+
+    def finish(self) -> None:
+        """Writes all of those in FROM, once names within their lists are written."""
         columns: dict[int, tuple[Operand, list[str]]] = {}  # by the first token of a table
         for each in self._laterals:
             listed = self._pieces.taken_out(*each.lists)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from crossdock.errors import CrossdockError
 from crossdock.expressions.expression import Call, Column, Expr, Literal, when
 from crossdock.expressions.result_types import result_type
 from crossdock.sql_frontend import intervals
@@ -25,7 +27,7 @@ from crossdock.sql_frontend.folding import balanced, folded, is_never, is_true
 from crossdock.sql_frontend.functions import FUNCTIONS, is_null
 from crossdock.sql_frontend.intervals import Moving
 from crossdock.sql_frontend.messages import MOMENTS, Functions, unnest_column, unnest_number
-from crossdock.sql_frontend.rewritten import INVERTED, OPERATOR_MARKS, WHOLE
+from crossdock.sql_frontend.rewritten import INVERTED, LOCAL, OPERATOR_MARKS, WHOLE, ZONED
 from crossdock.sql_frontend.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.window_values import window_value
 from crossdock.sql_frontend.years import bounds_of_year
@@ -126,6 +128,8 @@ class Values:
             return folded(self._comparison(name, arguments))
         if name == "bitwise_and" and _is_mark(arguments[0], INVERTED):
             return self._narrow(arguments[1]).bit_not()
+        if name in (ZONED, LOCAL):
+            return folded(self._at_zone(name, arguments))
         if name == "arrow_cast":
             return self._as_instant(arguments)
         if name in MOMENTS:
@@ -259,6 +263,18 @@ class Values:
         null = Literal(pa.scalar(None, self.type_of(left)))
         return when(right == 0).then(null).when(wrong).then(found + 1).otherwise(found)
 
+    def _at_zone(self, name: str, arguments: list[Expr]) -> Expr:
+        value, zone = arguments[0], str(constant(arguments[1], "a time zone"))
+        found = self.type_of(value)
+        if name == ZONED and getattr(found, "tz", None) is not None:
+            raise unsupported(
+                "AT TIME ZONE of a column that has a zone", word="at",
+                try_="extract(...) of the column, which counts in its zone",
+            )  # fmt: skip
+        if name == LOCAL:
+            return Call("local_time", (value,), zone)
+        return Call("instant_of_zone", (self.converted(value, pa.timestamp("us")),), zone)
+
     def _as_instant(self, arguments: list[Expr]) -> Expr:
         """What functions of instants take, where their arguments are no timestamps already."""
         value, name = map(folded, arguments)
@@ -353,7 +369,18 @@ class Values:
             if not is_never(condition):
                 parts += (condition, self(clause.then))
         has_else = message.HasField("else")
-        return _choice(parts, self(getattr(message, "else")) if has_else else Literal(None))
+        otherwise = self(getattr(message, "else")) if has_else else Literal(None)
+        if not parts and isinstance(otherwise, Literal) and otherwise.value is None:
+            return self._null_of(message)
+        return _choice(parts, otherwise)
+
+    def _null_of(self, choice: Any) -> Expr:
+        """NULL of the type that the values of a CASE have, of which none is ever chosen."""
+        for clause in choice.ifs:
+            if clause.HasField("then"):
+                with contextlib.suppress(CrossdockError):
+                    return Literal(pa.scalar(None, self.type_of(self(clause.then))))
+        return Literal(None)
 
     def _listed(self, message: Any) -> Expr:
         subject = self(message.value)

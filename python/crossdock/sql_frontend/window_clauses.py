@@ -19,6 +19,7 @@ class WindowClauses:
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self._filters: list[int] = []  # FILTER before OVER
+        self._ignored: list[tuple[int, int]] = []  # arguments whose NULLs do not count
 
     def word(self, number: int) -> None:
         """A word that may be of a window. SqlError for what windows have not."""
@@ -84,10 +85,7 @@ class WindowClauses:
             )  # fmt: skip
         if self._word(number) == "ignore":
             end = next(iter(pieces.commas(opened, close)), number if is_within else close)
-            value = " ".join(token.text for token in pieces.tokens[opened + 1 : end])
-            pieces.before[opened + 1] = "coalesce(" + pieces.before.get(opened + 1, "")
-            behind = pieces.behind.get(end - 1, "")
-            pieces.behind[end - 1] = f"{behind}, {value}, {value})"
+            self._ignored.append((opened + 1, end))
         pieces.pieces[number] = pieces.pieces[number + 1] = ""
 
     def _around(self, number: int) -> int:
@@ -142,7 +140,13 @@ class WindowClauses:
         return found.days * _DAY_US + found.microseconds
 
     def finish(self) -> None:
-        """Writes conditions into the arguments: what does not meet them is NULL."""
+        """Writes into the arguments that NULLs do not count, and conditions: what does not meet
+        them is NULL."""
+        pieces = self._pieces
+        for begin, end in self._ignored:
+            value = pieces.copied(begin, end)
+            pieces.before[begin] = "coalesce(" + pieces.before.get(begin, "")
+            pieces.behind[end - 1] = pieces.behind.get(end - 1, "") + f", {value}, {value})"
         for number in self._filters:
             self._write_filter(number)
 

@@ -42,3 +42,12 @@ select d from t where year(d) = 2000 and extract(year from d) < 2001 and year(d)
 select ts from events where year(ts) <= 2020 and year(ts) >= 2020;
 select d + b::int, d - cast(a as int), d + (1 + 2) from t;
 select d + interval '1 day 2 hours', d + interval 1 day + interval 2 hour, d - interval '1 month' from t;
+-- At zones
+select ts at time zone 'UTC' as x, ts at time zone 'Europe/Berlin' as y, ts::timestamp at time zone 'UTC' as z from events;
+select (ts at time zone 'UTC') at time zone 'America/New_York' as x, (ts at time zone 'Europe/Berlin') at time zone 'UTC' as y from events;
+select ts at time zone 'Europe/Berlin' at time zone 'America/New_York' as x, cast(ts as timestamp) at time zone 'UTC' as y from events;
+select extract(hour from (ts at time zone 'UTC') at time zone 'Asia/Tokyo') as h, count(*) from events group by h;
+select timestamp '2024-07-01 12:00:00' at time zone 'Europe/Berlin' as x, (timestamp '2024-07-01 12:00:00' at time zone 'UTC') at time zone 'Asia/Tokyo' as y;
+select (ts + interval '1' hour) at time zone 'UTC' at time zone 'Asia/Tokyo' as x, e.ts at time zone 'UTC' as y from events e where e.ts at time zone 'UTC' > timestamp '2020-01-01 12:00:00' at time zone 'UTC';
+select date_trunc('day', (ts at time zone 'UTC') at time zone 'America/New_York') as day, count(*) from events group by day;
+select date '2024-07-01' at time zone 'Europe/Berlin' as x;
