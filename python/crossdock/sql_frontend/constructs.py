@@ -10,10 +10,13 @@ _OTHER_JOINS = {
     "positional": "row_number() OVER () of both sides, and a join by it",
     "asof": 'relation.join_asof(other, "left key", "right key")',
 }
+_WORDS = frozenset((*_OTHER_JOINS, "tablesample"))
 
 
 def require_supported(pieces: Pieces, number: int) -> None:
     """SqlError where the word at a token begins a construct that does not run."""
+    if pieces.tokens[number].lower not in _WORDS:
+        return
     word, following = pieces.tokens[number].lower, pieces.at(number + 1)
     follows = "" if following is None else following.lower
     found = None

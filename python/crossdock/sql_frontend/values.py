@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crossdock.errors import CrossdockError
 from crossdock.expressions.expression import Call, Column, Expr, Literal, when
-from crossdock.expressions.result_types import result_type
+from crossdock.expressions.result_types import TypesOver
 from crossdock.sql_frontend import intervals
 from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
 from crossdock.sql_frontend.constants import constant
@@ -57,6 +57,7 @@ class Values:
         self._columns = columns
         self._schema = schema
         self._subquery = subquery
+        self._types: TypesOver | None = None
 
     def __call__(self, message: Any) -> Expr:
         """The expression. SqlError for what expressions have not."""
@@ -69,7 +70,9 @@ class Values:
 
     def type_of(self, expression: Expr) -> Any:
         """The Arrow type of an expression over the input."""
-        return result_type(expression, self._schema())
+        if self._types is None or self._subquery is not None:  # which adds columns on the way
+            self._types = TypesOver(self._schema())
+        return self._types(expression)
 
     def _any(self, message: Any) -> Expr | Moving:
         kind = message.WhichOneof("rex_type")

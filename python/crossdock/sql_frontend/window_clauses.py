@@ -10,6 +10,7 @@ from crossdock.sql_frontend.pieces import Pieces
 from crossdock.sql_frontend.rewritten import INTERVAL_MARK, RANGE_MARK
 
 _DAY_US = 86_400_000_000
+_WORDS = frozenset(("over", "preceding", "following", "ignore", "respect", "filter"))
 _OF_ROWS = frozenset(("first_value", "last_value", "nth_value", "lag", "lead", "first", "last"))
 
 
@@ -23,7 +24,10 @@ class WindowClauses:
 
     def word(self, number: int) -> None:
         """A word that may be of a window. SqlError for what windows have not."""
-        word, following = self._word(number), self._word(number + 1)
+        word = self._word(number)
+        if word not in _WORDS:
+            return
+        following = self._word(number + 1)
         if word == "over":
             self._require_plain_call(number - 1)
         elif word in ("preceding", "following"):
