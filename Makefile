@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak gpu-bundle lint format clean
+.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak coverage gpu-bundle lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -65,6 +65,10 @@ soak:  ## open, use and close random channels among processes for ten minutes, h
 gpu-bundle:  ## build a folder that tests, profiles and measures everything on a machine with a GPU (tools/gpu_run.sh in it)
 	@$(SETUP) dev
 	@$(BIN)/python tools/gpu_bundle.py
+
+coverage:  ## count the lines and branches of C++ and Python that the tests run: an hour
+	@$(SETUP) dev
+	@$(BIN)/python tools/check.py coverage
 
 lint:  ## run the checks of text and types only
 	@$(SETUP) tools

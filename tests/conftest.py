@@ -1,4 +1,5 @@
-"""Lets the tests import tools/rank_processes.py, and Ctrl-C reach them and what they start."""
+"""Lets the tests import tools/rank_processes.py, Ctrl-C reach them and what they start, and the
+longest files begin first."""
 
 from __future__ import annotations
 
@@ -9,6 +10,37 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+# With a process per core and a file at a time (tools/check.py), what begins last is one core's
+# alone. Processor seconds are written beside them.
+LONGEST = [
+    "oracle/test_rank_oracle.py",  # 88
+    "oracle/test_join_oracle.py",  # 40
+    "oracle/test_random_plans.py",  # 38
+    "oracle/test_sort_oracle.py",  # 35
+    "oracle/test_operator_running.py",  # 31
+    "oracle/test_operator_memory.py",  # 23
+    "bench/test_benches.py",  # 69
+    "sql/test_sql_ranks.py",  # 45
+    "links/test_lost_ranks.py",  # 39
+    "docs/test_docs.py",  # 27
+    "bench/test_mpi.py",  # 27
+    "python/test_rank_docks.py",  # 24
+    "python/test_rank_moves.py",  # 23
+    "bench/test_control.py",  # 23
+    "cli/test_ranks.py",  # 21
+    "cli/test_generate.py",  # 21
+    "python/test_bulk_exchange.py",  # 21
+    "python/test_rendezvous.py",  # 13
+    "python/test_rates.py",  # 12
+    "python/test_exit.py",  # 11
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    places = {tests / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,6 +2,7 @@
 
     .venv/bin/python tools/check.py          # everything; what `make test` runs
     .venv/bin/python tools/check.py long     # what is too long for every run; `make test-long`
+    .venv/bin/python tools/check.py coverage # how much of the code the tests run; `make coverage`
     .venv/bin/python tools/check.py lint     # the checks of text and types
     .venv/bin/python tools/check.py format   # rewrite sources in the house format
 
@@ -19,6 +20,7 @@ import json
 import os
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -39,21 +41,17 @@ from junit_reports import (
     skip_table,
     time_table,
 )
+from measure_coverage import PYTHON_REPORT, cpp_rooms, python_rooms
+from measure_coverage import table as coverage_table
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 REPORTS = ROOT / "build" / "reports"
 CPP_FOLDERS = ["src", "include", "python/bindings", "tests", "bench", "examples"]
 CPP_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
-# Tests that measure rates, make hosts of network namespaces, shift clocks, count the threads of
-# their process or watch a bar move: one after the other.
-ALONE = [
-    "tests/bench",
-    "tests/cli/test_progress.py",
-    "tests/control",
-    "tests/python/test_operator_runs.py",
-    "tests/tools/test_hosts.py",
-]
+# Tests that make hosts of network namespaces, shift clocks, or watch a bar move: one after the
+# other.
+ALONE = ["tests/cli/test_progress.py", "tests/control", "tests/tools/test_hosts.py"]
 # Searches by seeds that `make test-long` runs whole, two minutes together: program -> cases.
 LONG_CASES = {
     "crossdock_control_local_test": "ControlWorld.*",
@@ -217,9 +215,11 @@ def python_tests(name: str, *arguments: str) -> Outcome:
 
 
 def parallel_python_tests(name: str, *arguments: str) -> Outcome:
-    """A process per core: these tests share nothing but the processors."""
+    """A process per core: these tests share nothing but the processors. Files begin in the order of
+    tests/conftest.py, not by how many tests they have."""
     cores = str(len(os.sched_getaffinity(0)))
-    return python_tests(name, f"--numprocesses={cores}", "--dist=loadfile", *arguments)
+    spread = [f"--numprocesses={cores}", "--dist=loadfile", "--no-loadscope-reorder"]
+    return python_tests(name, *spread, *arguments)
 
 
 def cpp_examples() -> Outcome:
@@ -309,6 +309,7 @@ def all_steps() -> list[Step]:
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
         Step("Kernels compiled by nvcc", kernels),
         Step("GPU tests", gpu_tests),
+        Step("C++ examples against the installed library", cpp_examples),
         Step(
             "Results compared with other engines",
             lambda: parallel_python_tests("oracle", "tests/oracle"),
@@ -320,7 +321,6 @@ def all_steps() -> list[Step]:
             ),
         ),
         Step("Python tests that run alone", lambda: python_tests("alone", *ALONE)),
-        Step("C++ examples against the installed library", cpp_examples),
         Step("Python examples", python_examples),
     ]
 
@@ -383,6 +383,38 @@ def long_steps() -> list[Step]:
     ]
 
 
+def python_coverage() -> Outcome:
+    """All Python tests, one after the other, for coverage.py counts each process alone."""
+    shutil.rmtree(PYTHON_REPORT.parent, ignore_errors=True)
+    PYTHON_REPORT.parent.mkdir(parents=True)
+    measure = tool("python", "-m", "coverage")
+    path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
+    done = call([*measure, "run", "-m", "pytest", "-q", "tests"], PATH=path)
+    done = call([*measure, "combine", "--quiet"]) and done
+    done = call([*measure, "json", "--quiet", "-o", str(PYTHON_REPORT)]) and done
+    print(coverage_table("Python packages", python_rooms(PYTHON_REPORT)), flush=True)
+    return Outcome(passed=1) if done else Outcome(failed=1)
+
+
+def cpp_coverage() -> Outcome:
+    binaries = ROOT / "build" / "coverage"
+    for old in binaries.rglob("*.gcda"):
+        old.unlink()
+    cores = str(len(os.sched_getaffinity(0)))
+    done = build("coverage", "crossdock_tests") and call(
+        ["ctest", "--preset", "coverage", "--parallel", cores]
+    )
+    print(coverage_table("Rooms of src", cpp_rooms(binaries)), flush=True)
+    return Outcome(passed=1) if done else Outcome(failed=1)
+
+
+def coverage_steps() -> list[Step]:
+    return [
+        Step("C++ tests, and what of src they run", cpp_coverage),
+        Step("Python tests, and what of the packages they run", python_coverage),
+    ]
+
+
 def run_steps(steps: list[Step]) -> int:
     total = Outcome()
     allowed = allowed_skips()
@@ -422,7 +454,7 @@ def main() -> int:
     task = sys.argv[1] if len(sys.argv) > 1 else "all"
     if task == "format":
         return rewrite()
-    tasks = {"all": all_steps, "long": long_steps, "lint": lint_steps}
+    tasks = {"all": all_steps, "long": long_steps, "lint": lint_steps, "coverage": coverage_steps}
     if task not in tasks:
         print(f"unknown task {task!r}; there are: {', '.join(tasks)}, format", file=sys.stderr)
         return 2

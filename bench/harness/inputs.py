@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from harness.turns import turn_at
+
 CHUNK_ROWS = 1 << 20
 SEED = 20_260_101
 DATA = Path(__file__).resolve().parents[2] / "build" / "data"
@@ -113,9 +115,10 @@ def tpch_file(table: str, scale: float) -> Path:
 def tpch_folder(factor: float, tables: Sequence[str]) -> Path:
     """Where the Parquet files of a scale factor are; those that are missing are made."""
     folder = DATA / f"tpch-sf{factor:g}"
-    missing = [table for table in tables if not (folder / f"{table}.parquet").is_file()]
-    if missing:
-        make_tpch(factor, folder, missing)
+    with turn_at(folder):
+        missing = [table for table in tables if not (folder / f"{table}.parquet").is_file()]
+        if missing:
+            make_tpch(factor, folder, missing)
     return folder
 
 

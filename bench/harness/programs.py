@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness import measure
+from harness.turns import turn_at
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW_LIMIT_S = 300
@@ -33,11 +34,13 @@ def build_all(*programs: str) -> Path:
         ["cmake", "--preset", "release"],
         ["cmake", "--build", "--preset", "release", "--target", *programs],
     )
-    for command in commands:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ProgramError(f"`{' '.join(command)}` failed:\n{done.stdout}{done.stderr}")
-    return ROOT / "build" / "release"
+    folder = ROOT / "build" / "release"
+    with turn_at(folder):
+        for command in commands:
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise ProgramError(f"`{' '.join(command)}` failed:\n{done.stdout}{done.stderr}")
+    return folder
 
 
 def children_seconds() -> float:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.engines import duckdb_connection
 from harness.inputs import DATA, tpch_folder
+from harness.turns import turn_at
 
 SSB_TABLES = ("lineorder", "customer", "supplier", "part", "date")
 TPCH_SOURCES = ("lineitem", "orders", "customer", "part", "supplier", "nation", "region")
@@ -88,8 +89,9 @@ def row_counts(scale: float) -> dict[str, int]:
 def ssb_folder(scale: float) -> Path:
     """Where the Parquet files of a scale factor are; made, all of them, where one is missing."""
     folder = DATA / f"ssb-sf{scale:g}"
-    if not all((folder / f"{table}.parquet").is_file() for table in SSB_TABLES):
-        make_tables(scale, folder)
+    with turn_at(folder):
+        if not all((folder / f"{table}.parquet").is_file() for table in SSB_TABLES):
+            make_tables(scale, folder)
     return folder
 
 
