@@ -40,7 +40,7 @@ std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome);
 
 // Columns of 64-bit integers; those that a row does not have are null.
 using IntegerRow = std::array<std::optional<int64_t>, 8>;
-// Every row as numbers, in ascending order: many rows, whose texts would take longer than the run under the sanitizers.
+// Every row as numbers, in ascending order: as strings, many rows take longer than the run under the sanitizers.
 std::vector<IntegerRow> sorted_integers(const Outcome& outcome);
 
 }  // namespace crossdock::execution::query_test

@@ -69,7 +69,7 @@ struct Total {
   std::optional<int64_t> first;
 };
 
-// The key and its aggregates; as numbers, since the thread sanitizer takes seconds to compare their texts.
+// The key and its aggregates; as numbers, since the thread sanitizer takes seconds to compare them as strings.
 using Row = std::array<std::optional<int64_t>, 7>;
 
 std::vector<Row> expected_rows(Keys keys) {
