@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/long_run.hpp"
 #include "operators/sort/sorting.hpp"
 
 namespace crossdock::operators {
@@ -71,7 +72,7 @@ TEST(TableSort, EveryStrategySortsSeveralKeys) {
 }
 
 TEST(TableSort, LimitsAndOffsetsCutTheOrder) {
-  for (uint64_t seed = 0; seed < 30; ++seed) {
+  for (uint64_t seed = 0; seed < share_of_long_run(10, 30); ++seed) {
     const SortCase sorted = random_case(seed, 500);
     const TablePtr table = table_of(sorted);
     const std::vector<int64_t> all = expected_order(sorted);
