@@ -301,7 +301,7 @@ int run_probe(double share) {
 }  // namespace crossdock
 
 int main(int argc, char** argv) {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // and as many connections as whoever runs it says
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // and as many connections as its caller says
   const double share = argc > 1 ? std::atof(argv[1]) : 1;
   if (!(share > 0) || share > 1) {
     std::fprintf(stderr, "usage: crossdock_gpu_probe [share of the sizes, above 0, at most 1]\n");

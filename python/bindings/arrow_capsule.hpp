@@ -15,7 +15,7 @@ inline constexpr const char* kStreamName = "arrow_array_stream";
 inline constexpr const char* kSchemaName = "arrow_schema";
 inline constexpr const char* kArrayName = "arrow_array";
 
-// A capsule that owns a C struct: released when nobody took it over.
+// A capsule that owns a C struct: released when no consumer took it over.
 template <class Struct>
 nb::object make_capsule(std::unique_ptr<Struct> owned, const char* name) {
   PyObject* capsule = PyCapsule_New(owned.get(), name, [](PyObject* object) {

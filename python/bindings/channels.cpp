@@ -144,7 +144,7 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
 
 std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double at_most_s) {
   const std::string text(mine.c_str(), mine.size());
-  std::vector<std::string> texts{text};
+  std::vector<std::string> answers{text};
   if (self.group != nullptr) {
     // Longer than a year is for ever, and would not fit the clock.
     const double within_s = std::clamp(at_most_s, 0.0, 3e7);
@@ -152,11 +152,11 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
     const GilRelease released;
     ranks::RankGroup& meeting = self.bulk.meeting(*self.group);
     meeting.begin();
-    texts = value_or_raise(ranks::agree(meeting, text, at_most));  // who leaves says so there
+    answers = value_or_raise(ranks::agree(meeting, text, at_most));  // who leaves says so there
   }
   keep_interruption(self);
   std::vector<nb::bytes> all;
-  for (const std::string& found : texts) all.emplace_back(found.data(), found.size());
+  for (const std::string& answer : answers) all.emplace_back(answer.data(), answer.size());
   return all;
 }
 

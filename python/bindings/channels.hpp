@@ -71,7 +71,7 @@ class ChannelObject {
   // The next rows; nothing at the end, or when wait_s is over. Below 0: waits as long as it takes. Rows for which there
   // is no memory (CD-201) come with a later call.
   std::optional<KeptRows> recv(double wait_s);
-  // Ends it for all, if it has not ended, with this cause, which whoever waits in a call gets too. Nothing can be
+  // Ends it for all, if it has not ended, with this cause, which callers that wait get too. Nothing can be
   // called afterwards, and close() again.
   void close(const std::string& cause);
 
@@ -104,7 +104,7 @@ class ChannelObject {
   std::shared_ptr<GroupObject> group_;
   SchemaPtr schema_;                  // of what is sent
   SchemaPtr received_;                // the same, with dictionaries as their values
-  mutable std::mutex channel_mutex_;  // guards channel_, for whoever cannot wait for a turn
+  mutable std::mutex channel_mutex_;  // guards channel_, for threads that cannot wait for a turn
   std::shared_ptr<channels::Channel> channel_;
   std::timed_mutex turn_;  // taken without the GIL; guards what follows, but for what is atomic
   std::unique_ptr<channels::Sender> sender_;

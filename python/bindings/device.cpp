@@ -166,7 +166,7 @@ nb::object host_array_of(const TableObject& self) {
 template <class Managed>
 nb::object tensor_capsule(Managed* managed) {
   PyObject* capsule = PyCapsule_New(managed, Managed::kName, [](PyObject* object) {
-    // Whoever has taken it has named it otherwise.
+    // The consumer that has taken it has renamed it.
     if (PyCapsule_IsValid(object, Managed::kName) == 0) return;
     auto* inner = static_cast<Managed*>(PyCapsule_GetPointer(object, Managed::kName));
     inner->deleter(inner);

@@ -58,7 +58,7 @@ void read_booleans(const nb::object& result, int64_t rows, uint8_t* keep) {
 }
 
 crossdock::Residual residual_of(nb::object callable) {
-  // The callable is shared by copies of the function, and dropped under the GIL whoever drops it last.
+  // The callable is shared by copies of the function, and dropped under the GIL by the thread that drops it last.
   std::shared_ptr<nb::object> shared(new nb::object(std::move(callable)), [](nb::object* object) {
     GilHold held;
     delete object;

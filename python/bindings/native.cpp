@@ -123,7 +123,7 @@ NB_MODULE(_native, module) {
     try {
       std::rethrow_exception(raised);
     } catch (const crossdock::Exception& error) {
-      // A text may quote bytes of a file that are no UTF-8; it is told nevertheless.
+      // A message may quote bytes of a file that are no UTF-8; it is raised nevertheless.
       const std::string_view words = error.what();
       const auto size = static_cast<Py_ssize_t>(words.size());
       const nb::object message = nb::steal(PyUnicode_DecodeUTF8(words.data(), size, "replace"));

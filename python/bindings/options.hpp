@@ -9,7 +9,7 @@ namespace crossdock::python {
 
 namespace nb = nanobind;
 
-// Options that were not given keep their defaults; one that nobody asks for is a TypeError.
+// Options that were not given keep their defaults; one that is not read is a TypeError.
 class OptionReader {
  public:
   OptionReader(const char* owner, const nb::dict& given) : owner_(owner), left_(copy_of(given)) {}

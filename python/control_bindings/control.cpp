@@ -1,6 +1,6 @@
 // crossdock._control: the control plane over gRPC for Python, apart from _native since it links gRPC.
 //
-// Ids cross as their texts, topologies as JSON, everything else as plain values. Calls that wait release the GIL, and
+// Ids cross as strings, topologies as JSON, everything else as plain values. Calls that wait release the GIL, and
 // Ctrl-C ends them.
 #include <charconv>
 #include <optional>
@@ -48,7 +48,7 @@ std::string_view kind_of(ErrorCode code) {
 
 nb::object described(const Error& error) {
   const std::string_view kind = kind_of(error.code);
-  // A text may quote bytes that are no UTF-8; it is told nevertheless.
+  // A message may quote bytes that are no UTF-8; it is raised nevertheless.
   const auto size = static_cast<Py_ssize_t>(error.message.size());
   const nb::object message = nb::steal(PyUnicode_DecodeUTF8(error.message.data(), size, "replace"));
   return nb::make_tuple(code_text(error.code), nb::str(kind.data(), kind.size()), message);
@@ -70,10 +70,10 @@ Id id_of(const std::string& text) {
 }
 
 template <class Id>
-std::vector<Id> ids_of(const std::vector<std::string>& texts) {
+std::vector<Id> ids_of(const std::vector<std::string>& strings) {
   std::vector<Id> ids;
-  ids.reserve(texts.size());
-  for (const std::string& text : texts) ids.push_back(id_of<Id>(text));
+  ids.reserve(strings.size());
+  for (const std::string& id : strings) ids.push_back(id_of<Id>(id));
   return ids;
 }
 
@@ -163,7 +163,7 @@ nb::dict status_of(Client& client, double within_s) {
   return all;
 }
 
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 void bind_client(nb::module_& module) {
   module.def("make_request_id", [] { return control::text_of(control::make_request_id()); });
@@ -194,7 +194,7 @@ void bind_client(nb::module_& module) {
       .def(
           "create_channel",
           [](Client& self,
-             const std::tuple<Texts, Texts>& ends,
+             const std::tuple<Strings, Strings>& ends,
              const std::tuple<nb::bytes, std::vector<uint32_t>>& rows,
              const std::string& request,
              double within_s) {

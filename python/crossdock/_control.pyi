@@ -1,6 +1,6 @@
 """Types of the module that speaks gRPC; it is there where gRPC was when Crossdock was built. Ids
-are texts such as "e7f3a1c2-12", requests are 32 hexadecimal digits. Errors are `NativeError`, which
-`crossdock.errors` turns into public classes. Objects may be shared between threads."""
+are strings such as "e7f3a1c2-12", requests are 32 hexadecimal digits. Errors are `NativeError`,
+which `crossdock.errors` turns into public classes. Objects may be shared between threads."""
 
 class NativeError(Exception):
     """args = (code such as "CD-611", name of the public class, message)."""

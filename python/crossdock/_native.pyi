@@ -153,8 +153,8 @@ class Group:
         not come."""
 
     def give_up(self, error: str) -> None:
-        """Where a communicator is open: whoever waits for this rank, now or later, gets an error
-        that names it, with its "617 text"."""
+        """Where a communicator is open: a caller that waits for this rank, now or later, gets an
+        error that names it, with its "617 text"."""
 
     def abort(self, reason: str) -> None:
         """Any thread: the work of all ranks is over, with CD-617 and the reason."""
@@ -568,4 +568,4 @@ class DeviceTable:
         """Capsules "arrow_schema" and "arrow_array" of a copy on the host."""
 
     def tensor(self, column: str, stream: int, versioned: bool) -> object:
-        """The capsule of DLPack that `stream` may read, 0 where nobody is to wait."""
+        """The capsule of DLPack that `stream` may read, 0 where no stream is to wait."""

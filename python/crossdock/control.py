@@ -8,7 +8,7 @@
         plane.delete_channel(channel)
 
 A call that the network lost is repeated with the same request id until its time is over, so nothing
-is made twice. Ids are texts. A connection may be shared between threads.
+is made twice. Ids are strings. A connection may be shared between threads.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Connection:
         self.close()
 
     def _call(self, act: Callable[[float], Value]) -> Value:
-        """Acts within the time there is; if nobody answers at first, finds out why."""
+        """Acts within the time there is; if no agent answers at first, finds out why."""
         deadline_s = time.monotonic() + self._timeout_s
         first_s = min(_FIRST_TRY_S, self._timeout_s / 2)
         try:
@@ -223,7 +223,7 @@ class Connection:
 def explained(
     error: CrossdockError, settings: _control.ClientSettings, *, within_s: float = 4.0
 ) -> CrossdockError:
-    """The error that says why nobody could be reached, if that can be found out; else `error`."""
+    """The error that says why no agent could be reached, if that can be found out; else `error`."""
     if error.code != "CD-611" or within_s <= 0:
         return error
     return diagnose(settings.address, settings.security, within_s) or error

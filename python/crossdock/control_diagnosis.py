@@ -75,7 +75,7 @@ def why_not_listening(
     address: str, own: tuple[str, str], client_ca_pem: str
 ) -> CrossdockError | None:
     """The error to show after a server could not listen at `address`; None if nothing is known
-    better. `own` are its certificate and key, or two empty texts. Errors: none."""
+    better. `own` are its certificate and key, or two empty strings. Errors: none."""
     return _of_files(address, own, client_ca_pem) or _of_address(address)
 
 
@@ -116,7 +116,7 @@ def _of_address(address: str) -> CrossdockError | None:
     except UnicodeError:  # of a host that cannot be a name
         return None
     except socket.gaierror as error:
-        reason, advice = f"nobody knows the host: {error.strerror}", "--listen 127.0.0.1:0"
+        reason, advice = f"unknown host: {error.strerror}", "--listen 127.0.0.1:0"
     except OSError as error:
         reason, advice = _REASONS.get(
             error.errno or 0, (str(error.strerror or error), "--listen 127.0.0.1:0")
@@ -224,7 +224,7 @@ def _context(ca_pem: str, own: tuple[str, str]) -> Iterator[ssl.SSLContext]:
 @contextlib.contextmanager
 def _pair(own: tuple[str, str]) -> Iterator[Path | None]:
     """A file with certificate and key, since the ssl module takes them from files only; None for
-    two empty texts. Load it with a password, or an encrypted key asks for one on the terminal."""
+    two empty strings. Load it with a password, or an encrypted key asks for one on the terminal."""
     certificate, key = own
     if not certificate:
         yield None

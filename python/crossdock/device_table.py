@@ -137,7 +137,7 @@ class DeviceTable:
             return self._with(self._native.filter(conditions))
 
     def select(self, *columns: str, **named: str) -> DeviceTable:
-        """These columns, in this order, without a copy; `new="old"` names one anew.
+        """These columns, in this order, without a copy; `new="old"` renames one.
 
         Errors: ColumnError (unknown, or a name twice), OptionError.
         """

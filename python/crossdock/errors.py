@@ -93,7 +93,7 @@ class ExpressionError(CrossdockError, ValueError):
 
 
 class TopologyError(CrossdockError, ValueError):
-    """A description of machines breaks its rules, or names a machine that nobody knows."""
+    """A description of machines breaks its rules, or names a machine that is not known."""
 
 
 class ControlError(CrossdockError, RuntimeError):
@@ -164,7 +164,7 @@ def make_error(code: str, what: str, **parts: str) -> CrossdockError:
 
 
 def part(name: str, text: str) -> str:
-    """A line below the first of an error's text. tools/tidy.py checks that the engine's texts have
+    """A line below the first of an error's text. tools/tidy.py checks that the engine's errors have
     the same columns."""
     return f"\n  {name:<8} {text}"
 
@@ -175,7 +175,7 @@ def error_of(code: str, text: str) -> CrossdockError:
     return _CLASSES[kind](code, text)
 
 
-def told_error(error: BaseException) -> str:
+def wire_text(error: BaseException) -> str:
     """An error as ranks tell each other: the number of its code, and its text."""
     if isinstance(error, CrossdockError) and error.code:
         return f"{error.code.removeprefix('CD-')} {error.text}"

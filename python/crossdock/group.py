@@ -27,7 +27,7 @@ from crossdock.errors import (
     ControlError,
     make_error,
     public_errors,
-    told_error,
+    wire_text,
 )
 from crossdock.expressions.orders import Order
 from crossdock.files.sources import bare_schema
@@ -60,8 +60,8 @@ def join_group(
 
     By itself: under mpirun or `srun --mpi=pmix` these say who takes part; CROSSDOCK_RANK and
     CROSSDOCK_RANKS do it elsewhere, with CROSSDOCK_MEET or CROSSDOCK_CONTROL and CROSSDOCK_JOB; a
-    process that nobody said anything to is a group of one. Or as `rank` of `ranks` that meet under
-    the name `job`, which nobody else uses: at `meet`, the address of a `Rendezvous` (which has a
+    process that was given nothing is a group of one. Or as `rank` of `ranks` that meet under
+    the name `job`, which no other group uses: at `meet`, the address of a `Rendezvous` (which has a
     job already) or a folder which all can write to, or through `control`, the address of the agent
     of this machine (`crossdock agent --listen`).
     token, tls, insecure: how the agent is spoken to, as in `crossdock.control.connect`.
@@ -277,7 +277,7 @@ class Group:
             with public_errors():
                 table = _native.Table.from_stream(_native.Engine(1, 0), rows)
         except BaseException as error:
-            native.refuse_exchange(told_error(error))
+            native.refuse_exchange(wire_text(error))
             raise
         with public_errors():
             found, facts = native.exchange(table, threads, **route)

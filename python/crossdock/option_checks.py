@@ -55,8 +55,8 @@ def like_pattern(pattern: object, escape: object, what: str) -> str:
 
 
 def require_integer(value: object, what: str, example: str) -> int:
-    """`value` as an integer of 32 bits, whatever kind of integer it is; closer limits are those of
-    whoever uses it."""
+    """`value` as an integer of 32 bits, whatever kind of integer it is; closer limits are those
+    of its callers."""
     found = integer_of(value)
     if found is not None and -(1 << 31) <= found < 1 << 31:
         return found

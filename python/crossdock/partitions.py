@@ -99,7 +99,7 @@ class Partitions:
         return explain(self._dock.execution(), self._narrowed(), read)
 
     def profile(self) -> Profile:
-        """Runs the relation anew, keeps its rows, and gives predicted beside measured times;
+        """Runs the relation again, keeps its rows, and gives predicted beside measured times;
         `.table` has the parts one after the other."""
         from crossdock.reports.profile import profiled
 

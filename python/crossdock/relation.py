@@ -24,7 +24,7 @@ from crossdock.plan.nodes import Node, depth_of, files_of
 from crossdock.plan.shared_parts import narrow_whole
 from crossdock.result_files import ResultFiles
 from crossdock.row_sets import RowSets
-from crossdock.sql_frontend.sql_strings import read_aggregates, read_texts
+from crossdock.sql_frontend.sql_strings import read_aggregates, read_sql
 
 if TYPE_CHECKING:
     from crossdock.group import Group
@@ -41,7 +41,7 @@ MOST_STEPS = 100  # operations one over the other: walks over them are recursive
 class Relation(RowSets, ResultFiles):
     """A table that is not computed yet. Methods give new relations and read no rows, but for
     `collect`, `count`, `to_batches`, `write_parquet`, `profile`, `show`, `exchange` and Arrow
-    export, which run it (each time anew). The schema is known at once, and so are errors in names
+    export, which run it (again each time). The schema is known at once, and so are errors in names
     and types.
 
     May be shared between threads, and pickled: it comes back on the default dock.
@@ -93,7 +93,7 @@ class Relation(RowSets, ResultFiles):
         right = self._other(other)
         require_text(suffix, "join(suffix=...)", "suffix='_2'")
         both = planning.pair_schema(self._node, right._node, on, suffix)
-        condition = None if residual is None else read_texts(condition_of(residual), both)
+        condition = None if residual is None else read_sql(condition_of(residual), both)
         extras = (suffix, condition, planning.join_options(options))
         if how == "cross" or (on is None and condition is not None):
             node = planning.plan_keyless_join(self._node, right._node, on, how, extras)
@@ -163,7 +163,7 @@ class Relation(RowSets, ResultFiles):
 
     def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate | str) -> Relation:
         """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`,
-        `agg(xd.count().alias("n"))`, or of SQL texts, `agg(mean="sum(price) / count(*)")`.
+        `agg(xd.count().alias("n"))`, or of SQL, `agg(mean="sum(price) / count(*)")`.
 
         A join below is aggregated without building its rows where the aggregates are plain.
         Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate), ExpressionError.
@@ -448,8 +448,8 @@ class Relation(RowSets, ResultFiles):
         return relation_html(self._node)
 
     def _read(self, *items: Any) -> list[Any]:
-        """The items with SQL texts in them read."""
-        return [read_texts(item, self.schema) for item in items]
+        """The items, with the SQL in them read."""
+        return [read_sql(item, self.schema) for item in items]
 
     def _other(self, other: Relation | object) -> Relation:
         """Another relation of this dock, or Arrow data opened as one."""

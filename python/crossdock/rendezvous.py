@@ -26,7 +26,7 @@ from crossdock import _native
 from crossdock.errors import make_error, public_errors
 
 _FIRST_WORD = b"crossdock-meet 1"
-_GREETING_MOST = 512  # bytes, of somebody who has not shown the secret
+_GREETING_MOST = 512  # bytes, of a process that has not shown the secret
 _GREETING_WITHIN_S = 5.0
 _STRANGERS_MOST = 256
 _RANKS_MOST = 1 << 16
@@ -156,7 +156,7 @@ class _Meeting:
         self.end_if_lost()
 
     def end_if_lost(self) -> None:
-        """The round can never be whole if somebody is gone who has not said anything in it."""
+        """The round can never be whole if a member is gone that has not said anything in it."""
         silent = [rank for rank in self.gone if rank not in self.said]
         if not silent or not self.said:
             return

@@ -228,8 +228,8 @@ class Dock:
         return self._open(open_json, paths, types, files)
 
     def read(self, paths: Paths, **options: Any) -> Relation:
-        """A relation over a file, folder, glob or list of files whose format is told by the names'
-        ending, which must be one format; with the options of its reader.
+        """A relation over a file, folder, glob or list of files whose format the names' ending
+        says, which must be one format; with the options of its reader.
 
         Errors: PathError (nothing there, ending not known), DataError, OptionError, ClosedError.
         """
@@ -290,7 +290,7 @@ class Dock:
         return from_substrait(self, plan, tables)
 
     def register(self, name: str, data: object) -> None:
-        """Gives a relation of this dock, or anything `from_arrow` takes, a name for SQL texts, in
+        """Gives a relation of this dock, or anything `from_arrow` takes, a name for SQL, in
         place of what had it. Case does not count. Errors: OptionError, and those of from_arrow."""
         self.sql_session().catalog.register(name, data)
 
@@ -299,7 +299,7 @@ class Dock:
         self.sql_session().catalog.unregister(name)
 
     def sql_session(self) -> SqlSession:
-        """The names and settings of SQL texts, for modules of this project."""
+        """The names and settings of SQL, for modules of this project."""
         self.engine()
         if self._sql is None:
             from crossdock.sql_frontend.session import SqlSession

@@ -36,9 +36,9 @@ from crossdock.expressions.expression import (
     may_raise,
 )
 from crossdock.expressions.function_kernels import (
-    OF_TEXTS,
+    OF_STRINGS,
     OF_VALUES,
-    are_texts,
+    are_strings,
     concat,
     decoded,
     extreme,
@@ -178,7 +178,7 @@ def _applied(expression: Call, values: list[Any]) -> Any:
     function, option = expression.function, expression.option
     if function in COMPARISONS:
         return compare(function, *values)
-    if function == "add" and are_texts([value.type for value in values]):
+    if function == "add" and are_strings([value.type for value in values]):
         return concat(values)
     if function in ARITHMETIC:
         return arithmetic(function, *values)
@@ -195,10 +195,10 @@ def _applied(expression: Call, values: list[Any]) -> Any:
         return power(*values)
     if function in ("greatest", "least"):
         return extreme(function, values)
-    if function in COMPUTED or (function in OF_TEXTS and len(values) > 1):
+    if function in COMPUTED or (function in OF_STRINGS and len(values) > 1):
         return computed(function, [decoded(value) for value in values], option)
-    if function in OF_TEXTS:
-        return OF_TEXTS[function](decoded(values[0]), option)
+    if function in OF_STRINGS:
+        return OF_STRINGS[function](decoded(values[0]), option)
     if function in CALENDAR_PARTS:
         return calendar_part(function, values[0])
     if function == "list_of":
@@ -236,8 +236,8 @@ def value_set(values: tuple[Any, ...], wanted: Any) -> Any:
 
 
 def _plain_values(values: tuple[Any, ...], plain: Any) -> list[Any] | None:
-    """The values themselves where all are Python integers or texts for a type of these; a list may
-    be long."""
+    """The values themselves where all are Python integers or strings for a type of these; a list
+    may be long."""
     kinds = set(map(type, values))
     if kinds <= {int} and pa.types.is_integer(plain):
         low = -(1 << plain.bit_width - 1) if pa.types.is_signed_integer(plain) else 0

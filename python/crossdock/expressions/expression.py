@@ -270,7 +270,7 @@ class Call(Expr):
         self.function = function
         self.arguments = arguments
         self.option = option
-        self._columns: frozenset[str] | None = None  # until somebody asks: long walks ask often
+        self._columns: frozenset[str] | None = None  # until first asked for: long walks ask often
 
     def columns(self) -> frozenset[str]:
         if self._columns is None:
@@ -407,9 +407,9 @@ def coalesce(*values: object) -> Expr:
     return _call_of_values("coalesce", values, "coalesce(xd.col('a'), 0)")
 
 
-def concat(*texts: object) -> Expr:
-    """`texts` one behind the other; NULL where one of them is NULL."""
-    return _call_of_values("concat", texts, "concat(xd.col('a'), '-', xd.col('b'))")
+def concat(*strings: object) -> Expr:
+    """`strings` one behind the other; NULL where one of them is NULL."""
+    return _call_of_values("concat", strings, "concat(xd.col('a'), '-', xd.col('b'))")
 
 
 def greatest(*values: object) -> Expr:
@@ -456,8 +456,8 @@ def conjunction(parts: Collection[Expr]) -> Expr | None:
 
 def is_simple(expression: Expr) -> bool:
     """True for conditions that cannot raise on a row, so that they may be evaluated earlier than
-    where they stand: comparisons, NULL tests, in-lists and tests of texts, on columns, literals,
-    date parts, changed texts and choices, and what & | ~ make of them."""
+    where they stand: comparisons, NULL tests, in-lists and tests of strings, on columns, literals,
+    date parts, functions of strings and choices, and what & | ~ make of them."""
     return (
         isinstance(expression, Call) and expression.function in _TESTS and not may_raise(expression)
     )

@@ -22,14 +22,14 @@ from crossdock.expressions.written_values import (
     written,
 )
 
-_TEXTS = (pa.string(), pa.large_string())
+_STRINGS = (pa.string(), pa.large_string())
 
 
-def are_texts(types: Sequence[Any]) -> bool:
+def are_strings(types: Sequence[Any]) -> bool:
     """Whether values of all `types` are strings, as they are or in a dictionary, or NULL."""
     plain = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
     known = [t for t in plain if not pa.types.is_null(t)]
-    return bool(known) and all(t in _TEXTS for t in known)
+    return bool(known) and all(t in _STRINGS for t in known)
 
 
 def decoded(value: Any) -> Any:
@@ -42,7 +42,7 @@ def decoded(value: Any) -> Any:
 def concat(values: Sequence[Any]) -> Any:
     """Strings one behind the other; NULL where one is NULL."""
     both = common_type([value.type for value in values])
-    if both not in _TEXTS:
+    if both not in _STRINGS:
         types = ", ".join(str(value.type) for value in values)
         raise pa.ArrowTypeError(f"concat takes strings, not {types}")
     strings = [cast(decoded(value), both) for value in values]
@@ -153,7 +153,7 @@ def _of_real(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 # Functions of one value and an option. Those of strings get dictionaries decoded, and are handed to
 # the readers as they stand, so they take pyarrow's expressions too.
-OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
+OF_STRINGS: dict[str, Callable[[Any, Any], Any]] = {
     "starts_with": lambda value, text: pc.starts_with(value, pattern=text),
     "ends_with": lambda value, text: pc.ends_with(value, pattern=text),
     "contains": lambda value, text: pc.match_substring(value, pattern=text),

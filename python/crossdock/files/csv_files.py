@@ -213,7 +213,7 @@ def _require_strings(file: str, schema: Any, types: Mapping[str, Any]) -> None:
         if pa.types.is_binary(field.type) and field.name not in types:
             raise make_error(
                 "CD-302",
-                f"column {field.name!r} of {file!r} holds texts that are not UTF-8",
+                f"column {field.name!r} of {file!r} holds strings that are not UTF-8",
                 where=_first_undecodable(file),
                 try_=f"encoding='latin-1', or types={{{field.name!r}: 'binary'}} to take the bytes",
             )

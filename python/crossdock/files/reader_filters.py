@@ -34,7 +34,7 @@ from crossdock.expressions.expression import (
     Expr,
     Literal,
 )
-from crossdock.expressions.function_kernels import OF_TEXTS
+from crossdock.expressions.function_kernels import OF_STRINGS
 from crossdock.expressions.functions import DATE_PARTS, TEXT_CHANGES, TEXT_TESTS
 from crossdock.expressions.native_kernels import CALENDAR_PARTS
 
@@ -269,13 +269,13 @@ class _Form:
         if value.function == "is_in":
             null = pc.scalar(pa.scalar(None, pa.bool_()))
             return pc.if_else(self._value(value.arguments[0]).is_valid(), self._is_in(value), null)
-        if value.function in OF_TEXTS:
+        if value.function in OF_STRINGS:
             subject = self._value(value.arguments[0])
             if _is_dictionary(value.arguments[0], self._schema):
                 subject = subject.cast(_value_type(value.arguments[0], self._schema))
             if value.function == "length":
                 return pc.utf8_length(subject).cast(pa.int64())
-            return OF_TEXTS[value.function](subject, value.option)
+            return OF_STRINGS[value.function](subject, value.option)
         return _FUNCTIONS[value.function](*self._arguments(value))
 
     def _is_in(self, test: Call) -> Any:

@@ -115,8 +115,8 @@ class _Series:
 
 
 class Calibrator:
-    """Passes over all works, as many as wanted; whoever compares times with its rates may measure
-    them between passes, so that both see the same minutes of the machine."""
+    """Passes over all works, as many as asked for; a caller that compares times with its rates may
+    measure them between passes, so that both see the same minutes of the machine."""
 
     def __init__(self, dock: Dock, rows: int = ROWS) -> None:
         """With `rows` rows in the larger works, and 100 bytes of memory for each."""
@@ -128,7 +128,7 @@ class Calibrator:
 
     def measure(self, said: Callable[[str], None] = lambda _: None) -> None:
         """One pass: each work runs once for warming up and once to be timed. Leaves the rates in
-        use as they were. said: is told of each work as it begins."""
+        use as they were. said: gets the name of each work as it begins."""
         before = _native.rates_in_use()
         start = time.perf_counter()
         try:
@@ -190,7 +190,7 @@ def l3_share(threads: int) -> float:
 def works(dock: Dock, rows: int) -> Iterator[Work]:
     """The works, made one after the other so that their rows are not held together."""
     yield from _joins(dock, rows)
-    yield from _text_joins(dock, rows)
+    yield from _string_joins(dock, rows)
     yield from _sorts(dock, rows)
     yield from _groups(dock, 2 * rows)
 
@@ -231,20 +231,20 @@ def _sorted(workload: Workload) -> Any:
     return workload.table("inner").sort_by("key").combine_chunks()
 
 
-def _texts(table: Any) -> Any:
+def _with_string_keys(table: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     return table.set_column(0, "key", pc.cast(table["key"], pa.string())).combine_chunks()
 
 
-def _text_joins(dock: Dock, rows: int) -> Iterator[Work]:
+def _string_joins(dock: Dock, rows: int) -> Iterator[Work]:
     few = max(rows // 100, 1)
     for name, workload in (
-        ("texts", Workload(max(rows // 4, 1), 1, sparse=True)),
-        ("few texts", Workload(few, rows / 4 / few, sparse=True)),
+        ("strings", Workload(max(rows // 4, 1), 1, sparse=True)),
+        ("few strings", Workload(few, rows / 4 / few, sparse=True)),
     ):
-        inner, outer = (_texts(workload.table(side)) for side in ("inner", "outer"))
+        inner, outer = (_with_string_keys(workload.table(side)) for side in ("inner", "outer"))
         right = dock.from_arrow(inner.rename_columns(["key", "inner_row"]))
         for strategy in ("radix", "direct"):
             joined = dock.from_arrow(outer).join(right, on="key", strategy=strategy, build="right")
@@ -268,9 +268,9 @@ def _sorts(dock: Dock, rows: int) -> Iterator[Work]:
     yield Work("sort, five columns", dock.from_arrow(wide).sort("key", strategy="msd"))
     ordered = dock.from_arrow(table.sort_by("key").combine_chunks())
     yield Work("sort, in order", ordered.sort("key"))
-    # Short enough for words that are exact: nobody predicts how many longer ones tie.
-    texts = dock.from_arrow(_texts(Workload(max(rows // 4, 1)).table("inner")))
-    yield Work("sort, texts", texts.sort("key", strategy="msd"))
+    # Short enough for words that are exact: the model does not predict how many longer ones tie.
+    strings = dock.from_arrow(_with_string_keys(Workload(max(rows // 4, 1)).table("inner")))
+    yield Work("sort, strings", strings.sort("key", strategy="msd"))
 
 
 def _groups(dock: Dock, rows: int) -> Iterator[Work]:
@@ -286,8 +286,8 @@ def _groups(dock: Dock, rows: int) -> Iterator[Work]:
     apart = dock.from_arrow(Workload(max(rows // 2, 1), sparse=True).table("outer"))
     yield Work("group by, all rows apart", apart.group_by("key").agg(total=xd.sum("row")))
     few = Workload(1000, rows / 4 / 1000, sparse=True)
-    texts = dock.from_arrow(_texts(few.table("outer")))
-    yield Work("group by, 1,000 texts", texts.group_by("key").agg(total=xd.sum("row")))
+    strings = dock.from_arrow(_with_string_keys(few.table("outer")))
+    yield Work("group by, 1,000 strings", strings.group_by("key").agg(total=xd.sum("row")))
     several = dock.from_arrow(Workload(1000, rows / 1000, sparse=True).table("outer"))
     more = {"n": xd.count(), "low": xd.min("row"), "high": xd.max("row"), "mean": xd.mean("row")}
     yield Work("group by, four aggregates", several.group_by("key").agg(**more))

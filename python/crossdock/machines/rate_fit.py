@@ -2,7 +2,7 @@
 
 A model's prediction is a sum of rates times coefficients (rows over workers, mostly), so measured
 times are linear equations. There are fewer of them than rates at times, and rates that always
-occur together cannot be told apart: each is pulled a little to its built-in value, scaled by how
+occur together cannot be separated: each is pulled a little to its built-in value, scaled by how
 fast this machine is as a whole.
 """
 

@@ -47,7 +47,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Vertex:
-    """A device. Unknown texts are "", unknown numbers None."""
+    """A device. Unknown strings are "", unknown numbers None."""
 
     name: str
     kind: str  # cpu, gpu, nic, pcie_switch, nvswitch, drive, network

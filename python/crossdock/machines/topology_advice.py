@@ -1,4 +1,4 @@
-"""What of a machine will be slow, and how to mend it."""
+"""What of a machine will be slow, and how to fix it."""
 
 from __future__ import annotations
 

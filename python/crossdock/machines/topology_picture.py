@@ -206,8 +206,8 @@ def document(width: float, height: float) -> str:
 def _plain(topology: Topology, shape: Shape) -> str:
     """For servers without a CPU, which no machine is but a file may describe."""
     lines = [topology.title, f"{summary(shape)}; no CPU to draw them around"]
-    texts = [text(LEFT, 34 + 24 * i, line) for i, line in enumerate(lines)]
-    return "\n".join([document(640, 90), *texts, "</svg>", ""])
+    elements = [text(LEFT, 34 + 24 * i, line) for i, line in enumerate(lines)]
+    return "\n".join([document(640, 90), *elements, "</svg>", ""])
 
 
 def text(x: float, y: float, words: str, **style: object) -> str:
@@ -354,12 +354,12 @@ def _legend(shape: Shape, kinds: list[str], top: float) -> list[str]:
     for index, kind in enumerate(kinds):
         links = [link for link in shape.links if link.kind == kind]
         rates = sorted({link.bytes_per_s for link in links}, reverse=True)
-        texts = list(dict.fromkeys(rate_text(rate) for rate in rates))[:4]
+        labels = list(dict.fromkeys(rate_text(rate) for rate in rates))[:4]
         widths = compress([f"x{w}" for w in sorted({link.width for link in links if link.width})])
         y = top + 20 * index
         assumed = "; dashed: assumed" if any(link.assumed for link in links) else ""
         words = (
-            f"{LINKS[kind]}{' ' + widths if widths else ''}: {', '.join(texts)} each way{assumed}"
+            f"{LINKS[kind]}{' ' + widths if widths else ''}: {', '.join(labels)} each way{assumed}"
         )
         stroke = thickness(max(link.bytes_per_s for link in links))
         style = f'stroke="{COLOURS[kind]}" stroke-width="{stroke:.1f}"'

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Edge:
-    """A link in one direction. `assumed`: no probe or document told its rate."""
+    """A link in one direction. `assumed`: no probe or document gave its rate."""
 
     start: str
     end: str

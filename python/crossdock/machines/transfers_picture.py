@@ -29,7 +29,7 @@ from crossdock.machines.transfers_text import (
 )
 from crossdock.sizes import format_seconds
 
-# Told apart by people who see colours differently too: Okabe and Ito's, the yellow darker.
+# People who see colours differently can tell them apart too: Okabe and Ito's, the yellow darker.
 COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -131,8 +131,8 @@ def _have_cpus(topology: Topology, servers: Sequence[str]) -> bool:
 def _listed(words: str) -> str:
     """The plan in words, where no machine can be drawn."""
     lines = words.splitlines()
-    texts = [text(LEFT, 34 + 20 * i, line) for i, line in enumerate(lines)]
-    return "\n".join([document(860, 48 + 20 * len(lines)), *texts, "</svg>", ""])
+    elements = [text(LEFT, 34 + 20 * i, line) for i, line in enumerate(lines)]
+    return "\n".join([document(860, 48 + 20 * len(lines)), *elements, "</svg>", ""])
 
 
 def _sides(topology: Topology, servers: Sequence[str]) -> list[Side]:

@@ -46,7 +46,7 @@ def known_order(node: Node) -> KnownOrder:
 
 def known_sides(node: Join) -> dict[str, str]:
     """Side of a join -> why its rows are known to be in the order of its keys, as a merge join
-    needs them. A strategy that makes no use of it is told nothing."""
+    needs them. Empty for a strategy that makes no use of it."""
     if node.options.strategy not in ("auto", "merge"):
         return {}
     found = {}
@@ -80,8 +80,8 @@ def with_origins(node: Node, plan: dict[str, Any]) -> dict[str, Any]:
     with what they are known from."""
     if not isinstance(node, Join):
         return plan
-    told = {f"{side}_order": f"sorted ({why})" for side, why in known_sides(node).items()}
-    taken = {fact: text for fact, text in told.items() if plan.get(fact) == f"sorted ({_DECLARED})"}
+    sides = {f"{side}_order": f"sorted ({why})" for side, why in known_sides(node).items()}
+    taken = {fact: why for fact, why in sides.items() if plan.get(fact) == f"sorted ({_DECLARED})"}
     return plan | taken
 
 

@@ -216,7 +216,7 @@ def _narrow_sort(node: Sort, needed: frozenset[str], predicates: tuple[Expr, ...
     below = frozenset(column for column, _ in outputs)
     moved = tuple(rename_columns(part, columns) for part in pushed)
     if not outputs and not node.index:
-        # Nobody sees the order of rows that have no columns.
+        # No consumer sees the order of rows that have no columns.
         kept = node.input
         if not node.keeps_all_rows:
             kept = Limit(kept, _UNLIMITED if node.limit is None else node.limit, node.offset)

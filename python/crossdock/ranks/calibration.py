@@ -83,7 +83,7 @@ class ExchangeCalibrator:
                     values=f"ranks: {dock.size}", try_="mpirun -n 2 crossdock calibrate",
                 )  # fmt: skip
         self._group = group
-        self._hosts = [str(note) for note in _told(group, socket.gethostname())]
+        self._hosts = [str(note) for note in _of_all_ranks(group, socket.gethostname())]
         self._puts: list[list[tuple[int, float, bool]]] = []
         self._series = {f"exchange, {name}": one for name, one in _works(dock, group, rows)}
         self._seconds = 0.0
@@ -156,7 +156,7 @@ def _spread(totals: list[float]) -> float:
     return (max(totals) - min(totals)) / statistics.median(totals)
 
 
-def _told(group: Group, mine: Any) -> list[Any]:
+def _of_all_ranks(group: Group, mine: Any) -> list[Any]:
     return [json.loads(text) for text in group.gather(json.dumps(mine).encode())]
 
 
@@ -194,7 +194,7 @@ def _run(group: Group, table: Any) -> dict[str, Any]:
     """The phases' means over the ranks, and the time of the last one; the same in all ranks."""
     group.gather(b"")
     group.exchange(table, by="key", how="bulk")
-    every = _told(group, group.exchange_facts)
+    every = _of_all_ranks(group, group.exchange_facts)
     return {
         "phases": _mean_phases(every),
         "total_s": max(facts["total_s"] for facts in every),

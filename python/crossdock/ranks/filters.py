@@ -31,7 +31,7 @@ _RULE = "filter of keys"
 _COSTS_MOST = 0.25  # of the bytes that would travel
 _PASSES_MOST = 0.8  # of the rows
 _SMALL_BYTES = 64 << 10  # a filter that is put together as a whole
-_STRETCHES = 64  # of others, one comes first
+_SAMPLED_PART = 64  # of larger ones, so many times less comes first
 _SAMPLE_SLICES = 64
 _SLICE_ROWS = 1024
 
@@ -77,7 +77,7 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
     with public_errors():
         columns = list(range(len(node.on)))
         blocks = np.frombuffer(_native.filter_keys(own, columns, block_bits), np.uint64)
-    begin = blocks if filter_bytes <= _SMALL_BYTES else blocks[: len(blocks) // _STRETCHES]
+    begin = blocks if filter_bytes <= _SMALL_BYTES else blocks[: len(blocks) // _SAMPLED_PART]
     whole = _put_together(ranks, begin)
     share = _share_of(ranks, tables[side].select(keys[side]), block_bits, whole)
     pays = share <= _PASSES_MOST and cost < (1 - share) * travelling
@@ -87,7 +87,7 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
         whole = np.concatenate((whole, _put_together(ranks, blocks[len(begin) :])))
     answers = _answers(tables[side].select(keys[side]), block_bits, whole)
     kept = filter_rows(tables[side], pa.array(answers == 1))
-    told = Filtered(
+    filtered = Filtered(
         keys[side],
         ("left", "right")[side],
         tables[side].num_rows,
@@ -96,7 +96,7 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
         filter_bytes,
         share,
     )
-    ranks.filters.append(told)
+    ranks.filters.append(filtered)
     return [kept if number == side else tables[number] for number in (0, 1)]
 
 

@@ -22,7 +22,7 @@ from crossdock.values.row_taking import Blocks
 
 # A piece of an IPC stream of a table, and whether it is the last one of that table.
 PIECES = pa.schema([pa.field("piece", pa.binary(), False), pa.field("is_last", pa.bool_(), False)])
-_PIECE_BYTES = 4096  # fits the texts of the smallest segments
+_PIECE_BYTES = 4096  # fits the heap of the smallest segments
 _ROW_BITS = 40  # of a place, below the rank
 
 FlatMove = Callable[[Any, Route], Any]

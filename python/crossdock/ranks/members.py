@@ -31,7 +31,7 @@ from crossdock.errors import (
     make_error,
     part,
     public_errors,
-    told_error,
+    wire_text,
 )
 from crossdock.expressions.orders import Order
 from crossdock.group import Group
@@ -101,7 +101,7 @@ class Ranks:
         self.threads = threads
         self.rank = group.rank
         self.size = group.size
-        self.hosts = [socket.gethostname()] * self.size  # of each, once they have told
+        self.hosts = [socket.gethostname()] * self.size  # of each, once they have said it
         self.moves: list[Move] = []
         self.filters: list[Filtered] = []
         self.join_routes: list[JoinRoute] = []
@@ -167,7 +167,7 @@ class Ranks:
     @contextlib.contextmanager
     def together(self, step: str) -> Iterator[None]:
         """Around a call of the engine in which ranks that go in bulk meet again, as often as it
-        needs. A signal counts from when that is over: before, nobody would hear of it."""
+        needs. A signal counts from when that is over: before, no rank would hear of it."""
         self._is_together = self.in_bulk
         self._agreed_on(step, None)
         yield
@@ -295,17 +295,17 @@ class Ranks:
         if self._is_together and not isinstance(error, CrossdockError):
             self._leave(error)  # the others may be where no note of this kind would reach them
             raise error
-        told: dict[str, Any] = {
+        failure: dict[str, Any] = {
             "code": code,
             "kind": type(error).__name__,
             "text": text[:_TEXT_MOST],
         }
         cause = _OF_RANK.match(text)  # an exchange in bulk ends in all ranks with the first error
-        told["is_echo"] = self.in_bulk and cause is not None and int(cause[1]) != self.rank
-        self._exchanged({"step": name, "value": None, "error": told}, error)
+        failure["is_echo"] = self.in_bulk and cause is not None and int(cause[1]) != self.rank
+        self._exchanged({"step": name, "value": None, "error": failure}, error)
 
     def _leave(self, error: BaseException) -> None:
-        text = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else told_error(error)
+        text = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else wire_text(error)
         self.group.native().give_up(f"617 {text}" if text is _INTERRUPTED else text)
 
     def _agreed_on(self, step: str, value: Any) -> list[dict[str, Any]]:
@@ -321,13 +321,13 @@ class Ranks:
         whole = json.dumps(note).encode()
         try:
             with public_errors():
-                texts = self.group.native().gather(whole, wait_s)
-            notes = [json.loads(text) for text in texts]
+                answers = self.group.native().gather(whole, wait_s)
+            notes = [json.loads(answer) for answer in answers]
             self.hosts = [str(note["host"]) for note in notes]
             self._check(notes, mine)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and error is not mine:
-                # Between two steps of this program: nobody knows of it yet.
+                # Between two steps of this program: no other rank knows of it yet.
                 if mine is not None:
                     self._leave(error)
                 raise

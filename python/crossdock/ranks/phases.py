@@ -84,7 +84,7 @@ def phase_lines(ranks: Sequence[Facts]) -> list[str]:
 
 def trace_events(ranks: Sequence[Facts]) -> list[dict[str, Any]]:
     """The phases as complete events of the trace event format, a process for each rank, for
-    ui.perfetto.dev. A phase follows the one before it where no `begin_s` is told."""
+    ui.perfetto.dev. A phase follows the one before it where no `begin_s` is given."""
     events: list[dict[str, Any]] = []
     for rank in ranks:
         number, clock_s = rank["rank"], float(rank.get("begin_s", 0.0))

@@ -45,14 +45,14 @@ class Places:
 
     def predicted(self, node: Node) -> tuple[int, float] | None:
         """Rows of all ranks, and seconds of an exchange, if each has as many as this one's source
-        says, and none is left out on the way; None where nobody knows."""
+        says, and none is left out on the way; None where that is not known."""
         while isinstance(node, Filter | Project | AssumeSorted):
             node = node.input
         if not isinstance(node, Scan) or (known := node.source.known_rows()) is None:
             return None
         try:
             row_bytes = sum(field.type.bit_width for field in node.schema) / 8
-        except ValueError:  # texts, whose lengths nobody knows
+        except ValueError:  # strings, whose lengths are not known
             return None
         rows = known * self.ranks
         return rows, sum(self.phases(rows, row_bytes, row_bytes).values())
@@ -68,14 +68,14 @@ def places_of(hosts: list[str], node_bytes_per_s: float = 0.0) -> Places:
 def measured_places(hosts: list[str]) -> Places:
     """The same, with the links' rate that `mpirun crossdock calibrate` measured, if it has."""
     entry: dict[str, Any] = {}
-    with suppress(CrossdockError):  # a broken file has been told of where rates are read
+    with suppress(CrossdockError):  # a broken file has been reported where rates are read
         entry = entry_of_machine() or {}
     return places_of(hosts, float(entry.get("exchange", {}).get("node_bytes_per_s", 0.0)))
 
 
 def predicted_moves(ranks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The exchanges of a profile, as all ranks told of them: rule, rows, what was predicted and how
-    long the last rank took. `predicted_s` is None for channels, which no model tells of."""
+    """The exchanges of a profile, as all ranks reported them: rule, rows, what was predicted and
+    how long the last rank took. `predicted_s` is None for channels, which no model covers."""
     places = measured_places([str(rank["host"]) for rank in ranks])
     return [
         {
@@ -96,9 +96,9 @@ def predicted_move(moves: Sequence[Mapping[str, Any]], places: Places) -> float 
     received = [move["received_rows"] for move in moves]
     form = form_of(moves[0])
     # What a join's rows are is their words, wherever they lie; of a table it is what left.
-    told = "received" if form["into_partitions"] else "sent"
-    told_rows = sum(move[f"{told}_rows"] for move in moves)
-    row_bytes = sum(move[f"{told}_bytes"] for move in moves) / max(told_rows, 1)
+    counted = "received" if form["into_partitions"] else "sent"
+    counted_rows = sum(move[f"{counted}_rows"] for move in moves)
+    row_bytes = sum(move[f"{counted}_bytes"] for move in moves) / max(counted_rows, 1)
     rows = max(sent, sum(received))  # more come than go where each goes to all
     busiest = max(received) / max(sum(received), 1)
     return sum(places.phases(rows, row_bytes, row_bytes, busiest, **form).values())

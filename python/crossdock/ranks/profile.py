@@ -40,7 +40,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
             ),
         }
         every = ranks.agree("a profile", mine)
-    told = {
+    of_ranks = {
         "rank": ranks.rank,
         "ranks": every,
         "moves": {"how": ranks.how, "because": ranks.why_not_in_bulk},
@@ -51,7 +51,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
             "predicted_s": predicted_total(every),
         },
     }
-    return Profile(found.table, {**found.data, **told})
+    return Profile(found.table, {**found.data, **of_ranks})
 
 
 def rank_lines(data: dict[str, Any]) -> list[str]:
@@ -73,10 +73,10 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     whole = [{"seconds": rank["total_s"]} for rank in ranks]
     rows.append(("result", *_spread(results), "", *_times(whole)))
     table = align(rows, frozenset((1, 2, 3, 4, 5, 6)))
-    told = [*_filter_lines(ranks), *_join_lines(ranks[0])]
+    move_lines = [*_filter_lines(ranks), *_join_lines(ranks[0])]
     if data["moves"]["because"]:
-        told.append(f"rows move {data['moves']['how']}, since {data['moves']['because']}")
-    return [*table, *told, "", *phase_lines(ranks), *predicted]
+        move_lines.append(f"rows move {data['moves']['how']}, since {data['moves']['because']}")
+    return [*table, *move_lines, "", *phase_lines(ranks), *predicted]
 
 
 def _join_lines(rank: dict[str, Any]) -> list[str]:

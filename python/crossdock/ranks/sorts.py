@@ -2,7 +2,7 @@
 
 All ranks agree on the rows at which ranks begin, the rows move once, and each rank sorts what came.
 Where rows move in bulk, ranges of keys are counted for that; else each rank sorts what it has
-before, and the ranks look at every so manieth row of each. Where a rank begins is a row and not a
+before, and contributes every n-th row to a sample. Where a rank begins is a row and not a
 key alone, so rows of equal keys may fall to several ranks: none gets more than its part, however
 often a key occurs.
 A merge join moves by ranges of keys instead, since pairs must meet: straight into the ranges of the

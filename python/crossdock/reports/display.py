@@ -110,7 +110,7 @@ class Preview:
     def records(self) -> list[dict[str, JsonValue]]:
         """The rows shown, by column name, as JSON has values: None is NULL, booleans, integers and
         floats are themselves, with all their digits; NaN and infinities, which JSON has not, and
-        everything else are texts."""
+        everything else are strings."""
         columns = [
             [_json_value(value) for part in (self.head, self.tail) for value in part.column(i)]
             for i in range(len(self.schema))
@@ -145,9 +145,9 @@ class _Cells:
 
     @staticmethod
     def make(field: Any, head: Any, tail: Any) -> _Cells:
-        values = [_cell(text) for text in _texts(head)]
+        values = [_cell(text) for text in _cell_strings(head)]
         if len(tail):
-            values += ["…"] + [_cell(text) for text in _texts(tail)]
+            values += ["…"] + [_cell(text) for text in _cell_strings(tail)]
         name, type_name = _cell(field.name), _cell(str(field.type))
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         right = number or pa.types.is_decimal(field.type)
@@ -271,7 +271,7 @@ def shorten(names: Sequence[str], limit: int = 8) -> str:
     return ", ".join(names[:limit]) + (f", … {more} more" if more > 0 else "")
 
 
-def _texts(column: Any) -> list[str | None]:
+def _cell_strings(column: Any) -> list[str | None]:
     return [_value_text(value) for value in column]
 
 
@@ -372,8 +372,8 @@ def _box(columns: Sequence[_Cells | None], summary: str) -> str:
     def row(cells: Iterable[str]) -> str:
         return "│ " + " │ ".join(cells) + " │"
 
-    def centred(texts: Iterable[str]) -> str:
-        return row(_pad(t, w, centre=True) for t, w in zip(texts, widths, strict=True))
+    def centred(cells: Iterable[str]) -> str:
+        return row(_pad(t, w, centre=True) for t, w in zip(cells, widths, strict=True))
 
     lines = [
         line("┌", "┬", "┐"),

@@ -1,4 +1,4 @@
-"""SQL texts among the expressions that methods of relations take: each is read over the columns of
+"""SQL text among the expressions that methods of relations take: it is read over the columns of
 its relation, and replaced by what it means."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Over
 
 
-def read_texts(item: Any, schema: Any) -> Any:
+def read_sql(item: Any, schema: Any) -> Any:
     """`item`, an expression, an aggregate, an order, or a list or dictionary of such, with each SQL
     text in it as it is over columns of `schema`; the same object where there is none. SqlError."""
     if isinstance(item, SqlText):
@@ -21,21 +21,21 @@ def read_texts(item: Any, schema: Any) -> Any:
 
         return expression_of(item.text, schema)
     if isinstance(item, list | tuple):
-        found = [read_texts(each, schema) for each in item]
+        found = [read_sql(each, schema) for each in item]
         return item if all(a is b for a, b in zip(found, item, strict=True)) else type(item)(found)
     if isinstance(item, Mapping):
-        return {name: read_texts(each, schema) for name, each in item.items()}
+        return {name: read_sql(each, schema) for name, each in item.items()}
     if not _has_text(item):
         return item
     if isinstance(item, Alias):
-        return Alias(read_texts(item.item, schema), item.name)
+        return Alias(read_sql(item.item, schema), item.name)
     if isinstance(item, Order):
-        return replace(item, by=read_texts(item.by, schema))
+        return replace(item, by=read_sql(item.by, schema))
     if isinstance(item, Call):
-        arguments = tuple(read_texts(each, schema) for each in item.arguments)
+        arguments = tuple(read_sql(each, schema) for each in item.arguments)
         return Call(item.function, arguments, item.option)
     assert isinstance(item, Aggregate | Over)
-    return item.rewritten(lambda part: read_texts(part, schema))
+    return item.rewritten(lambda part: read_sql(part, schema))
 
 
 def _has_text(item: Any) -> bool:
@@ -55,14 +55,14 @@ def _has_text(item: Any) -> bool:
 def read_aggregates(
     items: Mapping[str, Any], schema: Any
 ) -> tuple[dict[str, Any], dict[str, Expr]]:
-    """Aggregates by name, of which some may be SQL texts: those to compute, and, for texts that
+    """Aggregates by name, of which some may be SQL text: those to compute, and, for those that
     compute from several, how. SqlError."""
     grouped: dict[str, Any] = {}
     computed: dict[str, Expr] = {}
     for name, item in items.items():
         text = SqlText(item) if isinstance(item, str) else item
         if not isinstance(text, SqlText):
-            grouped[name] = read_texts(item, schema)
+            grouped[name] = read_sql(item, schema)
             continue
         from crossdock.sql_frontend.fragments import aggregates_of
 

@@ -27,7 +27,7 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
 
     pyarrow waits for a batch without looking for signals, and the first batch of a large join can
     take seconds; a queue of Python does look. When this iterator is left early, by an error or
-    because nobody wants more, `cancel` is called and the other thread has ended.
+    because no more is needed, `cancel` is called and the other thread has ended.
     """
     pump = _Pump(reader, cancel)
     try:
