@@ -66,22 +66,24 @@ def diagnose(
         where = _Place(host.strip("[]"), int(port), time.monotonic() + within_s)
         if not security.uses_tls:
             return _of_plain(address, where)
-        own = (security.certificate_pem, security.key_pem)
-        return _of_tls(address, where, security.ca_pem, own)
+        credentials = (security.certificate_pem, security.key_pem)
+        return _of_tls(address, where, security.ca_pem, credentials)
     return None
 
 
 def why_not_listening(
-    address: str, own: tuple[str, str], client_ca_pem: str
+    address: str, credentials: tuple[str, str], client_ca_pem: str
 ) -> CrossdockError | None:
     """The error to show after a server could not listen at `address`; None if nothing is known
-    better. `own` are its certificate and key, or two empty strings. Errors: none."""
-    return _of_files(address, own, client_ca_pem) or _of_address(address)
+    better. `credentials` are its certificate and key, or two empty strings. Errors: none."""
+    return _of_files(address, credentials, client_ca_pem) or _of_address(address)
 
 
-def _of_files(address: str, own: tuple[str, str], client_ca_pem: str) -> CrossdockError | None:
+def _of_files(
+    address: str, credentials: tuple[str, str], client_ca_pem: str
+) -> CrossdockError | None:
     try:
-        with _pair(own) as pair:
+        with _pair(credentials) as pair:
             if pair is not None:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair, password="")
     except ssl.SSLError as error:
@@ -141,10 +143,10 @@ def _bind(address: str) -> None:
 
 
 def _of_tls(
-    address: str, where: _Place, ca_pem: str, own: tuple[str, str]
+    address: str, where: _Place, ca_pem: str, credentials: tuple[str, str]
 ) -> CrossdockError | None:
     try:
-        with _context(ca_pem, own) as context, _connected(where, context) as stream:
+        with _context(ca_pem, credentials) as context, _connected(where, context) as stream:
             # A server that wants another certificate of ours hangs up only after the handshake.
             stream.settimeout(where.wait_s())
             greeted = stream.recv(1)
@@ -160,11 +162,11 @@ def _of_tls(
         greeted = b""
     except ssl.SSLError as error:
         return _of_alert(address, str(error.reason or error))
-    return None if greeted else _of_hanging_up(address, own)
+    return None if greeted else _of_hanging_up(address, credentials)
 
 
-def _of_hanging_up(address: str, own: tuple[str, str]) -> CrossdockError:
-    if not own[0]:
+def _of_hanging_up(address: str, credentials: tuple[str, str]) -> CrossdockError:
+    if not credentials[0]:
         return make_error(
             "CD-612", f"{address} wants a certificate of the caller", try_="--cert and --key"
         )
@@ -212,20 +214,20 @@ def _advice(message: str) -> str:
 
 
 @contextlib.contextmanager
-def _context(ca_pem: str, own: tuple[str, str]) -> Iterator[ssl.SSLContext]:
+def _context(ca_pem: str, credentials: tuple[str, str]) -> Iterator[ssl.SSLContext]:
     context = ssl.create_default_context(cadata=ca_pem or None)
     context.set_alpn_protocols(["h2"])
-    with _pair(own) as pair:
+    with _pair(credentials) as pair:
         if pair is not None:
             context.load_cert_chain(pair, password="")
         yield context
 
 
 @contextlib.contextmanager
-def _pair(own: tuple[str, str]) -> Iterator[Path | None]:
+def _pair(credentials: tuple[str, str]) -> Iterator[Path | None]:
     """A file with certificate and key, since the ssl module takes them from files only; None for
     two empty strings. Load it with a password, or an encrypted key asks for one on the terminal."""
-    certificate, key = own
+    certificate, key = credentials
     if not certificate:
         yield None
         return

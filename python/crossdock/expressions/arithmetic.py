@@ -81,15 +81,15 @@ def compare(function: str, left: Any, right: Any) -> Any:
     return pc.call_function(function, [left, _in_zone_of(left.type, right)])
 
 
-def _in_zone_of(wanted: Any, value: Any) -> Any:
-    """Instants under the time zone of `wanted`, which are the same instants: pyarrow compares those
+def _in_zone_of(target: Any, value: Any) -> Any:
+    """Instants under the time zone of `target`, which are the same instants: pyarrow compares those
     of two zones only where their units are one, too."""
     found = value.type
-    if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)):
+    if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(target)):
         return value
-    if found.tz is None or wanted.tz is None or found.tz == wanted.tz:
+    if found.tz is None or target.tz is None or found.tz == target.tz:
         return value
-    return pc.cast(value, pa.timestamp(found.unit, wanted.tz))
+    return pc.cast(value, pa.timestamp(found.unit, target.tz))
 
 
 def comparison_type(left: Any, right: Any) -> Any:
@@ -110,43 +110,43 @@ def comparison_type(left: Any, right: Any) -> Any:
     return None if precision <= DIGITS else pa.decimal256(precision, scale)
 
 
-def fit_literal(value: Any, wanted: Any) -> Any:
-    """A Python literal as a Scalar of the type that fits `wanted`, the type it meets: text as a
+def fit_literal(value: Any, target: Any) -> Any:
+    """A Python literal as a Scalar of the type that fits `target`, the type it meets: text as a
     date or time, a number as a decimal of its digits or a float of the same width."""
     if isinstance(value, pa.Scalar):
         return value
     if value is None:
-        return pa.scalar(None, _plain_null(wanted))
+        return pa.scalar(None, _plain_null(target))
     if isinstance(value, UUID):
         return pa.scalar(value.bytes, pa.binary(16))
-    if isinstance(value, bytes) and wanted == pa.binary(len(value)):
-        return pa.scalar(value, wanted)
-    if isinstance(value, str) and pa.types.is_temporal(wanted):
-        return _moment(value, wanted)
+    if isinstance(value, bytes) and target == pa.binary(len(value)):
+        return pa.scalar(value, target)
+    if isinstance(value, str) and pa.types.is_temporal(target):
+        return _moment(value, target)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return pa.scalar(value)
-    if pa.types.is_decimal(wanted) or isinstance(value, Decimal):
+    if pa.types.is_decimal(target) or isinstance(value, Decimal):
         return _decimal_literal(value)
-    if pa.types.is_floating(wanted):
-        return _float_literal(float(value), wanted)
-    if isinstance(value, int) and pa.types.is_uint64(wanted) and 0 <= value < 2**64:
+    if pa.types.is_floating(target):
+        return _float_literal(float(value), target)
+    if isinstance(value, int) and pa.types.is_uint64(target) and 0 <= value < 2**64:
         return pa.scalar(value, pa.uint64())
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return _decimal_literal(value)
     return pa.scalar(value)
 
 
-def _float_literal(value: float, wanted: Any) -> Any:
-    """The number rounded to the float type `wanted`; a float64 where that makes infinity or 0 of
+def _float_literal(value: float, target: Any) -> Any:
+    """The number rounded to the float type `target`; a float64 where that makes infinity or 0 of
     another number."""
-    rounded = pa.scalar(value, wanted)
+    rounded = pa.scalar(value, target)
     found = rounded.as_py()
     same_kind = math.isinf(found) == math.isinf(value) and (found == 0) == (value == 0)
     return rounded if same_kind else pa.scalar(value)
 
 
-def _plain_null(wanted: Any) -> Any:
-    return wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+def _plain_null(target: Any) -> Any:
+    return target.value_type if pa.types.is_dictionary(target) else target
 
 
 def cast(value: Any, data_type: Any) -> Any:
@@ -311,15 +311,15 @@ def _floor_divide(function: str, left: Any, right: Any) -> Any:
     return pc.if_else(cut, pc.add(rest, divisor), rest)
 
 
-def _moment(text: str, wanted: Any) -> Any:
-    """A text read as a date or time; one without an offset is in the zone of `wanted`."""
-    if not pa.types.is_timestamp(wanted) or wanted.tz is None:
-        return pa.scalar(text).cast(wanted)
+def _moment(text: str, target: Any) -> Any:
+    """A text read as a date or time; one without an offset is in the zone of `target`."""
+    if not pa.types.is_timestamp(target) or target.tz is None:
+        return pa.scalar(text).cast(target)
     try:
-        return pa.scalar(text).cast(wanted)
+        return pa.scalar(text).cast(target)
     except pa.ArrowInvalid:
-        local = pa.scalar(text).cast(pa.timestamp(wanted.unit))
-        return pc.assume_timezone(local, wanted.tz)
+        local = pa.scalar(text).cast(pa.timestamp(target.unit))
+        return pc.assume_timezone(local, target.tz)
 
 
 def _decimal_literal(value: int | float | Decimal) -> Any:

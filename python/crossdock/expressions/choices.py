@@ -73,8 +73,8 @@ def _result_types(results: list[Expr], empty: Any, evaluate: Evaluate) -> tuple[
     """Per result its value if it is a literal, else None; and the type of all."""
     types = [None if isinstance(r, Literal) else evaluate(r, empty).type for r in results]
     known = [t for t in types if t is not None and not pa.types.is_null(t)]
-    wanted = known[0] if known else pa.null()
-    literals = [fit_literal(r.value, wanted) if isinstance(r, Literal) else None for r in results]
+    target = known[0] if known else pa.null()
+    literals = [fit_literal(r.value, target) if isinstance(r, Literal) else None for r in results]
     both = common_type([t if v is None else v.type for t, v in zip(types, literals, strict=True)])
     return literals, both
 

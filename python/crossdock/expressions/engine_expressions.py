@@ -155,10 +155,10 @@ class Compiler:
         if call.function in _CHOICES and all(map(pa.types.is_null, fitting)):
             fitting = [self._type_of(call)] * len(types)  # literals alone, and NULL among them
         return [
-            Literal(_same_kind(fit_literal(argument.value, wanted), wanted))
+            Literal(_same_kind(fit_literal(argument.value, target), target))
             if isinstance(argument, Literal)
             else argument
-            for argument, wanted in zip(call.arguments, fitting, strict=True)
+            for argument, target in zip(call.arguments, fitting, strict=True)
         ]
 
     def _is_in(self, call: Call) -> _native.Expr | None:
@@ -208,15 +208,15 @@ def _column_first(call: Call) -> Call:
     return Call(_TURNED.get(call.function, call.function), (right, left))
 
 
-def _same_kind(literal: Any, wanted: Any) -> Any:
+def _same_kind(literal: Any, target: Any) -> Any:
     """A date or time as the type it is compared with, where that loses nothing."""
-    both = pa.types.is_temporal(literal.type) and pa.types.is_timestamp(wanted)
-    if not both or literal.type == wanted or wanted.tz is not None:
+    both = pa.types.is_temporal(literal.type) and pa.types.is_timestamp(target)
+    if not both or literal.type == target or target.tz is not None:
         return literal
     if getattr(literal.type, "tz", None) is not None:
         return literal
     try:
-        return literal.cast(wanted)
+        return literal.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # the latter of durations
         return literal
 

@@ -142,8 +142,8 @@ def _evaluated(expression: Call, rows: Any) -> list[Any]:
     ]
     beside = literal_types(expression, [None if v is None else v.type for v in values])
     return [
-        fit_literal(argument.value, wanted) if isinstance(argument, Literal) else value
-        for argument, value, wanted in zip(expression.arguments, values, beside, strict=True)
+        fit_literal(argument.value, target) if isinstance(argument, Literal) else value
+        for argument, value, target in zip(expression.arguments, values, beside, strict=True)
     ]
 
 
@@ -169,8 +169,8 @@ def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
     elif expression.function not in _OF_ONE_TYPE:
         return [pa.null()] * len(types)
     known = [types[i] for i in results if types[i] is not None and not pa.types.is_null(types[i])]
-    wanted = known[0] if known else pa.null()
-    return [wanted if i in results else pa.null() for i in range(len(types))]
+    target = known[0] if known else pa.null()
+    return [target if i in results else pa.null() for i in range(len(types))]
 
 
 def _applied(expression: Call, values: list[Any]) -> Any:
@@ -221,10 +221,10 @@ def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
     return pc.if_else(pc.is_valid(subject), found, pa.scalar(None, pa.bool_()))
 
 
-def value_set(values: tuple[Any, ...], wanted: Any) -> Any:
-    """`values` as an array of the type `wanted`, without NULL and without numbers that no value of
+def value_set(values: tuple[Any, ...], target: Any) -> Any:
+    """`values` as an array of the type `target`, without NULL and without numbers that no value of
     the type equals. Floats have both zeros or none: they are equal."""
-    plain = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+    plain = target.value_type if pa.types.is_dictionary(target) else target
     if pa.types.is_null(plain):
         return pa.nulls(0)
     listed = _plain_values(values, plain)

@@ -50,12 +50,12 @@ class BatchFiles(FileSource):
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
-            wanted = self.schema_of(columns)
+            projected = self.schema_of(columns)
             read = self.schema_of(read_for(columns, predicate))
             batches = self._batches(read, self._kept(predicate))
             if predicate is not None:
                 batches = (keep_rows(batch, predicate).select(columns) for batch in batches)
-            return pa.RecordBatchReader.from_batches(wanted, batches)
+            return pa.RecordBatchReader.from_batches(projected, batches)
 
     def count_rows(self, predicate: Expr | None) -> int:
         if predicate is None or predicate.columns() <= self.path_columns():
@@ -88,11 +88,11 @@ class BatchFiles(FileSource):
             return parts
         return [part for part in parts if keeps(part.values, predicate)]
 
-    def _batches(self, wanted: Any, parts: Sequence[FilePart]) -> Iterator[Any]:
+    def _batches(self, projected: Any, parts: Sequence[FilePart]) -> Iterator[Any]:
         for part in parts:
             with self.data_errors(part.path):
-                for batch in self.batches_of_file(part.path, wanted.names):
-                    yield completed(batch, wanted, part.values)
+                for batch in self.batches_of_file(part.path, projected.names):
+                    yield completed(batch, projected, part.values)
 
 
 def keeps(values: dict[str, Any], predicate: Expr) -> bool:
@@ -102,18 +102,18 @@ def keeps(values: dict[str, Any], predicate: Expr) -> bool:
     return bool(keep_rows(pa.RecordBatch.from_arrays(row, names), predicate).num_rows)
 
 
-def completed(batch: Any, wanted: Any, values: dict[str, Any]) -> Any:
-    """The rows of a file with the columns `wanted`: those of `values` have these in all rows,
+def completed(batch: Any, projected: Any, values: dict[str, Any]) -> Any:
+    """The rows of a file with the columns `projected`: those of `values` have these in all rows,
     others that the file lacks have NULL."""
-    if not wanted.names:
+    if not projected.names:
         return batch.select([])
     arrays = [
         batch.column(field.name).cast(field.type)
         if field.name in batch.schema.names and field.name not in values
         else pa.repeat(_value(values, field), batch.num_rows)
-        for field in wanted
+        for field in projected
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+    return pa.RecordBatch.from_arrays(arrays, schema=projected)
 
 
 def _value(values: dict[str, Any], field: Any) -> Any:

@@ -46,15 +46,15 @@ def open_csv(
     """A source over CSV files, with the options of CsvOptions by name; types are inferred from the
     first block of each file. Errors: PathError, DataError; ColumnError (a type for no column),
     OptionError."""
-    wanted = CsvOptions.checked(given or {})
+    csv_options = CsvOptions.checked(given or {})
     places = options or FileOptions()
     files = find_files(paths, "csv", places.filesystem)
-    leaves_out = wanted.header and (wanted.skip or wanted.names)
-    changes = wanted.comment or wanted.ragged != "error"
+    leaves_out = csv_options.header and (csv_options.skip or csv_options.names)
+    changes = csv_options.comment or csv_options.ragged != "error"
     by_lines = leaves_out or changes or any(map(_is_packed, files))
     opened = CsvLines if by_lines else CsvSource
-    source = opened(paths, wanted, places)
-    for name in wanted.types:
+    source = opened(paths, csv_options, places)
+    for name in csv_options.types:
         if name not in source.schema.names:
             raise unknown_column(name, source.schema.names, "types=")
     return source
@@ -111,7 +111,7 @@ class CsvSource(DatasetFiles):
                 batches = (keep_rows(batch, predicate).select(columns) for batch in batches)
             return pa.RecordBatchReader.from_batches(self.schema_of(columns), batches)
 
-    def _batches(self, wanted: Any, predicate: Expr | None) -> Iterator[Any]:
+    def _batches(self, projected: Any, predicate: Expr | None) -> Iterator[Any]:
         import pyarrow.csv as csv
 
         opened, dialect = self.current(), self._known_dialect()
@@ -119,7 +119,7 @@ class CsvSource(DatasetFiles):
         parts = () if predicate is None else conjuncts(predicate)
         of_paths = [part for part in parts if part.columns() and part.columns() <= known]
         types = {field.name: field.type for field in self.schema if field.name not in known}
-        stored = [name for name in wanted.names if name in types] or list(types)[:1]
+        stored = [name for name in projected.names if name in types] or list(types)[:1]
         for fragment in opened.fragments:
             values = path_values(fragment, opened.values.schema)
             if not all(keeps(values, part) for part in of_paths):
@@ -131,7 +131,7 @@ class CsvSource(DatasetFiles):
                     parse_options=self._csv.parse_options(dialect.delimiter),
                     convert_options=self._csv.convert_options(types, stored),
                 ):
-                    yield completed(batch, wanted, values)
+                    yield completed(batch, projected, values)
 
     def read_schemas(self) -> Sequence[Any]:
         schemas = super().read_schemas()

@@ -176,8 +176,8 @@ class FileSource(ABC):
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
             found = self._scanner(self.current(), columns, predicate).to_reader()
-            wanted = self.schema_of(columns)
-            return found if found.schema == wanted else found.cast(wanted)
+            projected = self.schema_of(columns)
+            return found if found.schema == projected else found.cast(projected)
 
     def native(
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None

@@ -37,18 +37,18 @@ def values_as(
 ) -> pa.Array:
     """The values of folders in a type: that of a column which the files hold as well, else int64,
     date32 or string, whichever all of them are. DataError for one that the type does not have."""
-    wanted = _common_type(values) if data_type is None else data_type
+    target = _common_type(values) if data_type is None else data_type
     try:
-        return string_array(values).cast(wanted)
+        return string_array(values).cast(target)
     except pa.ArrowException:
         pass
     for value, file in zip(values, files, strict=True):
         try:
-            string_array([value]).cast(wanted)
+            string_array([value]).cast(target)
         except pa.ArrowException:
             raise make_error(
                 "CD-302",
-                f"the folder '{name}={value}' of {file!r} says no {wanted}, which is the type of "
+                f"the folder '{name}={value}' of {file!r} says no {target}, which is the type of "
                 f"column {name!r} in the files",
                 try_="hive_partitioning=False, which takes the values of the files alone",
             ) from None

@@ -51,10 +51,10 @@ class RangeReads:
             target=self._serve, args=(number,), name="crossdock ranges", daemon=True
         ).start()
 
-    def tail(self, file: int, size: int, wanted: int) -> bytes:
+    def tail(self, file: int, size: int, length: int) -> bytes:
         """The last bytes of a file. Raises what its file system raises."""
-        wanted = min(size, wanted)
-        return _tried(self._readers[file], size - wanted, wanted)
+        length = min(size, length)
+        return _tried(self._readers[file], size - length, length)
 
     def _serve(self, number: int) -> None:
         while True:
@@ -75,12 +75,12 @@ class _ArrowRanges:
     def __init__(self, file: FarFile) -> None:
         self._file, self._lock, self._opened = file, threading.Lock(), None
 
-    def read(self, offset: int, wanted: int) -> bytes:
+    def read(self, offset: int, length: int) -> bytes:
         with self._lock:
             if self._opened is None:
                 self._opened = self._file.system.open_input_file(self._file.path)
             opened: Any = self._opened
-        return bytes(opened.read_at(wanted, offset))
+        return bytes(opened.read_at(length, offset))
 
 
 class _FsspecRanges:
@@ -90,19 +90,19 @@ class _FsspecRanges:
         self._system, self._path = file.fsspec, file.path
         self._whole: bytes | None = None
 
-    def read(self, offset: int, wanted: int) -> bytes:
-        found = self._whole
-        if found is None:
-            found = self._system.cat_file(self._path, start=offset, end=offset + wanted)
-            if len(found) <= wanted:
-                return bytes(found)
-            if len(found) > _WHOLE_BYTES_MOST:
+    def read(self, offset: int, length: int) -> bytes:
+        data = self._whole
+        if data is None:
+            data = self._system.cat_file(self._path, start=offset, end=offset + length)
+            if len(data) <= length:
+                return bytes(data)
+            if len(data) > _WHOLE_BYTES_MOST:
                 raise PermissionError(
                     f"its server gives no ranges, and the file has more than "
                     f"{_WHOLE_BYTES_MOST >> 20} MiB: copy it first"
                 )
-            self._whole = found
-        return found[offset : offset + wanted]
+            self._whole = data
+        return data[offset : offset + length]
 
 
 def _reader_of(file: FarFile) -> Any:
@@ -117,13 +117,13 @@ def _answer(reader: Any, request: RangeRequest) -> None:
         request.fail(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-def _tried(reader: Any, offset: int, wanted: int, request: RangeRequest | None = None) -> bytes:
+def _tried(reader: Any, offset: int, length: int, request: RangeRequest | None = None) -> bytes:
     """A range, tried again where the fault may pass. Raises the last error."""
     for pause in (*_PAUSES_S, None):
         try:
-            found: bytes = reader.read(offset, wanted)
-            if len(found) != wanted:
-                raise OSError(f"{len(found)} bytes came")
+            data: bytes = reader.read(offset, length)
+            if len(data) != length:
+                raise OSError(f"{len(data)} bytes came")
         except Exception as error:
             if pause is None or not _may_pass(error):
                 raise
@@ -131,7 +131,7 @@ def _tried(reader: Any, offset: int, wanted: int, request: RangeRequest | None =
                 raise
             time.sleep(pause)
         else:
-            return found
+            return data
     raise AssertionError
 
 

@@ -48,21 +48,21 @@ def fit_rates(equations: Sequence[Equation], known: Mapping[str, float]) -> dict
         [known[name] * equation.coefficients.get(name, 0.0) / equation.seconds for name in names]
         for equation in usable
     ]
-    wanted = [1 - equation.fixed_s / equation.seconds for equation in usable]
+    targets = [1 - equation.fixed_s / equation.seconds for equation in usable]
     weights = [equation.weight for equation in usable]
-    shares = _solve(rows, wanted, weights, scale)
+    shares = _solve(rows, targets, weights, scale)
     rates = {name: value * scale for name, value in known.items()}
     return rates | {name: known[name] * share for name, share in zip(names, shares, strict=True)}
 
 
 def _solve(
-    rows: list[list[float]], wanted: list[float], weights: list[float], scale: float
+    rows: list[list[float]], targets: list[float], weights: list[float], scale: float
 ) -> list[float]:
     """Least squares by coordinate descent, each unknown between its bounds."""
     shares = [scale] * len(rows[0])
     left = [
         goal - sum(a * s for a, s in zip(row, shares, strict=True))
-        for row, goal in zip(rows, wanted, strict=True)
+        for row, goal in zip(rows, targets, strict=True)
     ]
     # Of each unknown the equations that it occurs in: row, weighted coefficient, coefficient.
     columns = [

@@ -206,11 +206,11 @@ def _with_typed_nulls(side: Node, other: Node, keys: tuple[tuple[str, str], ...]
     """`side` with keys of type null as NULLs of the type of their partners."""
     items: dict[str, Expr] = {name: Column(name) for name in side.schema.names}
     for key, partner in keys:
-        wanted = plain_type(other.schema.field(partner).type)
-        wanted = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+        target = plain_type(other.schema.field(partner).type)
+        target = target.value_type if pa.types.is_dictionary(target) else target
         untyped = pa.types.is_null(side.schema.field(key).type)
-        if untyped and not (pa.types.is_null(wanted) or is_late(wanted)):
-            items[key] = Column(key).cast(wanted)
+        if untyped and not (pa.types.is_null(target) or is_late(target)):
+            items[key] = Column(key).cast(target)
     if all(isinstance(item, Column) for item in items.values()):
         return side
     return plan_project(side, list(items.items()), "join()")

@@ -79,27 +79,27 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
         return _narrow_assumption(node, needed, predicates)
     if isinstance(node, Window):
         return _narrow_window(node, needed, predicates)
-    wanted = needed.union(*(part.columns() for part in predicates))
+    required = needed.union(*(part.columns() for part in predicates))
     if isinstance(node, Shared):
-        node.needed.update(wanted)
+        node.needed.update(required)
         return _kept_above(node, predicates)
     if isinstance(node, Unnest):
-        return _narrow_unnest(node, wanted, predicates)
+        return _narrow_unnest(node, required, predicates)
     if isinstance(node, GroupLists):
-        return _kept_above(_narrow_lists(node, wanted), predicates)
+        return _kept_above(_narrow_lists(node, required), predicates)
     if isinstance(node, Limit):
-        below = narrow(node.input, wanted)
+        below = narrow(node.input, required)
         return _kept_above(_limited(below, node.rows, node.offset), predicates)
     if isinstance(node, Partition):
-        wanted = wanted.union(node.keys)
-    return _kept_above(replace(node, input=narrow(node.input, wanted)), predicates)
+        required = required.union(node.keys)
+    return _kept_above(replace(node, input=narrow(node.input, required)), predicates)
 
 
 def _narrow_scan(node: Scan, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
     pushed, rest = node.source.split_filter([part for part in predicates if is_simple(part)])
     rest = (*rest, *(part for part in predicates if not is_simple(part)))
-    wanted = needed.union(*(part.columns() for part in rest))
-    columns = tuple(name for name in node.columns if name in wanted)
+    required = needed.union(*(part.columns() for part in rest))
+    columns = tuple(name for name in node.columns if name in required)
     schema = node.schema
     if len(columns) != len(node.columns):
         schema = pa.schema([schema.field(name) for name in columns])
@@ -118,8 +118,8 @@ def _narrow_project(node: Project, needed: frozenset[str], predicates: tuple[Exp
         if is_simple(part) and part.columns() <= plain.keys()
     )
     rest = tuple(p for p in predicates if not (is_simple(p) and p.columns() <= plain.keys()))
-    wanted = needed.union(*(part.columns() for part in rest))
-    items = tuple((name, item) for name, item in node.items if name in wanted)
+    required = needed.union(*(part.columns() for part in rest))
+    items = tuple((name, item) for name, item in node.items if name in required)
     below = frozenset[str]().union(*(item.columns() for _, item in items))
     if items:
         below = _some_column(below, node.input)
@@ -181,8 +181,8 @@ def _narrow_group(node: GroupBy, needed: frozenset[str], predicates: tuple[Expr,
     for part in predicates:
         on_keys = is_simple(part) and bool(part.columns()) and part.columns() <= keys.keys()
         (pushed if on_keys else rest).append(part)
-    wanted = needed.union(*(part.columns() for part in rest))
-    items = tuple((name, item) for name, item in node.items if name in wanted)
+    required = needed.union(*(part.columns() for part in rest))
+    items = tuple((name, item) for name, item in node.items if name in required)
     if not items and not node.keys:
         items = node.items[:1]  # a result of one row, whatever is in it
     names = [name for name, _ in (*node.keys, *items)]
@@ -211,8 +211,8 @@ def _narrow_sort(node: Sort, needed: frozenset[str], predicates: tuple[Expr, ...
     columns = {name: column for column, name in node.outputs}
     moves = node.keeps_all_rows and not node.index
     pushed, rest = (predicates, ()) if moves else ((), predicates)
-    wanted = needed.union(*(part.columns() for part in rest))
-    outputs = tuple(item for item in node.outputs if item[1] in wanted)
+    required = needed.union(*(part.columns() for part in rest))
+    outputs = tuple(item for item in node.outputs if item[1] in required)
     below = frozenset(column for column, _ in outputs)
     moved = tuple(rename_columns(part, columns) for part in pushed)
     if not outputs and not node.index:
@@ -263,13 +263,13 @@ def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr,
     keys = frozenset(node.partition)
     pushed = tuple(p for p in predicates if is_simple(p) and p.columns() and p.columns() <= keys)
     rest = tuple(p for p in predicates if not any(p is part for part in pushed))
-    wanted = needed.union(*(part.columns() for part in rest))
-    items = tuple(item for item in node.items if item.name in wanted)
+    required = needed.union(*(part.columns() for part in rest))
+    items = tuple(item for item in node.items if item.name in required)
     if not items:
-        return _kept_above(narrow(node.input, wanted, pushed), rest)
+        return _kept_above(narrow(node.input, required, pushed), rest)
     read = keys.union(order.column for order in node.orders)
     read = read.union(item.column for item in items if item.column)
-    below = (wanted - {item.name for item in items}) | read
+    below = (required - {item.name for item in items}) | read
     below = below.union([node.position] if node.position else ())
     input_node = narrow(node.input, _some_column(below, node.input), pushed)
     fields = [field for field in input_node.schema if field.name in below]
@@ -278,19 +278,19 @@ def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr,
     return _kept_above(kept, rest)
 
 
-def _narrow_unnest(node: Unnest, wanted: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+def _narrow_unnest(node: Unnest, required: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
     """Comparisons of the columns beside the lists move below."""
     stays = [node.column in part.columns() or not is_simple(part) for part in predicates]
     pushed = tuple(itertools.compress(predicates, (not stay for stay in stays)))
-    below = narrow(node.input, wanted | {node.column}, pushed)
+    below = narrow(node.input, required | {node.column}, pushed)
     fields = [node.schema.field(name) for name in below.schema.names]
     kept = replace(node, input=below, schema=pa.schema(fields))
     return _kept_above(kept, tuple(itertools.compress(predicates, stays)))
 
 
-def _narrow_lists(node: GroupLists, wanted: frozenset[str]) -> Node:
-    items = tuple(item for item in node.items if item[0] in wanted)
-    lists = tuple(item for item in node.lists if item.name in wanted)
+def _narrow_lists(node: GroupLists, required: frozenset[str]) -> Node:
+    items = tuple(item for item in node.items if item[0] in required)
+    lists = tuple(item for item in node.lists if item.name in required)
     read = frozenset(node.keys).union(*(item.columns() for _, item in items))
     for each in lists:
         read = read.union([each.column], [each.condition] if each.condition else [])
@@ -303,8 +303,8 @@ def _narrow_lists(node: GroupLists, wanted: frozenset[str]) -> Node:
 
 def _narrow_join(node: Join, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
     to_left, to_right, rest = _split_by_side(node, predicates)
-    wanted = needed.union(*(part.columns() for part in rest))
-    outputs = tuple(item for item in node.outputs if item[2] in wanted)
+    required = needed.union(*(part.columns() for part in rest))
+    outputs = tuple(item for item in node.outputs if item[2] in required)
     schema = node.schema
     if len(outputs) != len(node.outputs):
         schema = pa.schema([schema.field(name) for _, _, name in outputs])

@@ -73,10 +73,10 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
     if cost > _COSTS_MOST * travelling and not is_forced:
         return tables
     keys = [list(node.keys(number)) for number in (0, 1)]
-    own = _native_table(tables[1 - side].select(keys[1 - side]))
+    local = _native_table(tables[1 - side].select(keys[1 - side]))
     with public_errors():
         columns = list(range(len(node.on)))
-        blocks = np.frombuffer(_native.filter_keys(own, columns, block_bits), np.uint64)
+        blocks = np.frombuffer(_native.filter_keys(local, columns, block_bits), np.uint64)
     begin = blocks if filter_bytes <= _SMALL_BYTES else blocks[: len(blocks) // _SAMPLED_PART]
     whole = _put_together(ranks, begin)
     share = _share_of(ranks, tables[side].select(keys[side]), block_bits, whole)
@@ -105,8 +105,8 @@ def _put_together(ranks: Ranks, blocks: Any) -> Any:
     cuts = [len(blocks) * rank // ranks.size for rank in range(ranks.size + 1)]
     parts = [_table_of(blocks[cuts[rank] : cuts[rank + 1]]) for rank in range(ranks.size)]
     came = ranks.by_piece(parts, _RULE).column(0).to_numpy()
-    own = np.bitwise_or.reduce(came.reshape(ranks.size, -1), axis=0)
-    return ranks.to_all(_table_of(own), _RULE).column(0).to_numpy()
+    local = np.bitwise_or.reduce(came.reshape(ranks.size, -1), axis=0)
+    return ranks.to_all(_table_of(local), _RULE).column(0).to_numpy()
 
 
 def _share_of(ranks: Ranks, table: Any, block_bits: int, blocks: Any) -> float:

@@ -76,16 +76,16 @@ def engine_schema(schema: Any) -> Any:
 def to_engine(rows: Any) -> Any:
     """A Table, RecordBatch or RecordBatchReader with the types of the engine."""
     schema = rows.schema
-    wanted = engine_schema(schema)
-    if wanted is schema:
+    target = engine_schema(schema)
+    if target is schema:
         return rows
     if isinstance(rows, pa.RecordBatchReader):
-        return pa.RecordBatchReader.from_batches(wanted, map(to_engine, rows))
+        return pa.RecordBatchReader.from_batches(target, map(to_engine, rows))
     columns = [
         column if field.type == column.type else _by_chunk(column, field.type, _stored)
-        for column, field in zip(rows.columns, wanted, strict=True)
+        for column, field in zip(rows.columns, target, strict=True)
     ]
-    return type(rows).from_arrays(columns, schema=wanted)
+    return type(rows).from_arrays(columns, schema=target)
 
 
 def from_engine(column: Any, data_type: Any) -> Any:
