@@ -43,12 +43,12 @@ def test_decimals_of_a_slice_are_its_own() -> None:
 
 
 def test_sequences_see_order_and_borders() -> None:
-    numbers, texts = KEYS, pa.chunked_array([["ab", "c"], ["", "d"]])
+    numbers, strings = KEYS, pa.chunked_array([["ab", "c"], ["", "d"]])
     assert of_sequence(numbers) == of_sequence(in_one_chunk(numbers))
     assert of_sequence(numbers) != of_sequence(pa.chunked_array([[1, 2, 3]]))
-    assert of_sequence(texts) == of_sequence(in_one_chunk(texts.cast(pa.string_view())))
-    assert of_sequence(texts) != of_sequence(pa.chunked_array([["a", "bc", "", "d"]]))
-    assert of_sequence(texts.slice(1, 2)) == of_sequence(pa.chunked_array([["c", ""]]))
+    assert of_sequence(strings) == of_sequence(in_one_chunk(strings.cast(pa.string_view())))
+    assert of_sequence(strings) != of_sequence(pa.chunked_array([["a", "bc", "", "d"]]))
+    assert of_sequence(strings.slice(1, 2)) == of_sequence(pa.chunked_array([["c", ""]]))
 
 
 def test_dates_count_as_days() -> None:

@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
-    """Compares a text with tests/cli/golden/NAME.txt; GOLDEN_UPDATE=1 writes it anew."""
+    """Compares a text with tests/cli/golden/NAME.txt; GOLDEN_UPDATE=1 writes it again."""
 
     def compare(name: str, text: str) -> None:
         path = GOLDEN / f"{name}.txt"

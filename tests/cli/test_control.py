@@ -33,7 +33,7 @@ STATUS = control.ControlStatus(
 
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is asked answers with STATUS."""
+    """Any server that is asked answers with STATUS."""
     pytest.importorskip("crossdock._control")
     monkeypatch.setattr(control.Connection, "status", lambda _: STATUS)
 

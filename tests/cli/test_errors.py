@@ -1,4 +1,4 @@
-"""Errors on the command line: texts as golden files, exit codes, and where they are written."""
+"""Errors on the command line: messages as golden files, exit codes, and where they are written."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ CASES: dict[str, tuple[int, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_texts(crossdock: Any, folder: Path, golden: Callable[[str, str], None], name: str) -> None:
+def test_messages(
+    crossdock: Any, folder: Path, golden: Callable[[str, str], None], name: str
+) -> None:
     code, words = CASES[name]
     (folder / "people.xlsx").write_bytes(b"a sheet")
     ended = crossdock(*words)

@@ -1,4 +1,4 @@
-"""Help texts, compared with golden files."""
+"""The help, compared with golden files."""
 
 from __future__ import annotations
 

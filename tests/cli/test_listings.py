@@ -1,4 +1,4 @@
-"""The lists of the command line: aggregates, orders, keys and names; random texts end in a clear
+"""The lists of the command line: aggregates, orders, keys and names; random input ends in a clear
 error or in a value that means the same when it is written down again."""
 
 from __future__ import annotations

@@ -157,11 +157,11 @@ def test_threads_are_of_one_process(crossdock: Any, monkeypatch: pytest.MonkeyPa
 def test_a_rank_that_is_interrupted_ends_the_others(tmp_path: Path) -> None:
     # The first size is over when its line is printed; the second would take very long.
     arguments = ("p2p", "--size", "64KiB,1TiB", "--repeat", "1", "--memory", "512MiB")
-    told = {"CROSSDOCK_RANKS": "2", "CROSSDOCK_MEET": str(tmp_path)}
+    settings = {"CROSSDOCK_RANKS": "2", "CROSSDOCK_MEET": str(tmp_path)}
     ranks = [
         subprocess.Popen(
             [sys.executable, "-m", "crossdock_cli.main", "perf", *arguments],
-            env=os.environ | told | {"CROSSDOCK_RANK": str(rank)},
+            env=os.environ | settings | {"CROSSDOCK_RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

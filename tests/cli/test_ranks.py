@@ -40,7 +40,7 @@ def run_ranks(
     return [(one.code, one.out, one.err) for one in ended]
 
 
-def test_a_join_is_written_by_all_and_told_by_one(folder: Path) -> None:
+def test_a_join_is_written_by_all_and_reported_by_one(folder: Path) -> None:
     line = ("join", "visits.parquet", "people.parquet", "--on", "who=id", "--out", "joined")
     first, second = run_ranks(folder, 2, *line, "--json")
     assert (first[0], second[0]) == (0, 0)

@@ -1,6 +1,6 @@
-"""The documents say what is: their snippets run, their tables and help texts equal the real ones.
+"""The documents say what is: their snippets run, their tables and help equal the real ones.
 
-GOLDEN_UPDATE=1 writes the help texts of docs/reference-cli.md anew.
+GOLDEN_UPDATE=1 writes the help of docs/reference-cli.md again.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def test_plain_blocks_name_real_make_targets() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
 
 
-def help_texts() -> Iterator[tuple[str, str]]:
+def helps() -> Iterator[tuple[str, str]]:
     """(command, help text) of the command line and every verb."""
 
     def walk(
@@ -218,7 +218,7 @@ def test_reference_of_the_command_line_equals_its_help(monkeypatch: pytest.Monke
     monkeypatch.setenv("COLUMNS", "100")
     page = DOCS / "reference-cli.md"
     head = page.read_text(encoding="utf-8").partition("\n## ")[0] if page.exists() else ""
-    sections = [f"\n## {name}\n\n```text\n{text}```\n" for name, text in help_texts()]
+    sections = [f"\n## {name}\n\n```text\n{text}```\n" for name, text in helps()]
     wanted = head + "".join(sections)
     if os.environ.get("GOLDEN_UPDATE") == "1":
         page.write_text(wanted, encoding="utf-8")

@@ -91,7 +91,7 @@ PAYLOADS: dict[str, Names] = {
     "narrow": ("int8", "bool"),
     "one word": ("int64",),
     "wide": ("int64", "float64", "decimal", "timestamp[us,UTC]", "uint16"),
-    "texts": ("utf8", "string_view", "dict8"),
+    "strings": ("utf8", "string_view", "dict8"),
     "bytes": ("large_utf8", "binary", "bool", "date32"),
 }
 SIZES = [

@@ -118,20 +118,22 @@ def reference_rows(case: Case, sides: Sides) -> Rows:
 def _with_kind(case: Case, pairs: list[tuple[int, int]], left: list[Any], right: list[Any]) -> Rows:
     met_left = {i for i, _ in pairs}
     met_right = {j for _, j in pairs}
-    lonely_left = [(i, -1) for i in range(len(left)) if i not in met_left]
-    lonely_right = [(-1, j) for j in range(len(right)) if j not in met_right]
+    null_extended_left = [(i, -1) for i in range(len(left)) if i not in met_left]
+    null_extended_right = [(-1, j) for j in range(len(right)) if j not in met_right]
     if case.how == "semi":
         rows = [(i, -1) for i in sorted(met_left)]
     elif case.how == "anti":
-        rows = lonely_left
+        rows = null_extended_left
     elif case.how == "anti_null_aware":
         unknown = any(None in key for key in right)
         rows = (
-            [] if unknown else [(i, j) for i, j in lonely_left if not right or None not in left[i]]
+            []
+            if unknown
+            else [(i, j) for i, j in null_extended_left if not right or None not in left[i]]
         )
     else:
         rows = pairs
-        rows += lonely_left if case.how in ("left", "full") else []
-        rows += lonely_right if case.how in ("right", "full") else []
+        rows += null_extended_left if case.how in ("left", "full") else []
+        rows += null_extended_right if case.how in ("right", "full") else []
     both = np.array(rows, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]

@@ -14,11 +14,11 @@ Make = Callable[[_native.Engine, _native.Table], Any]
 
 
 def spread_table(rows: int, groups: int) -> pa.Table:
-    """Keys of so many values all over, texts of them, and the row number."""
+    """Keys of so many values all over, strings of them, and the row number."""
     numbers = np.arange(rows)
     keys = (numbers * 2654435761) % groups * 7919
-    texts = pa.array(keys % 100_000).cast(pa.utf8())
-    return pa.table({"k": keys, "v": numbers, "t": texts})
+    strings = pa.array(keys % 100_000).cast(pa.utf8())
+    return pa.table({"k": keys, "v": numbers, "t": strings})
 
 
 def group_by(strategy: str, function: str = "sum", column: str = "v") -> Make:
@@ -66,7 +66,7 @@ OPERATIONS: dict[str, Make] = {
     "sort msd": sort("msd"),
     "sort lsd": sort("lsd"),
     "sort stable": sort("auto", stable=True),
-    "sort texts": sort("auto", ("t", "v")),
+    "sort strings": sort("auto", ("t", "v")),
     "sort limit": sort("auto", limit=150_000),
     "partition hash": partition("hash"),
     "partition range": partition("range"),

@@ -51,9 +51,9 @@ def make_table(case: PartitionCase) -> pa.Table:
         codes = (tuples if i == 0 else tuples * (7 + i) // 3) % len(pool)
         nulls = random.random(case.rows) < NULL_SHARES[case.nulls]
         columns.append(MadeColumn(f"k{i}", name, pool, codes, nulls))
-    texts = make_pool("utf8", 100, random)
-    drawn = random.integers(0, len(texts), case.rows)
-    columns.append(MadeColumn("text", "utf8", texts, drawn, random.random(case.rows) < 0.1))
+    strings = make_pool("utf8", 100, random)
+    drawn = random.integers(0, len(strings), case.rows)
+    columns.append(MadeColumn("text", "utf8", strings, drawn, random.random(case.rows) < 0.1))
     numbers = pa.array(np.arange(max(1, case.rows)))
     every = np.arange(case.rows)
     columns.append(MadeColumn("row", "int64", numbers, every, np.zeros(case.rows, bool)))

@@ -15,7 +15,7 @@ import pyarrow as pa
 NAN, INF = math.nan, math.inf
 UNITS = ("s", "ms", "us", "ns")
 _SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_TEXTS = ["", "a", "A", "ab", "b%", "é", "a longer text than twelve", "2020-01-01"]
+_STRINGS = ["", "a", "A", "ab", "b%", "é", "a longer text than twelve", "2020-01-01"]
 # Seconds since 1970 of some days at midnight, of an hour in between, and one before.
 _MOMENTS = [0, 1577836800, 1577836800 + 54000, 1582934400, -86400, -1]
 _DAYS = [0, 18262, 18321, -1, 11016]
@@ -69,7 +69,7 @@ def _pool(kind: str, data_type: Any) -> list[Any]:
         return [value % 86400 * _SECOND[data_type.unit] for value in _MOMENTS]
     if kind in ("moment", "instant", "span"):
         return [value * _SECOND[data_type.unit] for value in _MOMENTS]
-    return _TEXTS if kind == "text" else [True, False]
+    return _STRINGS if kind == "text" else [True, False]
 
 
 def random_literal(chance: random.Random, data_type: Any) -> Any:
@@ -82,7 +82,7 @@ def random_literal(chance: random.Random, data_type: Any) -> Any:
     if kind == "decimal":
         return chance.choice([0, 1, 2, 0.05, 0.5, Decimal("0.055"), Decimal("99.99")])
     if kind == "text":
-        return chance.choice(_TEXTS)
+        return chance.choice(_STRINGS)
     if kind == "time":
         return datetime.time(chance.choice([0, 15]), 0, 0)
     if kind == "span":

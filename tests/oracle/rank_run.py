@@ -37,7 +37,7 @@ JOINS: dict[str, list[Any]] = {
     "skew": ["uniform", "zipf", "equal"],
     "match": ["none", "some", "all"],
     "chunks": ["one", "chunked", "empty"],
-    "payload": [("narrow", "one word"), ("texts", "bytes"), ("wide", "none")],
+    "payload": [("narrow", "one word"), ("strings", "bytes"), ("wide", "none")],
     "strategy": ["auto", "merge"],
     "swap": [False, True],
 }
@@ -58,7 +58,7 @@ SORTS: dict[str, list[Any]] = {
     "distinct": list(sort_cases.DISTINCT),
     "arrangement": sort_cases.ARRANGEMENTS,
     "nulls": ["none", "some", "all"],
-    "payload": ["narrow", "texts", "none"],
+    "payload": ["narrow", "strings", "none"],
     "limit": [-1, 0, 10, 0.5],
     "offset": [0, 3, 0.5],
     "stable": [False, True],

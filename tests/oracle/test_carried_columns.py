@@ -84,11 +84,11 @@ def column(draw: random.Random, kind: str, rows: int) -> pa.Array:
         return pc.run_end_encode(array)
     if not kind.endswith("union"):
         return array
-    texts = pa.array([None if value is None else str(value) for value in values])
+    strings = pa.array([None if value is None else str(value) for value in values])
     types = pa.array([draw.randrange(2) for _ in range(rows)], pa.int8())
     if kind == "sparse union":
-        return pa.UnionArray.from_sparse(types, [array, texts])
-    return pa.UnionArray.from_dense(types, pa.array(range(rows), pa.int32()), [array, texts])
+        return pa.UnionArray.from_sparse(types, [array, strings])
+    return pa.UnionArray.from_dense(types, pa.array(range(rows), pa.int32()), [array, strings])
 
 
 def made_table(draw: random.Random, side: str, kinds: list[str]) -> pa.Table:

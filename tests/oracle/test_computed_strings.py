@@ -18,7 +18,7 @@ ROWS = 20_000
 LONG = "a string of more than twelve bytes "
 
 
-def texts(seed: int, rows: int, kinds: int) -> list[str | None]:
+def strings(seed: int, rows: int, kinds: int) -> list[str | None]:
     return [
         None if n % 11 == 0 else f"{LONG if n % 3 else 'ü'}{(n * seed) % kinds:04}"
         for n in range(rows)
@@ -28,8 +28,10 @@ def texts(seed: int, rows: int, kinds: int) -> list[str | None]:
 @pytest.fixture(scope="module")
 def tables() -> dict[str, Any]:
     return {
-        "t": pa.table({"n": range(ROWS), "s": texts(7919, ROWS, 500), "m": texts(31, ROWS, 9)}),
-        "u": pa.table({"k": texts(104_729, 3000, 900), "p": texts(3, 3000, 7), "i": range(3000)}),
+        "t": pa.table({"n": range(ROWS), "s": strings(7919, ROWS, 500), "m": strings(31, ROWS, 9)}),
+        "u": pa.table(
+            {"k": strings(104_729, 3000, 900), "p": strings(3, 3000, 7), "i": range(3000)}
+        ),
     }
 
 

@@ -1,5 +1,5 @@
 """Group-bys of values at the ends of their types: sums beyond 64 bits, decimals of 38 digits,
-zeros, NaN and infinities, long texts; and what sketches and exact sums promise."""
+zeros, NaN and infinities, long strings; and what sketches and exact sums promise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conftest import EngineOf
 from crossdock import _native
 from group_by_oracle import DISTINCT_ERROR, EXACT_VALUES, QUANTILE_ERROR
 from group_by_run import result_of
-from long_texts import LONG_TEXTS, TEXT_TYPES, long_texts
+from long_strings import LONG_STRINGS, TEXT_TYPES, long_strings
 from same_rows import assert_same_rows, plain
 
 STRATEGIES = ["auto", "table", "radix", "adaptive"]
@@ -241,7 +241,7 @@ def test_a_variance_needs_more_values_than_ddof(engine_of: EngineOf, ddof: int) 
             assert row["stddev"] == pytest.approx(math.sqrt(square / (count - ddof)), abs=1e-15)
 
 
-# --- nothing, one row, long texts
+# --- nothing, one row, long strings
 
 KINDS = {"int64": pa.int64(), "utf8": pa.utf8(), "bool": pa.bool_(), "float64": pa.float64()}
 
@@ -260,23 +260,23 @@ def test_no_rows_make_no_group_but_one_without_keys(
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
-def test_long_texts_group_and_compare(
+def test_long_strings_group_and_compare(
     engine_of: EngineOf, kind: pa.DataType, strategy: str
 ) -> None:
     engine = engine_of(2)
-    numbers = np.random.default_rng(4).permutation(np.repeat(np.arange(len(LONG_TEXTS)), 10))
-    texts = long_texts(kind, numbers)
-    table = pa.table({"k": texts, "v": texts, "n": numbers})
+    numbers = np.random.default_rng(4).permutation(np.repeat(np.arange(len(LONG_STRINGS)), 10))
+    strings = long_strings(kind, numbers)
+    table = pa.table({"k": strings, "v": strings, "n": numbers})
     aggregates = [item("count", ""), item("min", "n"), item("max", "n"), item("first")]
     found = grouped(engine, table, ["k"], aggregates, strategy=strategy)
-    wanted = pa.array(np.arange(len(LONG_TEXTS)))
-    key = plain(long_texts(kind, np.arange(len(LONG_TEXTS))))
+    wanted = pa.array(np.arange(len(LONG_STRINGS)))
+    key = plain(long_strings(kind, np.arange(len(LONG_STRINGS))))
     assert_same_rows([key, pa.array([10] * len(key)), wanted, wanted, key], found)
     aggregates = [item("min"), item("max"), item("count_distinct"), item("any")]
     row = grouped(engine, table, [], aggregates, strategy=strategy)
     assert plain(row.column("min")).equals(key.slice(6, 1))
     assert plain(row.column("max")).equals(key.slice(1, 1))
-    assert row.column("count_distinct").to_pylist() == [len(LONG_TEXTS) - 1]
+    assert row.column("count_distinct").to_pylist() == [len(LONG_STRINGS) - 1]
     del row, found
     assert engine.memory_used_bytes == 0
 
@@ -291,8 +291,8 @@ def test_approx_distinct_is_near(engine_of: EngineOf, distinct: int, threads: in
     rows = max(2 * distinct, 1)
     numbers = random.integers(0, max(distinct, 1), rows) * 2654435761
     values = pa.array(numbers, mask=np.full(rows, distinct == 0))
-    texts, floats = values.cast(pa.utf8()), values.cast(pa.float64())
-    table = pa.table({"v": values, "t": texts, "f": floats})
+    strings, floats = values.cast(pa.utf8()), values.cast(pa.float64())
+    table = pa.table({"v": values, "t": strings, "f": floats})
     exact = len(np.unique(numbers)) if distinct else 0
     rel = 5 * DISTINCT_ERROR if exact > EXACT_VALUES else 0
     for column in table.column_names:

@@ -32,8 +32,8 @@ def sides(strategy: str, left_rows: int, right_rows: int) -> tuple[pa.Table, pa.
 
 def table(name: str, rows: int, key_of: Callable[[np.ndarray], np.ndarray]) -> pa.Table:
     numbers = np.arange(rows)
-    texts = pa.array(numbers % 1000, pa.int64()).cast(pa.utf8())
-    return pa.table({"k": key_of(numbers), name: numbers, f"{name}_text": texts})
+    strings = pa.array(numbers % 1000, pa.int64()).cast(pa.utf8())
+    return pa.table({"k": key_of(numbers), name: numbers, f"{name}_text": strings})
 
 
 def make_join(

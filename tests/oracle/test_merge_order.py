@@ -140,11 +140,15 @@ def test_sorted_sides_are_joined_as_they_are(
             partition_bits=4,
         )
         assert_same_rows(want, result_of(join, "collect"))
-        told = {"detect": "sorted (detected)", "declared": "sorted (declared)", "no": "unsorted"}
+        expected = {
+            "detect": "sorted (detected)",
+            "declared": "sorted (declared)",
+            "no": "unsorted",
+        }
         profile = profile_of(join)
         if how == "anti_null_aware" and nulls == "some":
             continue  # a null on the right ends it before any order is looked at
-        assert profile["left_order"] == profile["right_order"] == told[order]
+        assert profile["left_order"] == profile["right_order"] == expected[order]
 
 
 def long_table(keys: np.ndarray, name: str) -> pa.Table:

@@ -57,14 +57,14 @@ def numbers_table() -> Any:
 TABLE = numbers_table()
 
 
-def texts(values: list[Any]) -> list[str]:
+def strings(values: list[Any]) -> list[str]:
     """NaN equals NaN, and zeros are apart."""
     return [repr(value) for value in values]
 
 
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str | None) -> None:
     found, by_pyarrow = computed_by_both(engine, expression, TABLE)
-    assert texts(found.to_pylist()) == texts(by_pyarrow.to_pylist()), repr(expression)
+    assert strings(found.to_pylist()) == strings(by_pyarrow.to_pylist()), repr(expression)
     if sql is not None:
         expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]
         assert found.to_pylist() == expected, sql

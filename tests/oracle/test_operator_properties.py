@@ -21,7 +21,7 @@ from test_properties import law, table_of
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.utf8()), ("x", pa.float64()), ("v", pa.int64())])
 
-texts = st.sampled_from(["", "x", "x\0", "y", "a text longer than a view", "a text longer", None])
+strings = st.sampled_from(["", "x", "x\0", "y", "a text longer than a view", "a text longer", None])
 keys = st.one_of(st.none(), st.integers(-2, 6), st.sampled_from([-(2**63), 2**63 - 1, 2**32]))
 numbers = st.one_of(
     st.none(),
@@ -30,7 +30,7 @@ numbers = st.one_of(
 )
 values = st.one_of(st.none(), st.integers(-(2**61), 2**61))
 Rows = list[tuple[Any, ...]]
-row_lists = st.lists(st.tuples(keys, texts, numbers, values), max_size=40)
+row_lists = st.lists(st.tuples(keys, strings, numbers, values), max_size=40)
 key_lists = st.sampled_from([["k"], ["t"], ["x"], ["k", "t"], ["t", "x", "k"]])
 
 
@@ -186,7 +186,7 @@ def test_sorted_rows_are_the_rows_sorted(
     way=ways(["auto"], [0]),
 )
 @law
-def test_parts_are_the_rows_parted(
+def test_parts_are_the_rows_partitioned(
     engine_of: EngineOf, rows: Rows, by: list[str], kind: str, parts: int, way: Way
 ) -> None:
     engine = engine_of(way.threads)

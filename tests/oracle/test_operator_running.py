@@ -89,7 +89,7 @@ def test_a_stream_dropped_half_way_frees_everything(
 
 
 @pytest.mark.parametrize("name", list(OPERATIONS))
-def test_a_stream_reader_is_told_of_cancel(engine: _native.Engine, name: str) -> None:
+def test_a_stream_reader_hears_of_cancel(engine: _native.Engine, name: str) -> None:
     run = OPERATIONS[name](
         engine, _native.Table.from_stream(engine, spread_table(600_000, 500_000))
     )

@@ -21,11 +21,13 @@ KINDS = ("inner", "left", "right", "full", "semi", "anti")
 LEFT_SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.utf8()), ("a", pa.int32())])
 RIGHT_SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.utf8()), ("b", pa.float64())])
 
-few_texts = st.sampled_from(["", "x", "y", "a text that is longer than a view", None])
+few_strings = st.sampled_from(["", "x", "y", "a text that is longer than a view", None])
 few_keys = st.one_of(st.none(), st.integers(-2, 6), st.sampled_from([-(2**63), 2**63 - 1, 2**32]))
-left_rows = st.lists(st.tuples(few_keys, few_texts, st.integers(-(2**31), 2**31 - 1)), max_size=30)
+left_rows = st.lists(
+    st.tuples(few_keys, few_strings, st.integers(-(2**31), 2**31 - 1)), max_size=30
+)
 right_rows = st.lists(
-    st.tuples(few_keys, few_texts, st.one_of(st.none(), st.integers(-999, 999))), max_size=30
+    st.tuples(few_keys, few_strings, st.one_of(st.none(), st.integers(-999, 999))), max_size=30
 )
 cut_lists = st.lists(st.integers(0, 30), max_size=4)
 

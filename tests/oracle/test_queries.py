@@ -1,4 +1,4 @@
-"""Whole queries: TPC-H and SSB, in memory and from Parquet, as relations and as SQL texts, have the
+"""Whole queries: TPC-H and SSB, in memory and from Parquet, as relations and as SQL, have the
 results of DuckDB.
 
 SSB runs at ten times the scale factor, since most of its conditions leave no row of smaller tables.

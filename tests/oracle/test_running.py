@@ -85,7 +85,7 @@ def test_a_cancelled_join_runs_again(engine: _native.Engine) -> None:
     assert join.count() == 500_000
 
 
-def test_a_stream_reader_is_told_of_cancel(engine: _native.Engine) -> None:
+def test_a_stream_reader_hears_of_cancel(engine: _native.Engine) -> None:
     join = make_join(engine, equal_keys(10_000), equal_keys(10_000))
     reader = pa.RecordBatchReader.from_stream(join.stream(2))
     reader.read_next_batch()

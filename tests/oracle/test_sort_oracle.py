@@ -88,7 +88,7 @@ LARGE = [
     SortCase(keys=("int64",), rows=700_000, arrangement="equal", stable=True, row_index=True),
     SortCase(keys=("int64",), rows=700_000, arrangement="sorted", nulls="none"),
     SortCase(keys=("int64",), rows=700_000, arrangement="reversed", nulls="none", stable=True),
-    SortCase(keys=("int64", "int64"), rows=500_000, arrangement="nearly sorted", payload="texts"),
+    SortCase(keys=("int64", "int64"), rows=500_000, arrangement="nearly sorted", payload="strings"),
     SortCase(keys=("decimal_full",), rows=300_000, distinct="many", limit=1000),
     SortCase(keys=("timestamp[us,UTC]",), rows=700_000, limit=0.3, offset=0.5, stable=True),
 ]
@@ -109,7 +109,7 @@ def test_large_sort_of_several_workers(engine_of: EngineOf, case: SortCase, forc
 )
 def test_duckdb_orders_as_python_does(keys: tuple[str, ...], directions: str) -> None:
     """The order that the documentation states, spelled out: numbers below NaN, NaN equal to NaN,
-    the zeros equal, texts by their bytes, nulls where they are asked for."""
+    the zeros equal, strings by their bytes, nulls where they are asked for."""
     case = SortCase(seed=5, keys=keys, directions=directions, rows=300, distinct="few")
     table = make_table(case)
     order = list(range(table.num_rows))

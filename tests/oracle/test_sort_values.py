@@ -1,4 +1,4 @@
-"""Sorts of values whose order is easily got wrong: floats, texts that differ late or only by zero
+"""Sorts of values whose order is easily got wrong: floats, strings that differ late or only by zero
 bytes, integers at the ends of their types, decimals of 38 digits; and what a sort promises of
 limits, stability and inputs that are sorted already."""
 
@@ -16,7 +16,7 @@ import pytest
 from conftest import EngineOf
 from crossdock import _native
 from group_by_run import result_of
-from long_texts import LONG_TEXTS, TEXT_TYPES, long_texts
+from long_strings import LONG_STRINGS, TEXT_TYPES, long_strings
 from same_rows import plain
 from sort_run import Order, assert_sorted
 
@@ -86,8 +86,8 @@ def test_keys_alone_keep_their_signs(engine_of: EngineOf, name: str, strategy: s
     assert sorted(signs) == [-1.0, -1.0, -1.0, 1.0, 1.0]
 
 
-def tricky_texts() -> list[str | None]:
-    """Texts whose order hangs on their ends, around the lengths at which words are full."""
+def tricky_strings() -> list[str | None]:
+    """Strings whose order hangs on their ends, around the lengths at which words are full."""
     found: list[str | None] = [None, ""]
     for length in (1, 2, 6, 7, 8, 9, 13, 14, 15, 16, 17, 21, 22, 30, 31):
         stem = "a" * length
@@ -99,12 +99,12 @@ def tricky_texts() -> list[str | None]:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("prefix", ["", "https://example.org/a/long/common/prefix/", "\0" * 11])
 @pytest.mark.parametrize(("descending", "nulls_first"), WAYS)
-def test_texts_that_differ_late(
+def test_strings_that_differ_late(
     engine_of: EngineOf, descending: bool, nulls_first: bool, prefix: str, strategy: str
 ) -> None:
-    texts = [None if text is None else prefix + text for text in tricky_texts()]
-    at = np.random.default_rng(2).permutation(np.repeat(np.arange(len(texts)), 4))
-    drawn = pa.array(texts).take(pa.array(at))
+    strings = [None if text is None else prefix + text for text in tricky_strings()]
+    at = np.random.default_rng(2).permutation(np.repeat(np.arange(len(strings)), 4))
+    drawn = pa.array(strings).take(pa.array(at))
     order = [("k", descending, nulls_first)]
     kinds = [pa.utf8(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.utf8())]
     for kind in kinds:
@@ -116,11 +116,13 @@ def test_texts_that_differ_late(
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("first", ["utf8", "int64", "bool"])
-def test_texts_behind_and_before_other_keys(engine_of: EngineOf, first: str, strategy: str) -> None:
+def test_strings_behind_and_before_other_keys(
+    engine_of: EngineOf, first: str, strategy: str
+) -> None:
     random = np.random.default_rng(3)
-    texts = pa.array(tricky_texts())
+    strings = pa.array(tricky_strings())
     rows = 4000
-    text = texts.take(pa.array(random.integers(0, len(texts), rows)))
+    text = strings.take(pa.array(random.integers(0, len(strings), rows)))
     number = pa.array(random.integers(-3, 3, rows) * 2**61, mask=random.random(rows) < 0.1)
     flag = pa.array(random.random(rows) < 0.5)
     columns = {"utf8": ("t", "n", "b"), "int64": ("n", "t", "b"), "bool": ("b", "t", "n")}[first]
@@ -133,10 +135,10 @@ def test_texts_behind_and_before_other_keys(engine_of: EngineOf, first: str, str
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
-def test_long_texts(engine_of: EngineOf, kind: pa.DataType, strategy: str) -> None:
+def test_long_strings(engine_of: EngineOf, kind: pa.DataType, strategy: str) -> None:
     engine = engine_of(2)
-    numbers = np.random.default_rng(4).permutation(np.repeat(np.arange(len(LONG_TEXTS)), 10))
-    table = numbered(long_texts(kind, numbers))
+    numbers = np.random.default_rng(4).permutation(np.repeat(np.arange(len(LONG_STRINGS)), 10))
+    table = numbered(long_strings(kind, numbers))
     for descending, nulls_first in WAYS:
         order = [("k", descending, nulls_first)]
         found = sorted_table(engine, table, order, strategy, stable=True)

@@ -96,7 +96,7 @@ def day_times(target: pa.DataType, size: int, random: Random) -> Pool:
     return pa.array(seconds * per_second, width).view(target)
 
 
-def texts(target: pa.DataType, size: int, random: Random) -> Pool:
+def strings(target: pa.DataType, size: int, random: Random) -> Pool:
     drawn = [f"common prefix {n:06}" if n % 3 else f"k{n}" for n in range(size)]
     words = pa.array(list(dict.fromkeys(WORDS + [drawn[i] for i in random.permutation(size)])))
     if pa.types.is_binary(target) or pa.types.is_large_binary(target):
@@ -114,7 +114,7 @@ def make_pool(name: str, size: int, random: Random) -> Pool:
     """About `size` values of the named type, or as many as it has; dictionaries as their text."""
     target = type_of(name)
     if pa.types.is_dictionary(target):
-        return texts(pa.utf8(), min(size, 100) if name == "dict8" else size, random)
+        return strings(pa.utf8(), min(size, 100) if name == "dict8" else size, random)
     makers: list[tuple[Callable[[pa.DataType], bool], Callable[..., Pool]]] = [
         (pa.types.is_boolean, bools),
         (pa.types.is_integer, integers),
@@ -123,7 +123,7 @@ def make_pool(name: str, size: int, random: Random) -> Pool:
         (pa.types.is_time, day_times),
         (pa.types.is_temporal, instants),
     ]
-    make = next((maker for fits, maker in makers if fits(target)), texts)
+    make = next((maker for fits, maker in makers if fits(target)), strings)
     return make(target, size, random)
 
 

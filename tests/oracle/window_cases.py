@@ -38,7 +38,7 @@ def made_table(rows: int, seed: int, partitions: int = 7) -> pa.Table:
     days = [day + datetime.timedelta(days=i) for i in range(6)]
     start = datetime.datetime(2024, 1, 1)
     times = [start + datetime.timedelta(seconds=45 * i) for i in range(8)]
-    texts = ["", "a", "ab", "a\0", "much longer than a word", "much longer than a worm"]
+    strings = ["", "a", "ab", "a\0", "much longer than a word", "much longer than a worm"]
     return pa.table(
         {
             "id": pa.array(draw.sample(range(rows * 2), rows), pa.int64()),
@@ -52,8 +52,8 @@ def made_table(rows: int, seed: int, partitions: int = 7) -> pa.Table:
             "n": column(
                 pa.decimal128(10, 2), [decimal.Decimal(v) / 100 for v in (-150, 0, 25, 275)]
             ),
-            "text": column(pa.string(), texts),
-            "code": column(pa.string(), texts[:3]).dictionary_encode(),
+            "text": column(pa.string(), strings),
+            "code": column(pa.string(), strings[:3]).dictionary_encode(),
             "day": column(pa.date32(), days),
             "moment": column(pa.timestamp("us"), times),
             "flag": column(pa.bool_(), [True, False]),

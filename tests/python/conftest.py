@@ -16,7 +16,7 @@ import rank_processes
 
 @pytest.fixture(autouse=True, scope="session")
 def built_in_rates() -> None:
-    """What plans choose must not hang on what somebody has measured on this machine."""
+    """What plans choose must not hang on what was measured on this machine before."""
     os.environ["CROSSDOCK_RATES"] = "none"
 
 

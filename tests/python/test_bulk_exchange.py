@@ -59,8 +59,8 @@ with xd.connect(threads=1, memory="256MiB") as dock:
     few = rows.sort("v", stable=True, limit=1500, offset=500).collect()
     assert sum(ranks.agree("test", few.num_rows)) == 1500
 
-    texts = dock.from_arrow(pa.table({"t": [f"{dock.rank}" * 600_000, "short"]}))
-    assert sum(ranks.agree("test", texts.distinct("t").collect().num_rows)) == 4
+    strings = dock.from_arrow(pa.table({"t": [f"{dock.rank}" * 600_000, "short"]}))
+    assert sum(ranks.agree("test", strings.distinct("t").collect().num_rows)) == 4
 
     kept = [rows.group_by("k").agg(n=xd.count()).collect() for _ in range(30)]
     assert all(one.equals(kept[0]) for one in kept)
@@ -116,15 +116,15 @@ with xd.connect(threads=1, memory="512MiB") as dock:
 
     for how in ("inner", "semi", "right"):
         plain, plain_bytes, none, _ = run(how, "off")
-        less, less_bytes, told, text = run(how, "auto")
+        less, less_bytes, filters, text = run(how, "auto")
         assert plain == less, (plain, less)
         assert less_bytes * 8 < plain_bytes, (less_bytes, plain_bytes)
-        assert not none and told[0]["side"] == "left" and "filter of k" in text, text
-        assert told[0]["expected_share"] < 0.2 and told[0]["kept_rows"] < 40_000, told
+        assert not none and filters[0]["side"] == "left" and "filter of k" in text, text
+        assert filters[0]["expected_share"] < 0.2 and filters[0]["kept_rows"] < 40_000, filters
     for how in ("left", "full"):
-        kept, _, told, _ = run(how, "bloom")
+        kept, _, filters, _ = run(how, "bloom")
         assert kept == run(how, "off")[0]
-        assert [one["side"] for one in told] == (["right"] if how == "left" else []), told
+        assert [one["side"] for one in filters] == (["right"] if how == "left" else []), filters
     same = probe.join(probe.select("k", y="w"), on="k", exchange="repartition")
     assert not same.profile().data["ranks"][0]["filters"]  # all of them pass
     if dock.rank == 0:
@@ -153,9 +153,9 @@ with xd.connect(threads=1) as dock, xd.connect(threads=1, ranks="off") as alone:
             left, right = (t.set_column(0, "k", t["k"].fill_null(7)) for t in (left, right))
         options = {"on": "k", "how": how, "exchange": "repartition", "filter": "off"}
         joined = part(left).join(part(right), **options)
-        rules, told, text = ways(joined)
-        assert rules == ["into partitions"], (how, rules, told)
-        assert [(one["how"], one["reason"]) for one in told] == [("into partitions", "")], told
+        rules, routes, text = ways(joined)
+        assert rules == ["into partitions"], (how, rules, routes)
+        assert [(one["how"], one["reason"]) for one in routes] == [("into partitions", "")], routes
         assert "join on k: rows go into partitions" in text, text
         assert "rows     go into partitions, unless few keys" in joined.explain()
         whole = alone.from_arrow(left).join(alone.from_arrow(right), on="k", how=how).collect()
@@ -167,8 +167,8 @@ with xd.connect(threads=1) as dock, xd.connect(threads=1, ranks="off") as alone:
     plain = [t.set_column(0, "k", t["k"].cast("i8")) for t in (left, right)]
     for how in ("inner", "full"):
         merged = part(plain[0]).join(part(plain[1]), on="k", how=how, strategy="merge")
-        rules, told, _ = ways(merged)
-        assert rules == ["into partitions"] and told[0]["reason"] == "", (rules, told)
+        rules, routes, _ = ways(merged)
+        assert rules == ["into partitions"] and routes[0]["reason"] == "", (rules, routes)
         found = merged.gather()
         whole = alone.from_arrow(plain[0]).join(alone.from_arrow(plain[1]), on="k", how=how)
         if dock.rank == 0:
@@ -181,11 +181,11 @@ with xd.connect(threads=1) as dock, xd.connect(threads=1, ranks="off") as alone:
         (part(left).join(part(right), on="k", exchange="repartition", filter="bloom"), "bloom"),
         (part(left).join(part(right), on="k", exchange="repartition").distinct("k"), "later step"),
     ):
-        rules, told, text = ways(joined)
+        rules, routes, text = ways(joined)
         assert rules[-2:] == ["by key", "by key"], rules
-        assert told[0]["how"] == "as tables" and reason in told[0]["reason"], told
-        assert f"rows go as tables, since {told[0]['reason']}" in text, text
-        assert f"rows     go as tables, since {told[0]['reason']}" in joined.explain()
+        assert routes[0]["how"] == "as tables" and reason in routes[0]["reason"], routes
+        assert f"rows go as tables, since {routes[0]['reason']}" in text, text
+        assert f"rows     go as tables, since {routes[0]['reason']}" in joined.explain()
     grouped = part(left).distinct("k").join(part(right), on="k", exchange="repartition")
     assert ways(grouped)[1][0]["reason"] == "one side lies by these keys already"
     assert "since one side lies by these keys already" in grouped.explain()
@@ -297,9 +297,9 @@ def test_ctrl_c_ends_exchanges_in_bulk(who: str) -> None:
         assert job.returncode != 0
     else:
         assert "rank 1: KeyboardInterrupt" in out, out
-        # The others are told, or find it gone: between two calls there is nobody to tell.
-        told = out.count("it was interrupted (Ctrl-C)"), out.count("rank 1 (process")
-        assert sum(told) == 2, out
+        # The others get a message, or find it gone: between two calls there is no rank to tell.
+        heard = out.count("it was interrupted (Ctrl-C)"), out.count("rank 1 (process")
+        assert sum(heard) == 2, out
 
 
 def test_a_process_alone_uses_a_channel_and_refuses_other_words() -> None:

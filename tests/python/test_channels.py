@@ -16,7 +16,7 @@ RunRanks = Callable[..., list[str]]
 
 
 @pytest.fixture(autouse=True)
-def nobody_started_this(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_launcher_started_this(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")):
             monkeypatch.delenv(name)
@@ -32,7 +32,7 @@ def numbers(count: int) -> pa.Table:
     return pa.table({"k": pa.array(range(count), pa.int64()), "v": pa.array(range(count))})
 
 
-def test_a_process_that_nobody_started_is_a_group_of_one(group: xd.Group) -> None:
+def test_a_process_that_no_launcher_started_is_a_group_of_one(group: xd.Group) -> None:
     assert (group.rank, group.size) == (0, 1)
     assert group.gather(b"x") == [b"x"]
     assert repr(group) == "crossdock.Group (rank 0 of 1)"
@@ -308,8 +308,8 @@ with xd.join_group(memory="512MiB") as group:
     assert found.num_rows == n, found.num_rows
     keys = found["k"].to_pylist()
     assert set(key % group.size for key in keys) == {group.rank}
-    texts = set(found["t"].to_pylist())
-    assert len(texts) == n
+    strings = set(found["t"].to_pylist())
+    assert len(strings) == n
     everywhere = group.broadcast(found.slice(0, 10) if group.rank == 1 else None, root=1,
                                  schema=table.schema)
     assert everywhere.num_rows == 10
@@ -396,13 +396,13 @@ def test_a_rank_that_leaves_is_no_note_to_those_who_gather(run_ranks: RunRanks) 
 
 def test_a_group_of_one_is_over_after_its_abort(group: xd.Group) -> None:
     channel = group.channel(numbers(1).schema, by="k")
-    thread = threading.Thread(target=group.abort, args=("nobody needs it",))
+    thread = threading.Thread(target=group.abort, args=("it is not needed",))
     thread.start()
     thread.join()
-    with pytest.raises(xd.ControlError, match="rank 0 has ended the group: nobody needs it") as it:
+    with pytest.raises(xd.ControlError, match="rank 0 has ended the group: it is not needed") as it:
         channel.recv(wait_s=0)
     assert it.value.code == "CD-617"
-    with pytest.raises(xd.ControlError, match="nobody needs it"):
+    with pytest.raises(xd.ControlError, match="it is not needed"):
         group.channel(numbers(1).schema, by="k")
     with pytest.raises(xd.OptionError, match="abort"):
         group.abort("")

@@ -1,4 +1,4 @@
-"""CSV files: encodings, compressions, and texts that are none."""
+"""CSV files: encodings, compressions, and text that is none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = "id,city\n1,Bern\n2,Zürich\n"
 ROWS = {"id": [1, 2], "city": ["Bern", "Zürich"]}
 
 
-def test_texts_that_are_not_utf8(dock: xd.Dock, tmp_path: Path) -> None:
+def test_strings_that_are_not_utf8(dock: xd.Dock, tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(TEXT.encode("latin-1"))
     with pytest.raises(

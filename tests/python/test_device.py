@@ -320,7 +320,7 @@ def test_sorts_agree_with_the_dock(dock: xd.Dock, device: Device, orders: tuple[
         assert found.equals(ordered.collect())
 
 
-def test_texts_are_ordered_to_their_last_byte(dock: xd.Dock, device: Device) -> None:
+def test_strings_are_ordered_to_their_last_byte(dock: xd.Dock, device: Device) -> None:
     long = "the same seven words in front of all "
     words = ["", "a", "a\0", "a\0\0b", "exactly", "exactly7", "exactly 14 now", "é", long, None]
     words += [f"{long}{number % 50}" for number in range(200)]
@@ -385,7 +385,7 @@ class Elsewhere:
         return self.place
 
     def __dlpack__(self, **_: object) -> object:
-        raise AssertionError("nobody asks for memory that is out of reach")
+        raise AssertionError("no test asks for memory that is out of reach")
 
 
 @pytest.mark.parametrize(

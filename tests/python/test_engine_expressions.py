@@ -39,7 +39,7 @@ INTEGERS = {"i8": (-128, 127), "i16": (-(2**15), 2**15 - 1), "i32": (-(2**31), 2
 DECIMALS = {"d2": (13, 2), "d9": (11, 9), "d38": (34, 4)}
 CONTEXT = Context(prec=60)
 NUMBERS = [*INTEGERS, "f32", "f64", *DECIMALS]
-TEXTS = ["", "a", "ab", "abc", "b%", "ü", "a longer text than fits a view"]
+STRINGS = ["", "a", "ab", "abc", "b%", "ü", "a longer text than fits a view"]
 
 
 def values_of(name: str) -> st.SearchStrategy[Any]:
@@ -59,7 +59,7 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
         "day": st.dates(),
         "us": st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30)),
         "ms": st.datetimes().map(lambda t: t.replace(microsecond=0)),
-    }.get(name, st.sampled_from(TEXTS))
+    }.get(name, st.sampled_from(STRINGS))
 
 
 @st.composite
@@ -120,28 +120,28 @@ def conditions(depth: int) -> st.SearchStrategy[Expr]:
     compare = st.sampled_from(
         ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
     )
-    texts = st.sampled_from(["s", "ls", "v", "e"]).map(col)
+    strings = st.sampled_from(["s", "ls", "v", "e"]).map(col)
     moments = st.sampled_from(["day", "us", "ms"]).map(col)
     of_numbers = numbers(max(0, depth - 1))
     leaves = st.one_of(
         col_strategy("b"),
         st.builds(lambda f, a, b: Call(f, (a, b)), compare, of_numbers, of_numbers),
-        st.builds(lambda f, a, t: Call(f, (a, lit(t))), compare, texts, st.sampled_from(TEXTS)),
-        st.builds(lambda f, a, t: Call(f, (lit(t), a)), compare, texts, st.sampled_from(TEXTS)),
-        st.builds(lambda a, ts: a.is_in(ts), texts, st.lists(st.sampled_from([*TEXTS, None]))),
+        st.builds(lambda f, a, t: Call(f, (a, lit(t))), compare, strings, st.sampled_from(STRINGS)),
+        st.builds(lambda f, a, t: Call(f, (lit(t), a)), compare, strings, st.sampled_from(STRINGS)),
+        st.builds(lambda a, ts: a.is_in(ts), strings, st.lists(st.sampled_from([*STRINGS, None]))),
         st.builds(
             lambda f, a, t: Call(f, (a,), t),
             st.sampled_from(["starts_with", "ends_with", "contains"]),
-            texts,
-            st.sampled_from(TEXTS),
+            strings,
+            st.sampled_from(STRINGS),
         ),
         st.builds(
             lambda a, p: a.like(p),
-            texts,
+            strings,
             st.sampled_from(["a%", "%b%", "%c", "abc", "_b", "%", "", "%o%t_an%", "%\\%"]),
         ),
-        st.builds(lambda a, p: a.ilike(p), texts, st.sampled_from(["A%", "%Ü", "_B", "a_c"])),
-        st.builds(lambda f, a, b: Call(f, (a, b)), compare, texts, texts),
+        st.builds(lambda a, p: a.ilike(p), strings, st.sampled_from(["A%", "%Ü", "_B", "a_c"])),
+        st.builds(lambda f, a, b: Call(f, (a, b)), compare, strings, strings),
         st.builds(
             lambda f, a, d: Call(f, (a, lit(d))),
             compare,

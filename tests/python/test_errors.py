@@ -1,4 +1,4 @@
-"""Errors: codes, classes, texts; settings and sizes, whose errors users meet first."""
+"""Errors: codes, classes, messages; settings and sizes, whose errors users meet first."""
 
 from __future__ import annotations
 
@@ -149,12 +149,12 @@ def test_names_do_not_command_the_terminal(dock: xd.Dock, tmp_path: Path) -> Non
             rows.assume_sorted(xd.desc(name)).sort(xd.desc(name)).collect()
         plan = rows.filter(xd.col(name) > 0).join(rows, on=name).explain()
         profile = rows.sort(name).profile().text
-        texts = [str(error.value) for error in (unknown, refused, native)]
-        texts += [unknown.value.report(), plan, profile, repr(rows), repr(rows.sort(name))]
-        for text in texts:
-            assert all(c.isprintable() or c == "\n" for c in text), repr(text)
-        assert shown in texts[0]
-        assert "b\\nc, é 日" in texts[0]
+        messages = [str(error.value) for error in (unknown, refused, native)]
+        messages += [unknown.value.report(), plan, profile, repr(rows), repr(rows.sort(name))]
+        for message in messages:
+            assert all(c.isprintable() or c == "\n" for c in message), repr(message)
+        assert shown in messages[0]
+        assert "b\\nc, é 日" in messages[0]
         assert shown in plan
     with pytest.raises(xd.PathError) as nothing:
         dock.read(tmp_path / "y\x1b[2J.parquet")

@@ -368,8 +368,8 @@ def test_numbers_that_are_no_float32() -> None:
 def test_long_lists() -> None:
     rows = pa.table({"i": pa.array([1, -5, None], pa.int8()), "s": ["a", "b", None]})
     assert evaluate(col("i").is_in(range(1_000_000)), rows).to_pylist() == [True, False, None]
-    texts = [str(i) for i in range(100_000)]
-    assert evaluate(col("s").is_in([*texts, "b"]), rows).to_pylist() == [False, True, None]
+    strings = [str(i) for i in range(100_000)]
+    assert evaluate(col("s").is_in([*strings, "b"]), rows).to_pylist() == [False, True, None]
 
 
 def test_dates_and_whole_days_are_dates() -> None:

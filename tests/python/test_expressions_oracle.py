@@ -16,7 +16,7 @@ from crossdock.expressions.evaluation import evaluate
 duckdb = pytest.importorskip("duckdb")
 col = xd.col
 
-TEXTS = [
+STRINGS = [
     "apple",
     "Apple pie",
     "",
@@ -63,10 +63,10 @@ ROWS = pa.table(
         ),
         "b": pa.array([True, False, None] * 3 + [True]),
         "c": pa.array([True, True, True, False, False, False, None, None, None, True]),
-        "s": pa.array(TEXTS, pa.string()),
-        "ls": pa.array(TEXTS, pa.large_string()),
-        "v": pa.array(TEXTS, pa.string_view()),
-        "e": pa.array(TEXTS).dictionary_encode(),
+        "s": pa.array(STRINGS, pa.string()),
+        "ls": pa.array(STRINGS, pa.large_string()),
+        "v": pa.array(STRINGS, pa.string_view()),
+        "e": pa.array(STRINGS).dictionary_encode(),
         "day": pa.array([x and x.date() for x in STAMPS], pa.date32()),
         "us": pa.array(STAMPS, pa.timestamp("us")),
         "ms": pa.array([x and x.replace(microsecond=0) for x in STAMPS], pa.timestamp("ms")),
@@ -222,7 +222,7 @@ def test_values_are_computed_only_where_they_are_taken() -> None:
 
 
 @pytest.mark.parametrize("name", STRINGS)
-def test_texts(name: str) -> None:
+def test_strings(name: str) -> None:
     check(col(name).starts_with("a"), f"starts_with({name}, 'a')")
     check(col(name).ends_with("e"), f"ends_with({name}, 'e')")
     check(col(name).contains("p"), f"contains({name}, 'p')")

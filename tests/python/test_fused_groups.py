@@ -58,7 +58,7 @@ QUERIES: dict[str, Callable[[xd.Relation], xd.Relation]] = {
     "approximate": lambda r: r.filter(col("x") > 0).group_by("t").agg(
         d=xd.approx_distinct("x"), q=xd.median("x")),
     "distinct": lambda r: r.filter(col("x") > 6).distinct("k", "t"),
-    "texts": lambda r: r.filter(col("t").like("c%") | (col("t") == "a")).group_by("t").agg(
+    "strings": lambda r: r.filter(col("t").like("c%") | (col("t") == "a")).group_by("t").agg(
         n=xd.count(), f=xd.min("price")),
     "named": lambda r: r.with_columns(y=col("x") + 1).rename({"k": "key"}).filter(
         col("y") > 2).group_by("key").agg(k=xd.sum("y"), kept=xd.count()),

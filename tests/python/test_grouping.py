@@ -59,14 +59,14 @@ def test_several_keys_and_computed_ones(rows: xd.Relation, rows_of: Rows) -> Non
 
 
 def test_arguments_and_conditions_may_be_computed(rows: xd.Relation, rows_of: Rows) -> None:
-    dear = xd.sum(col("price") * 2).where(col("price") > 15)
+    expensive = xd.sum(col("price") * 2).where(col("price") > 15)
     grouped = rows.group_by("city").agg(
-        s=dear, t=dear.where(col("paid")), n=xd.count().where(col("price") * 2 > 100)
+        s=expensive, t=expensive.where(col("paid")), n=xd.count().where(col("price") * 2 > 100)
     )
     assert rows_of(grouped.collect()) == [
         (None, None, None, 0), ("oslo", 140, None, 0), ("rome", 180, 180, 1),
     ]  # fmt: skip
-    total = rows.agg(s=dear, n=xd.count("price").where(~col("paid")))
+    total = rows.agg(s=expensive, n=xd.count("price").where(~col("paid")))
     assert total.collect().to_pylist() == [{"s": 320, "n": 1}]
 
 
@@ -410,7 +410,7 @@ def test_groups_of_constants(dock: xd.Dock, value: object) -> None:
     rows = dock.from_arrow(pa.table({"key": [5, 6, 7]})).with_columns(a=xd.lit(value))
     found = rows.select("a").group_by("a", key=1).agg(n=xd.count()).collect()
     assert found.to_pylist() == [{"a": value, "key": 1, "n": 3}]
-    # A column of the name that is no key is in nobody's way.
+    # A column of the name that is no key is in no one's way.
     found = rows.group_by("a", key=xd.lit(value)).agg(n=xd.sum("key")).collect()
     assert found.to_pylist() == [{"a": value, "key": value, "n": 18}]
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "data" / "hwloc-exports"
 SOURCES = Path("/etc/apt/sources.list.d/debian.sources")
 
-# GPUs cannot be told from displays of a server's console by a rule as short as the other two.
+# GPUs cannot be separated from displays of a server's console by a rule as short as the other two.
 GPUS = {
     "24em64t-2n6c2t-pci.xml": 3,
     "32em64t-2n8c2t-pci-normalio.xml": 4,
@@ -79,7 +79,7 @@ def mask(text: str) -> int:
 
 def expected(export: Path) -> Counter[str]:
     """What the text says, by a reading of our own: nodes with cores that a process may use, ports,
-    and GPUs as above. Texts of hwloc 1 do not show nodes as those of hwloc 2 do."""
+    and GPUs as above. Exports of hwloc 1 do not show nodes as those of hwloc 2 do."""
     objects = list(ElementTree.parse(export).getroot().iter("object"))
     allowed = mask(objects[0].get("allowed_nodeset", "0x0"))
     nodes = [

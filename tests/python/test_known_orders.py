@@ -197,14 +197,14 @@ def test_only_orders_that_hold_are_known_of_a_merge_join(
         assert found.equals(wanted)
 
 
-def test_a_join_left_to_the_model_is_told_too(dock: xd.Dock) -> None:
-    """A sample tells nothing of the order of texts; a sort below does."""
-    texts = [f"{i * 7919 % 300_000:08d}" for i in range(300_000)]
-    rows = dock.from_arrow(pa.table({"k": texts}))
+def test_a_join_left_to_the_model_says_so_too(dock: xd.Dock) -> None:
+    """A sample tells nothing of the order of strings; a sort below does."""
+    strings = [f"{i * 7919 % 300_000:08d}" for i in range(300_000)]
+    rows = dock.from_arrow(pa.table({"k": strings}))
     joined = rows.sort("k").join(rows.sort("k"), on="k")
     assert "left in order, right in order" in joined.explain()
     steps = joined.profile().data["steps"][-1]["profile"]["operators"]
     profile = next(step["plan"] for step in steps if step["operator"] == "join")
     assert "merge" in {option["strategy"] for option in profile["considered"]}
-    assert joined.count() == len(texts)
+    assert joined.count() == len(strings)
     assert "in order" not in rows.join(rows, on="k").explain()

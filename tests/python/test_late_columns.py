@@ -219,7 +219,7 @@ def test_nested_columns_of_polars(dock: xd.Dock) -> None:
     frame = polars.DataFrame(
         {
             "a": [2, 1],
-            "texts": [["x", None], []],
+            "strings": [["x", None], []],
             "s": [{"b": "y"}, None],
             "two": polars.Series([[1, 2], None], dtype=polars.Array(polars.Int64, 2)),
         }

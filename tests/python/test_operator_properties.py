@@ -20,10 +20,12 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 KEYS = st.one_of(st.none(), st.integers(-3, 5), st.sampled_from([-(2**63), 2**63 - 1]))
-TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "a\0", "ab", "long enough to be no prefix"]))
+STRINGS = st.one_of(
+    st.none(), st.sampled_from(["", "a", "a\0", "ab", "long enough to be no prefix"])
+)
 REALS = st.one_of(st.none(), st.floats(width=64), st.sampled_from([0.0, -0.0, 1.5]))
 VALUES = st.one_of(st.none(), st.integers(-1000, 1000))
-ROWS = st.lists(st.tuples(KEYS, TEXTS, REALS, VALUES), max_size=60)
+ROWS = st.lists(st.tuples(KEYS, STRINGS, REALS, VALUES), max_size=60)
 CUTS = st.lists(st.integers(0, 100), max_size=4)
 NAMES = ("k", "t", "r", "v")
 TYPES = (pa.int64(), pa.string(), pa.float64(), pa.int32())
@@ -92,10 +94,10 @@ def test_groups_are_those_of_the_definition(
         group = expected.pop(key)
         values = [v for _, _, _, v in group if v is not None]
         positive = [v for v in values if v > 0]
-        texts = [t for _, t, _, _ in group if t is not None]
+        strings = [t for _, t, _, _ in group if t is not None]
         assert (n, c) == (len(group), len(values))
         assert (s, lo) == ((sum(values), min(values)) if values else (None, None))
-        assert hi == (max(texts, key=str.encode) if texts else None)
+        assert hi == (max(strings, key=str.encode) if strings else None)
         assert d == len({k for k, _, _, _ in group if k is not None})
         assert f == (sum(positive) if positive else None)
     assert not expected

@@ -21,7 +21,7 @@ EPOCH = datetime.datetime(2020, 1, 1)
 
 
 def text_of(number: int) -> str:
-    """Short and long texts, some with the same beginning, some with a zero byte."""
+    """Short and long strings, some with the same beginning, some with a zero byte."""
     return ("", f"v{number}", f"the same long beginning {number}", f"zero\0{number}")[number % 4]
 
 

@@ -75,7 +75,7 @@ def test_rows_of_a_slice_alone_are_pickled(dock: xd.Dock) -> None:
     assert len(pickle.dumps(dock.from_arrow(many.slice(5, 10)))) < 10_000
 
 
-def test_texts_go_along(dock: xd.Dock) -> None:
+def test_sql_goes_along(dock: xd.Dock) -> None:
     dock.register("t", TABLE)
     relation = dock.sql("select s, sum(x) as y from t where k is not null group by s order by s")
     assert rows(pickle.loads(pickle.dumps(relation))) == rows(relation)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st  # noqa: E402
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
 KEYS = st.one_of(st.none(), st.integers(-3, 12), st.sampled_from([-(2**63), 2**63 - 1]))
-TEXTS = st.one_of(st.none(), st.text(max_size=20))
-ROWS = st.lists(st.tuples(KEYS, TEXTS), max_size=40)
+STRINGS = st.one_of(st.none(), st.text(max_size=20))
+ROWS = st.lists(st.tuples(KEYS, STRINGS), max_size=40)
 Row = tuple[Any, ...]
 
 

@@ -202,7 +202,7 @@ print(json.dumps(found))
 
 
 def test_corners_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
-    """What a review found: order in one file, errors of its writer, names of keys, views of texts,
+    """What a review found: order in one file, errors of its writer, names of keys, views,
     merges with a replicated side, NULLs of sides that lie by key, plans of stable sorts."""
     (tmp_path / "meet").mkdir()
     pyarrow.parquet.write_table(numbers(), tmp_path / "meet" / "t.parquet", row_group_size=100)

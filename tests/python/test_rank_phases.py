@@ -17,10 +17,10 @@ from crossdock.ranks.places import (
 
 
 def rank(number: int, total_s: float, *phases: tuple[str, float], **parts: float) -> dict[str, Any]:
-    told: list[dict[str, Any]] = [{"name": name, "seconds": seconds} for name, seconds in phases]
+    took: list[dict[str, Any]] = [{"name": name, "seconds": seconds} for name, seconds in phases]
     if parts:
-        told[0]["parts"] = parts
-    return {"rank": number, "total_s": total_s, "phases": told}
+        took[0]["parts"] = parts
+    return {"rank": number, "total_s": total_s, "phases": took}
 
 
 RANKS = [
@@ -95,7 +95,7 @@ def test_what_a_rank_tells() -> None:
     ]
 
 
-def told(number: int, how: str, received: int, seconds: float) -> dict[str, Any]:
+def facts(number: int, how: str, received: int, seconds: float) -> dict[str, Any]:
     move = {"rule": "by key", "how": how, "sent_rows": 1000, "sent_bytes": 16_000}
     return {
         "rank": number,
@@ -106,7 +106,7 @@ def told(number: int, how: str, received: int, seconds: float) -> dict[str, Any]
 
 def test_exchanges_are_predicted_from_what_went_between_ranks() -> None:
     even, uneven = (
-        predicted_moves([told(0, "in bulk", rows, 0.1), told(1, "in bulk", 2000 - rows, 0.3)])
+        predicted_moves([facts(0, "in bulk", rows, 0.1), facts(1, "in bulk", 2000 - rows, 0.3)])
         for rows in (1000, 1900)
     )
     expected = places_of(["one", "one"]).phases(2000, 16, 16, 0.5)
@@ -119,7 +119,7 @@ def test_exchanges_are_predicted_from_what_went_between_ranks() -> None:
 
 def test_a_run_is_predicted_as_its_exchanges_and_the_mean_of_its_steps() -> None:
     ranks = [
-        told(number, "in bulk", 1000, 0.1) | {"predicted_s": steps_s}
+        facts(number, "in bulk", 1000, 0.1) | {"predicted_s": steps_s}
         for number, steps_s in enumerate((0.2, 0.4))
     ]
     exchange_s = predicted_moves(ranks)[0]["predicted_s"]
@@ -130,7 +130,7 @@ def test_a_run_is_predicted_as_its_exchanges_and_the_mean_of_its_steps() -> None
 
 def test_how_rows_went_decides_what_they_cost() -> None:
     def seconds(**changes: Any) -> float:
-        ranks = [told(number, "in bulk", 1000, 0.1) for number in (0, 1)]
+        ranks = [facts(number, "in bulk", 1000, 0.1) for number in (0, 1)]
         for rank in ranks:
             rank["exchanges"][0] |= {"received_bytes": 16_000} | changes
         return float(predicted_moves(ranks)[0]["predicted_s"])
@@ -148,7 +148,7 @@ def test_how_rows_went_decides_what_they_cost() -> None:
 
 
 def test_no_model_tells_of_channels() -> None:
-    moves = predicted_moves([told(0, "by channel", 1000, 0.1), told(1, "by channel", 1000, 0.1)])
+    moves = predicted_moves([facts(0, "by channel", 1000, 0.1), facts(1, "by channel", 1000, 0.1)])
     assert moves[0]["predicted_s"] is None
     assert prediction_lines(moves) == []
 
@@ -165,9 +165,9 @@ def test_rows_that_a_source_knows_are_predicted() -> None:
     places = Places(ranks=4, ranks_per_node=2, cores_per_node=2, node_bytes_per_s=1e9)
     with xd.connect() as dock:
         numbers = dock.from_arrow(pa.table({"k": [1, 2, 3], "v": [1.0, 2.0, 3.0]}))
-        texts = dock.from_arrow(pa.table({"k": ["a"]}))
+        strings = dock.from_arrow(pa.table({"k": ["a"]}))
         expected = sum(places.phases(12, 16, 16).values())
         filtered = numbers.filter(xd.col("k") > 1)
         assert places.predicted(filtered._node) == (12, pytest.approx(expected))
-        assert places.predicted(texts._node) is None
+        assert places.predicted(strings._node) is None
         assert places.predicted(numbers.sort("k")._node) is None

@@ -46,7 +46,7 @@ with xd.join_group() as group:
 """
 
 
-def test_a_forked_child_disturbs_nobody(run_ranks: RunRanks) -> None:
+def test_a_forked_child_disturbs_no_rank(run_ranks: RunRanks) -> None:
     answers = run_ranks(FORKS, 2)
     assert sum(map(int, answers)) == 200_000 + 2 * 2
 

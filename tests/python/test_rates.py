@@ -109,7 +109,7 @@ def test_entries_of_other_machines_stay(file: Path) -> None:
     "text",
     ["nonsense", "[]", '{"schema_version": 2, "machines": {}}', '{"schema_version": 1}'],
 )
-def test_a_broken_file_is_told_and_not_used(file: Path, text: str) -> None:
+def test_a_broken_file_is_reported_and_not_used(file: Path, text: str) -> None:
     file.parent.mkdir()
     file.write_text(text)
     with pytest.warns(UserWarning, match="measured rates are not used"):
@@ -120,7 +120,7 @@ def test_a_broken_file_is_told_and_not_used(file: Path, text: str) -> None:
         rates_file.store_rates({}, "now", {}, file)
 
 
-def test_a_broken_rate_is_told_and_not_used(file: Path) -> None:
+def test_a_broken_rate_is_reported_and_not_used(file: Path) -> None:
     rates_file.store_rates({"join.scatter": -1.0}, "now", {}, file)
     with pytest.warns(UserWarning, match=r"join\.scatter is -1"):
         rates_file.use_rates_of_file()
@@ -142,10 +142,10 @@ def test_unknown_rates_are_refused() -> None:
 # predicted, and leaves the rates in use as they were.
 def test_calibrating(dock: xd.Dock) -> None:
     before = _native.rates_in_use()
-    told: list[str] = []
-    found = calibrate(dock, rows=20_000, repeat=1, said=told.append)
+    said: list[str] = []
+    found = calibrate(dock, rows=20_000, repeat=1, said=said.append)
     assert _native.rates_in_use() == before
-    assert told == [one.name for one in found.measured]
+    assert said == [one.name for one in found.measured]
     assert set(found.rates) == set(_native.built_in_rates())
     assert all(rate > 0 for rate in found.rates.values())
     works = found.works()
@@ -171,14 +171,14 @@ def _assert_made_rates_are_found(found: Calibration) -> None:
         assert work.total.predicted_s(fitted) == pytest.approx(
             work.total.predicted_s(true), rel=0.1
         ), work.name
-    told_apart = (
+    separable = (
         "join.scatter",
         "join.build_leaf",
         "join.probe_leaf",
         "sort.sort_pair",
         "sort.select",
     )
-    for name in told_apart:
+    for name in separable:
         assert fitted[name] == pytest.approx(true[name], rel=0.25), name
     # A group costs what it costs, though only one work is mostly made of new ones.
     group, true_group = (

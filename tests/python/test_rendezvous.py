@@ -28,7 +28,7 @@ except xd.CrossdockError as error:
 
 
 @pytest.fixture(autouse=True)
-def nobody_started_this(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_launcher_started_this(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")):
             monkeypatch.delenv(name)

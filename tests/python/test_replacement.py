@@ -1,4 +1,4 @@
-"""Replacing files and folders: whole or not at all, whoever else writes; nothing stays."""
+"""Replacing files and folders: whole or not at all, whatever else writes; nothing stays."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_group_reads_keys_arguments_and_conditions(rows: xd.Relation) -> None:
     assert asked(rows.agg(n=xd.count(), s=xd.sum("c")).select("n")) == [((), "")]
 
 
-def test_aggregates_nobody_needs_are_not_computed(rows: xd.Relation) -> None:
+def test_aggregates_that_are_not_needed_are_not_computed(rows: xd.Relation) -> None:
     grouped = rows.group_by("b").agg(s=xd.sum("a"), n=xd.count(), m=xd.max("c"))
     node = grouped.select("m", "b").narrowed()
     found = next(below for below in nodes(node) if isinstance(below, GroupBy))
@@ -157,7 +157,7 @@ def test_a_limit_becomes_that_of_the_sort(rows: xd.Relation) -> None:
     assert past.rows == 0
 
 
-def test_a_sort_whose_order_nobody_sees_is_dropped(rows: xd.Relation) -> None:
+def test_a_sort_whose_order_is_not_seen_is_dropped(rows: xd.Relation) -> None:
     total = rows.sort("a").agg(s=xd.sum("c"))
     assert kinds(total) == [GroupBy, Scan]
     assert asked(total) == [(("c",), "")]

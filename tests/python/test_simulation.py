@@ -122,7 +122,7 @@ def test_a_sweep_goes_from_point_to_point() -> None:
     assert len(rows.outcomes) == 1
 
 
-def test_pictures_are_svg_and_texts_are_lines() -> None:
+def test_pictures_are_svg_and_reports_are_lines() -> None:
     bars = xd.simulate("1e9 x 4e9", "dgx-a100:4")
     lines = xd.simulate("1e6 x 4e6 each", "dgx-a100:4", sweep="gpus=8..32")
     for simulation in (bars, lines):

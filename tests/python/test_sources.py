@@ -114,7 +114,7 @@ def test_what_is_not_the_format(dock: xd.Dock, tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.csv"])
-def test_a_file_that_is_replaced_is_read_anew(dock: xd.Dock, tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_replaced_is_read_again(dock: xd.Dock, tmp_path: Path, name: str) -> None:
     write_all(tmp_path)
     relation = dock.read(tmp_path / name).select("k", "s", "t")
     assert relation.count() == relation.collect().num_rows == 4

@@ -27,7 +27,7 @@ def test_channels_use_the_planned_links_and_outlive_agents_and_controller(tmp_pa
         capture_output=True, text=True, check=False, timeout=180,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
-    told = result.stdout.splitlines()
+    lines = result.stdout.splitlines()
     alike = [
         "both True link0 link1",
         "one True link1",
@@ -36,6 +36,6 @@ def test_channels_use_the_planned_links_and_outlive_agents_and_controller(tmp_pa
         "controller killed True",
         "refused CD-611",
     ]
-    assert [line[7:] for line in told if line.startswith("host0: ")] == alike, result.stderr
+    assert [line[7:] for line in lines if line.startswith("host0: ")] == alike, result.stderr
     alike.insert(3, "refused CD-611")
-    assert [line[7:] for line in told if line.startswith("host1: ")] == alike, result.stderr
+    assert [line[7:] for line in lines if line.startswith("host1: ")] == alike, result.stderr

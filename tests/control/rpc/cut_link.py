@@ -1,5 +1,5 @@
 """What each host does in test_network.py: host0 has the controller and an application, the others
-an agent each, and host1's only link is cut and mended again. Hosts share the folder given as the
+an agent each, and host1's only link is cut and repaired. Hosts share the folder given as the
 argument; a file there is a signal. host0 prints what the test compares."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def host_with_agent(signals: Path) -> None:
     if os.environ["TEST_HOST"] == "1":
         wait((signals / "cut").exists, "the signal to cut")
         set_link("down")
-        wait((signals / "mend").exists, "the signal to mend")
+        wait((signals / "repair").exists, "the signal to repair")
         set_link("up")
         wait(lambda: said.count("has joined") == 2, "the agent to say that it is back")
         (signals / "back").touch()
@@ -96,12 +96,12 @@ def host_with_controller(signals: Path) -> None:
         except ControlError as error:
             print("refused", error.code)
 
-        (signals / "mend").touch()
+        (signals / "repair").touch()
         wait(lambda: joined() == ["host1", "host2"], "the return of host1")
         ends[0] = plane.create_endpoint("host1", "gpu0")
         plane.create_channel(ends, ends)
         (found,) = plane.status().channels
-        print("mended", found.id != channel, found.state, found.agents, flush=True)
+        print("repaired", found.id != channel, found.state, found.agents, flush=True)
     wait((signals / "back").exists, "host1 to say that it is back")
     (signals / "end").touch()
     controller.terminate()

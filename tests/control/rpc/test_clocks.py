@@ -37,7 +37,7 @@ def test_wrong_clocks_of_the_day_change_nothing(cluster: Any, tmp_path: Path) ->
     ends = [plane.create_endpoint(name, "gpu0") for name in ("node0", "node1")]
     channel = plane.create_channel(ends, ends)
 
-    # Forward by years, and back again: nobody has been silent, whatever the hands say.
+    # Forward by years, and back again: no agent has been silent, whatever the hands say.
     for offset in ("+2000d", "-2000d"):
         for clock in clocks.values():
             clock.write_text(offset)

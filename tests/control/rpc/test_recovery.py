@@ -129,7 +129,7 @@ def test_an_agent_is_frozen(cluster: Any, comes_true: Any) -> None:
     plane.create_channel(fresh, fresh)
 
 
-def test_a_name_that_nobody_has_is_told_while_agents_may_come_back(cluster: Any) -> None:
+def test_a_name_that_no_agent_has_is_refused_while_agents_may_come_back(cluster: Any) -> None:
     cluster.controller("--recover-within", "60")
     cluster.agents(1)
     plane = control.connect(cluster.address, timeout_s=1)
@@ -160,7 +160,7 @@ def test_an_agent_passes_requests_on(cluster: Any, comes_true: Any) -> None:
     plane.create_channel(ends, ends)
     assert control.connect(cluster.address).status().open_channels == 1
     with pytest.raises(ControlError, match="CD-614"):
-        plane.create_endpoint("nobody", "gpu0")
+        plane.create_endpoint("unknown", "gpu0")
     controller.kill()
     with pytest.raises(ControlError, match="CD-611") as raised:
         plane.status()

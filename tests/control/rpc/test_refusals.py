@@ -29,7 +29,7 @@ def token_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_nobody_answers() -> None:
+def test_no_controller_answers() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
@@ -191,7 +191,7 @@ def test_messages_above_the_limit(cluster: Any) -> None:
     many = [f"00000001-{i}" for i in range(1, 20_000)]
     with pytest.raises(ControlError, match=r"(?s)CD-613.*above the limit.*102400.*--message-limit"):
         plane.create_channel(many, many)
-    # An agent whose report is too large is told so, and not left in silence.
+    # An agent whose report is too large gets an answer, and is not left in silence.
     cluster.controller("--message-limit", "2KiB")
     cluster.agent("node0").wait_for("CD-613.*above the limit")
 

@@ -1,4 +1,4 @@
-"""Texts of 64 KB that differ in their last byte, or in their number of zero bytes."""
+"""Strings of 64 KB that differ in their last byte, or in their number of zero bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 LONG = 65_536
-LONG_TEXTS = [
+LONG_STRINGS = [
     "x" * LONG,
     "x" * (LONG - 1) + "y",
     "x" * (LONG - 1) + "\0",
@@ -28,8 +28,8 @@ TEXT_TYPES = [
 ]
 
 
-def long_texts(kind: pa.DataType, numbers: np.ndarray) -> pa.Array:
-    texts = pa.array(LONG_TEXTS).take(pa.array(numbers))
+def long_strings(kind: pa.DataType, numbers: np.ndarray) -> pa.Array:
+    strings = pa.array(LONG_STRINGS).take(pa.array(numbers))
     if pa.types.is_dictionary(kind):
-        return texts.dictionary_encode()
-    return texts.cast(pa.binary()).cast(kind) if kind == pa.binary_view() else texts.cast(kind)
+        return strings.dictionary_encode()
+    return strings.cast(pa.binary()).cast(kind) if kind == pa.binary_view() else strings.cast(kind)
