@@ -57,7 +57,7 @@ ExchangeFlows::ExchangeFlows(const control::ChannelPlan& plan,
 }
 
 ExchangeFlows::Paths ExchangeFlows::paths_of(int group,
-                                             const control::StretchPaths& paths,
+                                             const control::SectionPaths& paths,
                                              const std::vector<double>& shares,
                                              bool single_path) const {
   const topology::ServerShape& shape = *server_plan(group).shape;

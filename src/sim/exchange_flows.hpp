@@ -82,7 +82,7 @@ class ExchangeFlows {
   using Paths = std::vector<std::pair<double, std::vector<Hop>>>;  // with the part of the bytes
 
   Paths paths_of(int group,
-                 const control::StretchPaths& paths,
+                 const control::SectionPaths& paths,
                  const std::vector<double>& shares,
                  bool single_path) const;
   void add_inside(const ExchangeWork& work, int group, std::vector<GroupFlow>& flows) const;

@@ -12,7 +12,7 @@
 namespace crossdock::control {
 namespace {
 
-// What an element of a report takes beside its texts and ids: tags, lengths, the request's id.
+// What an element of a report takes beside its strings and ids: tags, lengths, the request's id.
 constexpr size_t kElementBytes = 64;
 
 // At least what the report of an endpoint takes as a message.
@@ -86,8 +86,8 @@ class Agent::State {
   std::vector<AgentMessage> outbox_;
 };
 
-// Others have closed their parts by now, and nobody may be left to say so: the controller may have been started anew
-// since. So the agent does not wait to be told.
+// Others have closed their parts by now, and the controller may not say so: it may have been restarted
+// since. So the agent does not wait for it.
 bool Agent::State::has_overslept(double now_s) {
   const double slept_s = now_s - now_s_;
   now_s_ = now_s;

@@ -2,7 +2,7 @@
 // channel, and keeps what it holds when the controller goes away (MGI, sections 3.2 and 4.2).
 //
 // A state machine like the controller: no threads, clocks or sockets. While there is no controller, open channels stay
-// open; when one is there again, the agent joins with a report of what it holds. An agent that is told to leave closes
+// open; when one is there again, the agent joins with a report of what it holds. An agent that has to leave closes
 // everything first: the controller has given it up, and others have closed their parts. It does the same when it finds
 // that it was asleep for longer than the controller waits. After that it may join again.
 #pragma once
@@ -23,11 +23,11 @@ class ChannelHost {
   virtual ~ChannelHost() = default;
 
   // Ready to send and receive when it returns; an error leaves nothing behind. Never called twice for one channel
-  // without a close() between. Whoever drives the agent waits for it and says nothing meanwhile: what it takes
+  // without a close() between. The driver of the agent waits for it and says nothing meanwhile: what it takes
   // counts as sleep, and an agent that sleeps for nearly lost_after_s leaves. So it should take a small part of a
   // heartbeat, also for many channels at once.
   virtual Status open(std::shared_ptr<const ServerPart> part) = 0;
-  // Gives everything back. Whoever sends or receives on the channel gets `cause`.
+  // Gives everything back. Senders and receivers of the channel get `cause`.
   virtual void close(ChannelId channel, const Error& cause) = 0;
   // The agent has an endpoint from now on, or has it no longer.
   virtual void hold(const HeldEndpoint&) {}
@@ -60,9 +60,9 @@ class Agent {
 
   std::vector<AgentMessage> take_outbox();
 
-  // Why the last link is over although nobody closed it: the controller said Leave, or something that makes no sense,
+  // Why the last link is over although it was not closed: the controller said Leave, or something that makes no sense,
   // or the agent overslept. The link is then to be closed. Null again from the next on_link_open; kNameTaken is final
-  // until somebody intervenes.
+  // until an operator intervenes.
   const Error* refusal() const;
   bool is_joined() const;
   std::vector<HeldEndpoint> endpoints() const;

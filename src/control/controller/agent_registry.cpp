@@ -61,7 +61,7 @@ void AgentRegistry::remove(AgentRecord& agent) {
   CD_CHECK(place != agents_.end(), "agent {}", agent.name);
   const uint64_t shape = agent.shape->identity_hash();
   agents_.erase(place);
-  // The graph and its plans may hold the shape on, until they are made anew.
+  // The graph and its plans may hold the shape on, until they are made again.
   if (shapes_[shape].expired()) shapes_.erase(shape);
 }
 

@@ -1,6 +1,6 @@
 // Who has joined, and the infrastructure graph that all of them make together.
 //
-// Agents that are away for a moment stay in it. The graph is put together when somebody plans after a change,
+// Agents that are away for a moment stay in it. The graph is put together for the first plan after a change,
 // O(agents): servers stand in the order of their names, so plans do not hang on who joined first. Equal shapes are
 // kept once. Not thread-safe.
 #pragma once

@@ -52,7 +52,7 @@ Result<std::vector<PlacedEndpoint>> Controller::State::place(
     if (known == endpoints_.end() || known->second.state == EndpointRecord::State::kRemoving) {
       return make_error(ErrorCode::kUnknownId,
                         "there is no endpoint {}, which the channel names as a {}; it was never "
-                        "created, was deleted, or went with its agent: create it anew",
+                        "created, was deleted, or went with its agent: create it again",
                         text_of(id),
                         what);
     }
@@ -94,7 +94,7 @@ Status Controller::State::plan_and_open(CallId call, CreateChannel& request) {
     return make_error(ErrorCode::kControlLimit,
                       "there are {} channels, of which the controller holds at most {}, and {} "
                       "were numbered since it was started, of at most {}; delete some, or start "
-                      "it anew",
+                      "it again",
                       channels_.size(),
                       settings_.channels_max,
                       last_channel_,
@@ -138,7 +138,7 @@ void Controller::State::serve(CallId call, DeleteChannel& request) {
     return calls_.reply(call, ask_again(fmt::format("channel {} is not known", text_of(id))));
   }
   calls_.wait(call, {Event::kChannelGone, id.value});
-  // Somebody wants it gone for good, so what a former controller began is not made anew.
+  // It was deleted for good, so what a former controller began is not made again.
   known->second.is_half_made = false;
   begin_close(known,
               make_error(ErrorCode::kChannelClosed,

@@ -6,8 +6,8 @@
 // report when they join.
 //
 // A channel opens when every agent that has an endpoint of it said that its part is set up, and only then is the
-// application answered. If one of them refuses, is lost, or does not answer in time, the others are told to close their
-// parts and the application learns the cause. A request that is repeated with the same id joins the first one.
+// application answered. If one of them refuses, is lost, or does not answer in time, the others are asked to close
+// their parts and the application learns the cause. A request that is repeated with the same id joins the first one.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace crossdock::control {
 
-// A connection of an agent; never used twice by whoever drives the controller.
+// A connection of an agent; never used twice by the controller's driver.
 using LinkId = uint64_t;
 using CallId = uint64_t;  // a request that waits for its reply; likewise
 

@@ -94,7 +94,7 @@ class Controller::State {
   void on_message(AgentRecord& agent, const Refused& message);
   void on_message(AgentRecord& agent, const Closed& message);
   void part_applied(PartPlace part);
-  // The part is gone without having been told to go: the whole channel goes.
+  // The part is gone without having been asked to go: the whole channel goes.
   void part_lost(PartPlace part, const Error& cause);
   void part_ended(PartPlace part);
   void begin_close(Channels::iterator place, Error cause);

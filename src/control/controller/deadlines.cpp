@@ -109,21 +109,21 @@ void Controller::State::find_overdue() {
     deadlines_.pop_front();
     on_overdue(due, stuck);
   }
-  // Nobody can wait for ever for an agent that speaks and does nothing.
+  // No request can wait for ever for an agent that speaks and does nothing.
   for (const std::string& name : stuck) {
     AgentRecord* const agent = agents_.find(name);
     if (!agent) continue;
     give_up(*agent,
             make_error(ErrorCode::kAgentLost,
-                       "agent '{}' was told to close a channel or to keep an endpoint and did not "
-                       "within {} s; end it and start it anew",
+                       "agent '{}' was asked to close a channel or to keep an endpoint and did not "
+                       "within {} s; restart it",
                        name,
                        settings_.apply_within_s));
   }
 }
 
 void Controller::State::give_up(AgentRecord& agent, const Error& cause) {
-  // It may be alive. Told to leave, or joining again, it closes what it holds before anything else.
+  // It may be alive. When it has to leave, or joins again, it closes what it holds before anything else.
   if (agent.link) refuse_link(*agent.link, cause);
   agents_.detach(agent);
   const std::vector<ChannelId> channels(agent.channels.begin(), agent.channels.end());

@@ -68,7 +68,7 @@ void Controller::State::serve(CallId call, CreateEndpoint& request) {
         call,
         make_error(ErrorCode::kControlLimit,
                    "there are {} endpoints, of which the controller holds at most {}, and {} were "
-                   "numbered since it was started, of at most {}; delete some, or start it anew",
+                   "numbered since it was started, of at most {}; delete some, or restart it",
                    endpoints_.size(),
                    settings_.endpoints_max,
                    last_endpoint_,
@@ -142,7 +142,7 @@ void Controller::State::count_use(EndpointId endpoint, int change) {
     known->second.uses += static_cast<uint32_t>(change);
     return;
   }
-  // It has not come back yet, or went with its agent, in which case nobody counts any more.
+  // It has not come back yet, or went with its agent, in which case it does not count any more.
   const auto unseen = unseen_uses_.find(endpoint);
   if (change > 0) {
     ++unseen_uses_[endpoint];

@@ -16,7 +16,7 @@ void Controller::State::join(LinkId link, JoinRequest join) {
   auto admitted = admit(join);
   if (!admitted.ok()) return refuse_link(link, admitted.error());
   AgentRecord& agent = *admitted.value();
-  if (agent.link) closing_.push_back(*agent.link);  // broken, and nobody has noticed yet
+  if (agent.link) closing_.push_back(*agent.link);  // broken, and not noticed yet
   agents_.attach(agent, link);
   agent.connection = join.connection;
   agent.attached_s = agent.heard_s = listened_s_;
@@ -45,14 +45,14 @@ Result<AgentRecord*> Controller::State::admit(const JoinRequest& join) {
   if (known && known->instance != join.instance) {
     give_up(*known,
             make_error(ErrorCode::kAgentLost,
-                       "agent '{}' ended and was started anew; create again what it took part in",
+                       "agent '{}' restarted; create again what it took part in",
                        join.name));
     known = nullptr;
   }
   if (known && *known->shape != *join.shape) {
     return make_error(ErrorCode::kMalformedMessage,
                       "agent '{}' comes back with another graph of its server than it joined "
-                      "with; end it and start it anew",
+                      "with; restart it",
                       join.name);
   }
   CD_TRY(check_room(join));
@@ -219,7 +219,7 @@ void Controller::State::part_missing(AgentRecord& agent, PartPlace part) {
   }
 }
 
-// A channel that nobody has spoken of yet. Its other agents come back with it, or have joined without it.
+// A channel that no agent has reported yet. Its other agents come back with it, or have joined without it.
 void Controller::State::recover_channel(AgentRecord& agent, HeldChannel& held) {
   const ChannelId id = held.channel;
   if (channels_.contains(id) || !may_come_back(id, gone_channels_) ||
@@ -296,7 +296,7 @@ void Controller::State::end_recovery() {
       part_lost({known, *server},
                 make_error(ErrorCode::kAgentLost,
                            "agent '{}' did not come back within {} s after the controller was "
-                           "started anew; create channel {} again when it has",
+                           "restarted; create channel {} again when it has",
                            name,
                            settings_.recover_within_s,
                            text_of(id)));

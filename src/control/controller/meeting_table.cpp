@@ -58,15 +58,15 @@ Status MeetingTable::check_room(const Meet& request, const Round& round) {
                     kMeetingBytesMax);
 }
 
-// Whether others of the group begin anew. A rank that begins anew makes it so, for all rounds that there are.
+// Whether others of the group begin again. A rank that begins again makes it so, for all rounds that there are.
 bool MeetingTable::is_void(const Meet& request) {
-  if (request.round != kRoundAnew) {
-    const auto anew = rounds_.find({request.group, kRoundAnew});
-    return anew != rounds_.end() && anew->second.size == request.size;
+  if (request.round != kRoundAgain) {
+    const auto again = rounds_.find({request.group, kRoundAgain});
+    return again != rounds_.end() && again->second.size == request.size;
   }
   auto place = rounds_.lower_bound({request.group, 0});
   while (place != rounds_.end() && place->first.first == request.group &&
-         place->first.second != kRoundAnew) {
+         place->first.second != kRoundAgain) {
     place = end_round(place, Met{std::make_shared<Said::element_type>()});
   }
   return false;
@@ -93,7 +93,7 @@ void MeetingTable::take(CallId call, Meet& request, double now_s) {
     return calls_.reply(call, status.error());
   }
   Rank& rank = round.ranks[request.rank];
-  // Whoever repeats waits no longer for the first answer, and for as long as he said first.
+  // A rank that repeats its call waits no longer for the first answer, and for as long as it said first.
   const bool is_repeated = rank.request == request.request;
   calls_.reply(rank.call,
                make_error(ErrorCode::kControllerUnreachable, "the request was repeated"));
@@ -105,7 +105,7 @@ void MeetingTable::take(CallId call, Meet& request, double now_s) {
   rank.waits_until_s = 0;
   round.bytes += bytes_of(rank.said) - before;
   bytes_ += bytes_of(rank.said) - before;
-  // Of a rank whose call has broken nobody knows whether it lives: it says so by repeating.
+  // Whether a rank whose call has broken lives is not known: it says so by repeating.
   const auto waits = [this](const auto& entry) { return calls_.is_pending(entry.second.call); };
   if (round.ranks.size() == round.size && std::ranges::all_of(round.ranks, waits)) {
     finish(place, now_s);
@@ -140,7 +140,7 @@ Error MeetingTable::missing(const RoundName& name, const Round& round) const {
     if (!round.ranks.contains(rank)) absent.push_back(rank);
   }
   const size_t count = round.size - round.ranks.size();
-  const bool is_anew = name.second == kRoundAnew;
+  const bool is_restart = name.second == kRoundAgain;
   return make_error(ErrorCode::kAgentLost,
                     "rank{} {}{} of {} did not come in time to {} of group '{}', or gave up; "
                     "look at whether they run, and start all with one name and number of ranks",
@@ -148,7 +148,7 @@ Error MeetingTable::missing(const RoundName& name, const Round& round) const {
                     fmt::join(absent, ", "),
                     count > absent.size() ? fmt::format(" and {} more", count - absent.size()) : "",
                     round.size,
-                    is_anew ? "a new beginning" : fmt::format("round {}", name.second),
+                    is_restart ? "a new beginning" : fmt::format("round {}", name.second),
                     name.first);
 }
 
@@ -179,7 +179,7 @@ void MeetingTable::tick(double now_s) {
   while (!finished_.empty() && finished_.front().until_s <= now_s) forget_oldest();
   for (auto place = rounds_.begin(); place != rounds_.end();) {
     Round& round = place->second;
-    // All that give up now are told the same.
+    // All that give up now get the same error.
     std::vector<uint32_t> gone;
     for (auto& [number, rank] : round.ranks) {
       if (!still_waits(place->first, round, rank, now_s)) gone.push_back(number);
@@ -190,7 +190,7 @@ void MeetingTable::tick(double now_s) {
       bytes_ -= less;
       round.ranks.erase(number);
     }
-    const bool is_passing = place->first.second != 0 && place->first.second != kRoundAnew;
+    const bool is_passing = place->first.second != 0 && place->first.second != kRoundAgain;
     if (round.ranks.empty()) {
       place = rounds_.erase(place);
     } else if (is_passing && !gone.empty()) {

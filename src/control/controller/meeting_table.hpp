@@ -1,14 +1,14 @@
 // Ranks of groups that meet: what each says in a round, until all have said something.
 //
 // A round is known by its group's name and its number. Nothing of a round is kept but in memory: when the controller is
-// started anew, ranks that wait say again what they said. A rank whose call has ended may have been killed, or may have
+// restarted, ranks that wait say again what they said. A rank whose call has ended may have been killed, or may have
 // lost its connection and repeat: it counts for kRepeatWithinS, and another process that comes as this rank meanwhile
-// takes its place at once. What a round led to is kept for kKeptS, for those who missed the answer. Rounds that nobody
+// takes its place at once. What a round led to is kept for kKeptS, for those who missed the answer. Rounds that no rank
 // is in are dropped.
 //
 // Only round 0 of a name brings processes together that may be of different lives of a job. In further rounds each rank
 // is one process, so one that has left a round is missed at once (kAgentLost), and one that has lost its place in the
-// rounds, since it could not reach the controller, calls all to begin anew (kRoundAnew).
+// rounds, since it could not reach the controller, calls all to begin again (kRoundAgain).
 //
 // Not thread-safe. Memory is bounded: kMeetingBytesMax in all. A tick looks at every rank that waits.
 #pragma once
@@ -39,7 +39,7 @@ class MeetingTable {
 
   // Answers the call now or later: Met; kAgentLost with the ranks that did not come in time; kInvalidArgument for a
   // rank that another process is, or another number of ranks than others count; kControlLimit.
-  // A Met without texts: others of the group begin anew.
+  // A Met without messages: others of the group begin again.
   void take(CallId call, Meet& request, double now_s);
   void tick(double now_s);
 

@@ -32,9 +32,9 @@ struct EndpointRecord {
 // What a channel's part is on one agent, as far as the controller knows.
 enum class PartState : uint8_t {
   kUnseen,   // the agent has not come back since the controller was started
-  kSent,     // told to set it up, or to be told when it is back
+  kSent,     // asked to set it up, or to be asked when it is back
   kApplied,  // set up
-  kEnding,   // told to take it down, or to be told when it is back
+  kEnding,   // asked to take it down, or to be asked when it is back
   kGone,
 };
 
@@ -49,7 +49,7 @@ struct ChannelRecord {
   std::vector<std::shared_ptr<const ServerPart>> to_apply;  // per server; only while opening
   Error cause;                                              // only while closing
   uint64_t rows_hash = 0;  // within this process; rows themselves may be a megabyte
-  // Its making ended with a former controller, and its request may be made anew.
+  // Its making ended with a former controller, and its request may be made again.
   bool is_half_made = false;
 
   // Its place in `servers`; none if the server takes no part.

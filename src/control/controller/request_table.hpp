@@ -2,7 +2,7 @@
 //
 // A request that made an endpoint or a channel is known as long as that exists, and for a while after: the table holds
 // the last kFinishedRequestsMax that came to an end, and forgets the oldest first. It is not rebuilt when a
-// controller is started anew, unlike what agents report. So a repetition that arrives later than that many others, or
+// controller is restarted, unlike what agents report. So a repetition that arrives later than that many others, or
 // after a restart, when what it led to has ended long ago, is taken for a new request. Requests that were refused at
 // once are not remembered: they left nothing behind and may be tried again. Not thread-safe; O(1).
 #pragma once

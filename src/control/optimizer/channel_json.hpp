@@ -1,5 +1,5 @@
-// Plans as JSON text, for whoever shows them: names instead of numbers, bytes and seconds in plain units. Every number
-// is one of the structs that it is made from.
+// Plans as JSON text, for programs that show them: names instead of numbers, bytes and seconds in plain units. Every
+// number is one of the structs that it is made from.
 #pragma once
 
 #include <string>

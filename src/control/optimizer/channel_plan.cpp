@@ -72,7 +72,7 @@ Result<std::vector<Way>> ChannelPlan::ways(topology::Location source,
   const ServerPlan& plan = server_plan(from);
   if (from == to) {
     const size_t columns = plan.destinations.size();
-    const StretchPaths& inside = *plan.inside[static_cast<size_t>(out) * columns + in];
+    const SectionPaths& inside = *plan.inside[static_cast<size_t>(out) * columns + in];
     for (int i = 0; i < inside.paths.size(); ++i) {
       const topology::PathView path = inside.paths[i];
       Way& way =
@@ -81,8 +81,8 @@ Result<std::vector<Way>> ChannelPlan::ways(topology::Location source,
     }
     return ways;
   }
-  const StretchPaths& leaving = *plan.to_network[out];
-  const StretchPaths& entering =
+  const SectionPaths& leaving = *plan.to_network[out];
+  const SectionPaths& entering =
       *find_arrival(parts_[part_of_[to]].structure, destination.vertex)->paths;
   for (const Junction& junction : join(leaving, entering)) {
     const topology::PathView first = leaving.paths[junction.out];
@@ -101,16 +101,16 @@ int64_t ChannelPlan::memory_bytes() const {
   auto bytes = static_cast<int64_t>(sizeof *this) + bytes_of(servers_) + bytes_of(part_of_) +
                bytes_of(parts_) + bytes_of(arrivals_) + bytes_of(*sources_);
   if (destinations_ != sources_) bytes += bytes_of(*destinations_);
-  std::unordered_set<const StretchPaths*> sets;
+  std::unordered_set<const SectionPaths*> sets;
   for (const Part& part : parts_) {
     bytes += part.plan->memory_bytes();
     for (const auto* list :
          {&part.plan->inside, &part.plan->to_network, &part.plan->from_network}) {
-      for (const StretchPathsPtr& set : *list) sets.insert(set.get());
+      for (const SectionPathsPtr& set : *list) sets.insert(set.get());
     }
   }
   for (const Arrival& arrival : arrivals_) sets.insert(arrival.paths.get());
-  for (const StretchPaths* set : sets) bytes += set == nullptr ? 0 : set->memory_bytes();
+  for (const SectionPaths* set : sets) bytes += set == nullptr ? 0 : set->memory_bytes();
   return bytes;
 }
 

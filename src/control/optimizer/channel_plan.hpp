@@ -1,8 +1,8 @@
 // Which wires a channel uses: the paths between its endpoints, and the forwarding tables made of them.
 //
 // A plan holds the endpoints, one number per server, and what is planned once for all servers that look alike and take
-// part alike (ServerPlan). Ways between two servers are put together when somebody asks, so memory is linear in the
-// endpoints although every source can reach every destination. Immutable; const access from any number of threads.
+// part alike (ServerPlan). Ways between two servers are put together when they are asked for, so memory is linear in
+// the endpoints although every source can reach every destination. Immutable; const access from any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct ServerPlan {
   bool takes_in = false;                            // a source is on another server
 
   // Sources x destinations; null where both are the same vertex.
-  std::vector<StretchPathsPtr> inside;
-  std::vector<StretchPathsPtr> to_network;    // per source, if sends_out
-  std::vector<StretchPathsPtr> from_network;  // per destination, if takes_in
+  std::vector<SectionPathsPtr> inside;
+  std::vector<SectionPathsPtr> to_network;    // per source, if sends_out
+  std::vector<SectionPathsPtr> from_network;  // per destination, if takes_in
   // Flow of all its sources together to the network, and from the network to all its destinations.
   double out_bytes_per_s = 0;
   double in_bytes_per_s = 0;
@@ -57,7 +57,7 @@ class ChannelPlan {
   int server_plan_count() const { return static_cast<int>(parts_.size()); }  // different ones
   const ServerPlan& server_plan(int server) const { return *parts_[part_of_[server]].plan; }
 
-  // All ways, shortest stretches first. Error kInvalidArgument: not a source, not a destination of this channel.
+  // All ways, shortest sections first. Error kInvalidArgument: not a source, not a destination of this channel.
   // Empty if both are the same vertex, which needs no wire.
   Result<std::vector<Way>> ways(topology::Location source, topology::Location destination) const;
 
@@ -85,7 +85,7 @@ class ChannelPlan {
     topology::ShapeIndex structure = 0;
     topology::VertexIndex destination = 0;
     uint32_t servers = 0;  // that have it
-    StretchPathsPtr paths;
+    SectionPathsPtr paths;
   };
 
   int find_server(topology::ServerIndex server) const;  // -1 if it has no endpoint

@@ -25,12 +25,12 @@ class ServerLoad {
   explicit ServerLoad(const topology::ServerShape& shape)
       : shape_(shape), load_(shape.edges().size(), 0.0) {}
 
-  void add(const StretchPaths& stretches, double bytes) {
+  void add(const SectionPaths& sections, double bytes) {
     if (bytes <= 0) return;
     Traffic& traffic = traffic_.emplace_back();
     traffic.bytes = bytes;
-    for (int i = 0; i < stretches.paths.size(); ++i) {
-      traffic.paths.push_back(edges_of(stretches.paths[i].vertices));
+    for (int i = 0; i < sections.paths.size(); ++i) {
+      traffic.paths.push_back(edges_of(sections.paths[i].vertices));
     }
   }
 
@@ -113,7 +113,7 @@ class ServerLoad {
 };
 
 void add_inside(ServerLoad& load, const ServerPlan& plan) {
-  for (const StretchPathsPtr& paths : plan.inside) {
+  for (const SectionPathsPtr& paths : plan.inside) {
     if (paths) load.add(*paths, 1);
   }
 }
@@ -125,8 +125,8 @@ ServerLoad whole_load(const ChannelPlan& plan, const ServerPlan& server) {
   const auto remote_to =
       static_cast<double>(plan.destinations().size() - server.destinations.size());
   const auto remote_from = static_cast<double>(plan.sources().size() - server.sources.size());
-  for (const StretchPathsPtr& paths : server.to_network) all.add(*paths, remote_to);
-  for (const StretchPathsPtr& paths : server.from_network) all.add(*paths, remote_from);
+  for (const SectionPathsPtr& paths : server.to_network) all.add(*paths, remote_to);
+  for (const SectionPathsPtr& paths : server.from_network) all.add(*paths, remote_from);
   all.spread();
   return all;
 }
@@ -138,7 +138,7 @@ ExchangeShares exchange_shares(const ChannelPlan& plan, int server) {
   std::vector<std::vector<double>> all = whole_load(plan, part).shares();
   ExchangeShares shares;
   auto next = all.begin();
-  for (const StretchPathsPtr& paths : part.inside) {
+  for (const SectionPathsPtr& paths : part.inside) {
     shares.inside.push_back(paths ? std::move(*next++) : std::vector<double>());
   }
   for (size_t i = 0; i < part.to_network.size(); ++i)

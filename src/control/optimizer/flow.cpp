@@ -9,8 +9,8 @@
 
 namespace crossdock::control {
 
-FlowSolver::FlowSolver(const topology::ServerShape& shape, Stretch stretch, int relays_max)
-    : shape_(shape), stretch_(stretch), layers_(static_cast<uint32_t>(relays_max) + 1) {
+FlowSolver::FlowSolver(const topology::ServerShape& shape, Section section, int relays_max)
+    : shape_(shape), section_(section), layers_(static_cast<uint32_t>(relays_max) + 1) {
   const auto vertices = static_cast<size_t>(shape.vertex_count());
   out_begin_.assign(vertices + 1, 0);
   in_begin_.assign(vertices + 1, 0);
@@ -35,14 +35,14 @@ FlowSolver::FlowSolver(const topology::ServerShape& shape, Stretch stretch, int 
 bool FlowSolver::leads_on(const topology::Edge& edge) const {
   const topology::VertexKind from = shape_.kind(edge.from);
   const topology::VertexKind to = shape_.kind(edge.to);
-  switch (stretch_) {
-    case Stretch::kInside:
+  switch (section_) {
+    case Section::kInside:
       return from != topology::VertexKind::kNic && to != topology::VertexKind::kNic &&
              from != topology::VertexKind::kNetwork && to != topology::VertexKind::kNetwork;
-    case Stretch::kToNetwork:
+    case Section::kToNetwork:
       return from != topology::VertexKind::kNetwork &&
              (from != topology::VertexKind::kNic || to == topology::VertexKind::kNetwork);
-    case Stretch::kFromNetwork:
+    case Section::kFromNetwork:
       return to != topology::VertexKind::kNetwork &&
              (to != topology::VertexKind::kNic || from == topology::VertexKind::kNetwork);
   }

@@ -17,8 +17,8 @@ namespace crossdock::control {
 
 // Which part of a way the paths are. A NIC leads out of its server or into it; it is no bridge between two devices of
 // the server, although its edges would allow it.
-enum class Stretch : uint8_t { kInside, kToNetwork, kFromNetwork };
-inline constexpr int kStretches = 3;
+enum class Section : uint8_t { kInside, kToNetwork, kFromNetwork };
+inline constexpr int kSections = 3;
 
 struct FlowPath {
   std::vector<topology::VertexIndex> vertices;  // both ends included
@@ -28,7 +28,7 @@ struct FlowPath {
 // Holds a shape's edges in the form that flows need. Not thread-safe; one call at a time. The shape must outlive it.
 class FlowSolver {
  public:
-  FlowSolver(const topology::ServerShape& shape, Stretch stretch, int relays_max);
+  FlowSolver(const topology::ServerShape& shape, Section section, int relays_max);
 
   // The paths of a maximum flow from all `sources` together to all `sinks` together, each path once, shortest first.
   // No path passes through another source or sink, or through a drive. Exact as long as the flow needs no path with
@@ -77,7 +77,7 @@ class FlowSolver {
   void keep(FlowPath path);
 
   const topology::ServerShape& shape_;
-  const Stretch stretch_;
+  const Section section_;
   const uint32_t layers_;  // one per number of relays
   std::vector<Arc> arcs_;
   std::vector<uint32_t> out_begin_, in_begin_;  // per vertex and one more

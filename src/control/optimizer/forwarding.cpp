@@ -17,7 +17,7 @@ class PlacedWay {
            topology::Place place) {
     for (size_t i = 0; i < vertices.size(); ++i) {
       const bool is_first = steps_.empty();
-      if (i == 0 && !is_first) continue;  // the network, where both stretches meet
+      if (i == 0 && !is_first) continue;  // the network, where both sections meet
       Step step{{place, vertices[i]}, is_managed(shape.kind(vertices[i])), 0, 0};
       if (i > 0) {
         const topology::Edge& edge = *shape.find_edge(vertices[i - 1], vertices[i]);
@@ -68,13 +68,13 @@ class PlacedWay {
   std::vector<Step> steps_;
 };
 
-void write_stretches(const topology::ServerShape& shape,
-                     const StretchPaths& stretches,
-                     topology::VertexIndex destination,
-                     std::vector<topology::ForwardingTable>& tables) {
-  for (int i = 0; i < stretches.paths.size(); ++i) {
+void write_sections(const topology::ServerShape& shape,
+                    const SectionPaths& sections,
+                    topology::VertexIndex destination,
+                    std::vector<topology::ForwardingTable>& tables) {
+  for (int i = 0; i < sections.paths.size(); ++i) {
     PlacedWay way;
-    way.add(shape, stretches.paths[i].vertices, topology::Place::kHere);
+    way.add(shape, sections.paths[i].vertices, topology::Place::kHere);
     way.write({topology::DestinationKey::kOwnServer, destination}, tables);
   }
 }
@@ -98,19 +98,19 @@ Result<std::vector<ChannelPlan::VertexTable>> ChannelPlan::tables(
 
   for (size_t i = 0; i < plan.inside.size(); ++i) {
     const topology::VertexIndex destination = plan.destinations[i % plan.destinations.size()];
-    if (plan.inside[i]) write_stretches(shape, *plan.inside[i], destination, tables);
+    if (plan.inside[i]) write_sections(shape, *plan.inside[i], destination, tables);
   }
   for (const Arrival& arrival : arrivals_) {
     const bool is_alike = arrival.structure == part.structure;
     if (is_alike && plan.takes_in) {
-      write_stretches(shape, *arrival.paths, arrival.destination, tables);
+      write_sections(shape, *arrival.paths, arrival.destination, tables);
     }
     if (!plan.sends_out) continue;
     const bool is_here =
         is_alike && std::ranges::binary_search(plan.destinations, arrival.destination);
     if (arrival.servers == (is_here ? 1U : 0U)) continue;
     const topology::ServerShape& there = *graph_->shape_at(arrival.structure);
-    for (const StretchPathsPtr& leaving : plan.to_network) {
+    for (const SectionPathsPtr& leaving : plan.to_network) {
       for (const Junction& junction : join(*leaving, *arrival.paths)) {
         PlacedWay way;
         way.add(shape, leaving->paths[junction.out].vertices, topology::Place::kHere);

@@ -5,7 +5,7 @@
 
 namespace crossdock::control {
 
-std::vector<Junction> join(const StretchPaths& out, const StretchPaths& in) {
+std::vector<Junction> join(const SectionPaths& out, const SectionPaths& in) {
   std::vector<Junction> ways;
   const int outs = out.paths.size();
   const int ins = in.paths.size();

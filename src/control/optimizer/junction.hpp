@@ -19,6 +19,6 @@ struct Junction {
 };
 
 // Every path of both sets at least once; none if either set is empty.
-std::vector<Junction> join(const StretchPaths& out, const StretchPaths& in);
+std::vector<Junction> join(const SectionPaths& out, const SectionPaths& in);
 
 }  // namespace crossdock::control

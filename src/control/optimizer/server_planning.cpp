@@ -39,13 +39,13 @@ bool are_apart(const std::vector<topology::VertexIndex>& a,
 
 }  // namespace
 
-StretchPathsPtr united(const topology::ServerShape& shape,
-                       const StretchPathsPtr& base,
+SectionPathsPtr united(const topology::ServerShape& shape,
+                       const SectionPathsPtr& base,
                        const std::vector<const FlowPath*>& more) {
-  std::shared_ptr<StretchPaths> larger;
+  std::shared_ptr<SectionPaths> larger;
   for (const FlowPath* path : more) {
     if (base->has(path->vertices)) continue;
-    if (!larger) larger = std::make_shared<StretchPaths>(*base);
+    if (!larger) larger = std::make_shared<SectionPaths>(*base);
     larger->add(shape, *path, 0);
   }
   return larger ? larger : base;
@@ -62,7 +62,7 @@ void PlannedStructure::plan_inside(const Part& part, ServerPlan& plan) {
   const bool is_joint = part.sources.size() * part.destinations.size() > 1 &&
                         are_apart(part.sources, part.destinations);
   std::vector<FlowPath> flow;
-  if (is_joint) flow = paths_.joint(Stretch::kInside, part.sources, part.destinations);
+  if (is_joint) flow = paths_.joint(Section::kInside, part.sources, part.destinations);
   for (const topology::VertexIndex from : part.sources) {
     const std::vector<const FlowPath*> started = starting_at(flow, from);
     for (const topology::VertexIndex to : part.destinations) {
@@ -80,7 +80,7 @@ void PlannedStructure::plan_inside(const Part& part, ServerPlan& plan) {
 void PlannedStructure::plan_out(const Part& part, ServerPlan& plan) {
   const std::optional<topology::VertexIndex> network = shape()->network();
   std::vector<FlowPath> flow;
-  if (network) flow = paths_.joint(Stretch::kToNetwork, part.sources, std::span(&*network, 1));
+  if (network) flow = paths_.joint(Section::kToNetwork, part.sources, std::span(&*network, 1));
   plan.out_bytes_per_s = total(flow);
   for (const topology::VertexIndex from : part.sources) {
     plan.to_network.push_back(united(*shape(), paths_.to_network(from), starting_at(flow, from)));
@@ -91,7 +91,7 @@ void PlannedStructure::plan_in(const Part& part, ServerPlan& plan) {
   const std::optional<topology::VertexIndex> network = shape()->network();
   std::vector<FlowPath> flow;
   if (network) {
-    flow = paths_.joint(Stretch::kFromNetwork, std::span(&*network, 1), part.destinations);
+    flow = paths_.joint(Section::kFromNetwork, std::span(&*network, 1), part.destinations);
   }
   plan.in_bytes_per_s = total(flow);
   for (const topology::VertexIndex to : part.destinations) {

@@ -44,8 +44,8 @@ class PlannedStructure {
 };
 
 // `base` and those of `more` that it lacks, without flow; `base` itself if it lacks none.
-StretchPathsPtr united(const topology::ServerShape& shape,
-                       const StretchPathsPtr& base,
+SectionPathsPtr united(const topology::ServerShape& shape,
+                       const SectionPathsPtr& base,
                        const std::vector<const FlowPath*>& more);
 
 }  // namespace crossdock::control

@@ -7,23 +7,23 @@
 
 namespace crossdock::control {
 
-double StretchPaths::total_bytes_per_s() const {
+double SectionPaths::total_bytes_per_s() const {
   return std::accumulate(flow_bytes_per_s.begin(), flow_bytes_per_s.end(), 0.0);
 }
 
-void StretchPaths::add(const topology::ServerShape& shape, const FlowPath& path, double flow) {
+void SectionPaths::add(const topology::ServerShape& shape, const FlowPath& path, double flow) {
   paths.add(shape, path.vertices);
   flow_bytes_per_s.push_back(flow);
 }
 
-bool StretchPaths::has(std::span<const topology::VertexIndex> vertices) const {
+bool SectionPaths::has(std::span<const topology::VertexIndex> vertices) const {
   for (int i = 0; i < paths.size(); ++i) {
     if (std::ranges::equal(paths[i].vertices, vertices)) return true;
   }
   return false;
 }
 
-int64_t StretchPaths::memory_bytes() const {
+int64_t SectionPaths::memory_bytes() const {
   const auto flows = static_cast<int64_t>(flow_bytes_per_s.capacity() * sizeof(double));
   return static_cast<int64_t>(sizeof *this) + flows + paths.memory_bytes();
 }
@@ -31,45 +31,45 @@ int64_t StretchPaths::memory_bytes() const {
 StructurePaths::StructurePaths(std::shared_ptr<const topology::ServerShape> shape, int relays_max)
     : shape_(std::move(shape)), relays_max_(relays_max) {}
 
-FlowSolver& StructurePaths::solver(Stretch stretch) {
-  std::optional<FlowSolver>& place = solvers_[static_cast<size_t>(stretch)];
-  if (!place) place.emplace(*shape_, stretch, relays_max_);
+FlowSolver& StructurePaths::solver(Section section) {
+  std::optional<FlowSolver>& place = solvers_[static_cast<size_t>(section)];
+  if (!place) place.emplace(*shape_, section, relays_max_);
   return *place;
 }
 
-std::vector<FlowPath> StructurePaths::joint(Stretch stretch,
+std::vector<FlowPath> StructurePaths::joint(Section section,
                                             std::span<const topology::VertexIndex> from,
                                             std::span<const topology::VertexIndex> to) {
-  return solver(stretch).solve(from, to);
+  return solver(section).solve(from, to);
 }
 
-StretchPathsPtr StructurePaths::find(Stretch stretch,
+SectionPathsPtr StructurePaths::find(Section section,
                                      topology::VertexIndex from,
                                      topology::VertexIndex to) {
-  StretchPathsPtr& place = found_[static_cast<uint32_t>(from) << 16 | to];
+  SectionPathsPtr& place = found_[static_cast<uint32_t>(from) << 16 | to];
   if (place) return place;
-  auto made = std::make_shared<StretchPaths>();
-  for (const FlowPath& path : joint(stretch, std::span(&from, 1), std::span(&to, 1))) {
+  auto made = std::make_shared<SectionPaths>();
+  for (const FlowPath& path : joint(section, std::span(&from, 1), std::span(&to, 1))) {
     made->add(*shape_, path, path.flow_bytes_per_s);
   }
   place = std::move(made);
   return place;
 }
 
-StretchPathsPtr StructurePaths::inside(topology::VertexIndex from, topology::VertexIndex to) {
-  return find(Stretch::kInside, from, to);
+SectionPathsPtr StructurePaths::inside(topology::VertexIndex from, topology::VertexIndex to) {
+  return find(Section::kInside, from, to);
 }
 
-StretchPathsPtr StructurePaths::to_network(topology::VertexIndex from) {
+SectionPathsPtr StructurePaths::to_network(topology::VertexIndex from) {
   const std::optional<topology::VertexIndex> network = shape_->network();
-  if (!network) return std::make_shared<StretchPaths>();
-  return find(Stretch::kToNetwork, from, *network);
+  if (!network) return std::make_shared<SectionPaths>();
+  return find(Section::kToNetwork, from, *network);
 }
 
-StretchPathsPtr StructurePaths::from_network(topology::VertexIndex to) {
+SectionPathsPtr StructurePaths::from_network(topology::VertexIndex to) {
   const std::optional<topology::VertexIndex> network = shape_->network();
-  if (!network) return std::make_shared<StretchPaths>();
-  return find(Stretch::kFromNetwork, *network, to);
+  if (!network) return std::make_shared<SectionPaths>();
+  return find(Section::kFromNetwork, *network, to);
 }
 
 int64_t StructurePaths::memory_bytes() const {

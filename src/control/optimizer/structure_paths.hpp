@@ -19,8 +19,8 @@
 
 namespace crossdock::control {
 
-// Paths of one stretch between two ends, and what a maximum flow between these two alone puts on each.
-struct StretchPaths {
+// Paths of one section between two ends, and what a maximum flow between these two alone puts on each.
+struct SectionPaths {
   topology::PathSet paths;
   // Per path; 0 for one that is there because a flow between more ends than these needs it.
   std::vector<double> flow_bytes_per_s;
@@ -31,7 +31,7 @@ struct StretchPaths {
   int64_t memory_bytes() const;
 };
 
-using StretchPathsPtr = std::shared_ptr<const StretchPaths>;
+using SectionPathsPtr = std::shared_ptr<const SectionPaths>;
 
 // Not thread-safe; what it hands out is immutable and may be shared.
 class StructurePaths {
@@ -41,25 +41,25 @@ class StructurePaths {
   const std::shared_ptr<const topology::ServerShape>& shape() const { return shape_; }
 
   // Empty sets where there is no path with so few relays.
-  StretchPathsPtr inside(topology::VertexIndex from, topology::VertexIndex to);
-  StretchPathsPtr to_network(topology::VertexIndex from);
-  StretchPathsPtr from_network(topology::VertexIndex to);
+  SectionPathsPtr inside(topology::VertexIndex from, topology::VertexIndex to);
+  SectionPathsPtr to_network(topology::VertexIndex from);
+  SectionPathsPtr from_network(topology::VertexIndex to);
 
   // The paths of a maximum flow from all of `from` to all of `to`; the network stands for itself.
-  std::vector<FlowPath> joint(Stretch stretch,
+  std::vector<FlowPath> joint(Section section,
                               std::span<const topology::VertexIndex> from,
                               std::span<const topology::VertexIndex> to);
 
   int64_t memory_bytes() const;
 
  private:
-  StretchPathsPtr find(Stretch stretch, topology::VertexIndex from, topology::VertexIndex to);
-  FlowSolver& solver(Stretch stretch);
+  SectionPathsPtr find(Section section, topology::VertexIndex from, topology::VertexIndex to);
+  FlowSolver& solver(Section section);
 
   std::shared_ptr<const topology::ServerShape> shape_;
   int relays_max_;
-  std::array<std::optional<FlowSolver>, kStretches> solvers_;
-  std::unordered_map<uint32_t, StretchPathsPtr> found_;  // by (from, to)
+  std::array<std::optional<FlowSolver>, kSections> solvers_;
+  std::unordered_map<uint32_t, SectionPathsPtr> found_;  // by (from, to)
 };
 
 }  // namespace crossdock::control

@@ -160,7 +160,7 @@ class PlanBuilder {
       const auto& [plan, structure] = plan_->parts_[p];
       for (size_t i = 0; i < plan->from_network.size(); ++i) {
         const topology::VertexIndex destination = plan->destinations[i];
-        const StretchPathsPtr& paths = plan->from_network[i];
+        const SectionPathsPtr& paths = plan->from_network[i];
         ChannelPlan::Arrival& arrival = arrivals[{structure, destination}];
         arrival.structure = structure;
         arrival.destination = destination;
@@ -172,9 +172,9 @@ class PlanBuilder {
     for (auto& [key, arrival] : arrivals) plan_->arrivals_.push_back(std::move(arrival));
   }
 
-  static StretchPathsPtr with_all(const topology::ServerShape& shape,
-                                  const StretchPathsPtr& base,
-                                  const StretchPaths& more) {
+  static SectionPathsPtr with_all(const topology::ServerShape& shape,
+                                  const SectionPathsPtr& base,
+                                  const SectionPaths& more) {
     std::vector<FlowPath> paths;
     for (int i = 0; i < more.paths.size(); ++i) {
       const auto vertices = more.paths[i].vertices;

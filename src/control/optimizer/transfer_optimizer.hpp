@@ -24,7 +24,7 @@
 namespace crossdock::control {
 
 struct OptimizerLimits {
-  // Managed vertices between the ends of a stretch: between two vertices of a server, or between one and the network.
+  // Managed vertices between the ends of a section: between two vertices of a server, or between one and the network.
   int relays_max = 2;
   int endpoints_max = 65'536;  // of a channel, sources and destinations apart
   int plans_kept = 16;         // the least recently used one is forgotten first

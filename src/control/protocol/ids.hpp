@@ -2,7 +2,7 @@
 //
 // Endpoints and channels are numbered by the controller, and their numbers outlive it: the upper half of an id is the
 // epoch in which it was given, drawn at random when a controller starts, the lower half counts within the epoch. So a
-// controller that was started anew gives no id a second time, although it keeps nothing on disk.
+// controller that was restarted gives no id a second time, although it keeps nothing on disk.
 #pragma once
 
 #include <compare>
@@ -28,7 +28,7 @@ struct ChannelId {
   auto operator<=>(const ChannelId&) const = default;
 };
 
-// Drawn by whoever asks, kept for every repetition of the same request: the controller answers a repeated request with
+// Drawn by the caller, kept for every repetition of the same request: the controller answers a repeated request with
 // what the first one led to. 128 random bits; all zero is none.
 struct RequestId {
   uint64_t high = 0;

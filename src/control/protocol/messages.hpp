@@ -56,13 +56,13 @@ struct DeleteChannel {
 };
 struct AskStatus {};
 
-// What a rank of a group tells all others in a round, before they can reach each other. Rounds of a group are told
-// apart by their numbers; the reply comes when all ranks have said something.
+// What a rank of a group says to all others in a round, before they can reach each other. Rounds of a group
+// differ in their numbers; the reply comes when all ranks have said something.
 //
 // A rank that could not reach the controller has left its round, and does not know where the others are. It comes to
-// the round kRoundAnew, which makes all other rounds of the group void: who waits in one of them, or comes to one while
-// somebody waits in this, is answered by a Met without texts, and comes here too.
-inline constexpr uint64_t kRoundAnew = UINT64_MAX;
+// the round kRoundAgain, which makes all other rounds of the group void: who waits in one of them, or comes to one
+// while a rank waits in this, is answered by a Met without messages, and comes here too.
+inline constexpr uint64_t kRoundAgain = UINT64_MAX;
 struct Meet {
   RequestId request;  // of this rank in this round
   std::string group;
@@ -236,7 +236,7 @@ struct HeldChannel {
 };
 
 // The first message of a connection. A report of everything the agent holds, from which a controller that was started
-// anew rebuilds what it knew.
+// again rebuilds what it knew.
 struct JoinRequest {
   uint32_t protocol_version = kProtocolVersion;
   std::string name;

@@ -8,7 +8,7 @@
 
 namespace crossdock::control {
 
-// Thread-safe. Whoever comes while they are made waits for them.
+// Thread-safe. A caller that comes while they are made waits for them.
 class SharedBytes {
  public:
   using Bytes = std::shared_ptr<const std::string>;

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A controller that is started anew is back by then; longer would keep a program waiting for one that is not.
+// A controller that is restarted is back by then; longer would keep a program waiting for one that is not.
 constexpr double kUnreachableS = 6;
 // From the controller's last moment of waiting until its answer is here.
 constexpr double kAnswerS = 5;
@@ -128,17 +128,17 @@ Status ControlGroup::meet(Clock::time_point end) {
   return {};
 }
 
-// Whoever comes, from whatever round, goes on in rounds that nobody has been in.
-Status ControlGroup::meet_anew(Clock::time_point end) {
+// A rank that comes, from whatever round, goes on in rounds that no rank has been in.
+Status ControlGroup::meet_again(Clock::time_point end) {
   const RequestId drawn = make_request_id();
   const auto mine = static_cast<uint32_t>(drawn.low) & 0x7fff'ffff;
-  CD_ASSIGN(const auto all, say(group_, kRoundAnew, std::to_string(mine), end));
+  CD_ASSIGN(const auto all, say(group_, kRoundAgain, std::to_string(mine), end));
   uint32_t life = 0;
   const std::string& first = all[0];
   const auto [at, problem] = std::from_chars(first.data(), first.data() + first.size(), life);
   if (problem != std::errc() || at != first.data() + first.size()) {
     return make_error(
-        ErrorCode::kMalformedMessage, "rank 0 told the number of a new beginning as '{}'", first);
+        ErrorCode::kMalformedMessage, "rank 0 gave the number of a new beginning as '{}'", first);
   }
   round_ = uint64_t{life} << 32;
   return {};
@@ -158,20 +158,20 @@ Result<std::vector<std::string>> ControlGroup::gather(const std::string& mine,
   const Clock::time_point end = Clock::now() + at_most;
   const auto pass = [&]() -> Result<std::vector<std::string>> {
     if (group_.empty()) CD_TRY(meet(end));
-    if (!apart_.ok()) CD_TRY(meet_anew(end));
+    if (!apart_.ok()) CD_TRY(meet_again(end));
     auto all = say(group_, round_ + 1, mine, end);
     while (is_first && all.ok() && all.value().empty() && Clock::now() < end) {
-      CD_TRY(meet_anew(end));
+      CD_TRY(meet_again(end));
       all = say(group_, round_ + 1, mine, end);
     }
     if (!all.ok() || !all.value().empty()) return all;
     return make_error(ErrorCode::kAgentLost,
                       "another rank of job '{}' could not reach the control plane, and has begun "
-                      "anew; begin again what all ranks were doing",
+                      "again; begin again what all ranks were doing",
                       job_);
   };
   auto all = pass();
-  // Nobody knows a rank yet that has not met the others: it may come again.
+  // No rank knows one yet that has not met the others: it may come again.
   apart_ = all.ok() || group_.empty() ? Status() : Status(all.error());
   if (all.ok()) ++round_;
   return all;

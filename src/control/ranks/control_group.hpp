@@ -2,12 +2,13 @@
 // come; an agent on the way only passes it on.
 //
 // The first round is of the job's name: in it every rank tells a random number and its agent. Further rounds are of a
-// group that is called by rank 0's number, so that a job which was killed and started again under its name meets nobody
-// of before. A request that the network lost is repeated, and found by its id.
+// group that is called by rank 0's number, so that a job which was killed and started again under its name meets no
+// rank of before. A request that the network lost is repeated, and found by its id.
 //
 // A rank whose agent or controller cannot be reached leaves the round, and with it what all were doing: it does not
-// know what the others have heard. With what it begins next it calls all of them to begin anew (kRoundAnew). Who is in
-// the middle of something fails too; who is at the beginning of something joins it there and has not noticed anything.
+// know what the others have heard. With what it begins next it calls all of them to begin again (kRoundAgain). Who is
+// in the middle of something fails too; who is at the beginning of something joins it there and has not noticed
+// anything.
 #pragma once
 
 #include <chrono>
@@ -31,8 +32,8 @@ class ControlGroup : public ranks::RankGroup {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  // CD-617 with the ranks that did not come or have left; CD-611 if nobody at the address answers, or its controller is
-  // gone, for 6 s. After either, and before begin(), the same error again.
+  // CD-617 with the ranks that did not come or have left; CD-611 if no agent at the address answers, or its controller
+  // is gone, for 6 s. After either, and before begin(), the same error again.
   Result<std::vector<std::string>> gather(const std::string& mine,
                                           std::chrono::milliseconds at_most) override;
 
@@ -45,7 +46,7 @@ class ControlGroup : public ranks::RankGroup {
 
   ControlGroup(const ranks::ControlMeeting& meeting, std::shared_ptr<ControlClient> client);
   Status meet(Clock::time_point end);
-  Status meet_anew(Clock::time_point end);
+  Status meet_again(Clock::time_point end);
   Result<std::vector<std::string>> say(const std::string& group,
                                        uint64_t round,
                                        const std::string& mine,

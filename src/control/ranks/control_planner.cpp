@@ -29,7 +29,7 @@ Result<uint64_t> number_of(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [at, problem] = std::from_chars(text.data(), end, number);
   if (problem == std::errc() && at == end) return number;
-  return make_error(ErrorCode::kMalformedMessage, "another rank told an id as '{}'", text);
+  return make_error(ErrorCode::kMalformedMessage, "another rank gave an id as '{}'", text);
 }
 
 std::vector<EndpointId> of_ranks(const std::vector<int>& ranks,
@@ -105,9 +105,9 @@ Result<ControlPlanner::Endpoints> ControlPlanner::gather_endpoints(bool has_end,
     const auto own = own_endpoint(is_doubted, seconds_of(at_most));
     mine = own.ok() ? Result<std::string>(std::to_string(own.value().value)) : own.error();
   }
-  CD_ASSIGN(const std::vector<std::string> told, ranks::agree(group_, mine, at_most));
+  CD_ASSIGN(const std::vector<std::string> every, ranks::agree(group_, mine, at_most));
   Endpoints endpoints;
-  for (const std::string& one : told) {
+  for (const std::string& one : every) {
     CD_ASSIGN(const uint64_t number, number_of(one));
     endpoints.push_back({number});
   }
@@ -117,7 +117,7 @@ Result<ControlPlanner::Endpoints> ControlPlanner::gather_endpoints(bool has_end,
 Result<ChannelId> ControlPlanner::create(const ranks::ChannelEnds& ends,
                                          const Endpoints& endpoints,
                                          double within_s) {
-  // Rows are known to the ranks, and nobody on the way looks at them.
+  // Rows are known to the ranks, and no process on the way looks at them.
   CreateChannel request{make_request_id(),
                         of_ranks(ends.sources, endpoints),
                         of_ranks(ends.destinations, endpoints),
@@ -144,7 +144,7 @@ Result<ranks::PlannedChannel> ControlPlanner::take_part(ChannelId channel,
   for (const PlannedEndpoint& one : part->outline->destinations) {
     if (one.server == part->server) continue;
     const auto rank = std::ranges::find(endpoints, one.endpoint);
-    if (rank == endpoints.end()) continue;  // of no rank: somebody else's, and then not for us
+    if (rank == endpoints.end()) continue;  // of no rank: another caller's, and then not for us
     planned.destinations[static_cast<int>(rank - endpoints.begin())] = part->key_of(one);
   }
   return planned;
@@ -164,12 +164,12 @@ Result<ChannelId> ControlPlanner::open(const ranks::ChannelEnds& ends,
       mine = created.ok() ? Result<std::string>(std::to_string(created.value().value))
                           : created.error();
     }
-    const auto told = ranks::agree(group_, mine, at_most);
-    if (told.ok()) {
-      CD_ASSIGN(const uint64_t number, number_of(told.value()[static_cast<size_t>(asks)]));
+    const auto answers = ranks::agree(group_, mine, at_most);
+    if (answers.ok()) {
+      CD_ASSIGN(const uint64_t number, number_of(answers.value()[static_cast<size_t>(asks)]));
       return ChannelId{number};
     }
-    if (told.error().code != ErrorCode::kUnknownId || is_doubted) return told.error();
+    if (answers.error().code != ErrorCode::kUnknownId || is_doubted) return answers.error();
   }
 }
 

@@ -2,7 +2,7 @@
 // takes its part from its own agent.
 //
 // The endpoint is a CPU of the server: the NUMA node on which the rank first opened a channel. It is kept at the agent
-// (KeepEndpoint) as long as this process lives, and made anew for the next channel if the agent was gone meanwhile, or
+// (KeepEndpoint) as long as this process lives, and made again for the next channel if the agent was gone meanwhile, or
 // has lost it. The request that makes it is repeated as it is until it is answered, so no endpoint is made twice.
 #pragma once
 

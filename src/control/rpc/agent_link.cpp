@@ -129,7 +129,7 @@ class Attendance final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::
   grpc::ClientContext context_;
   MessageQueue<AgentMessage> queue_;
   grpc::ByteBuffer incoming_;
-  std::string bytes_;          // of whoever has the turn to write
+  std::string bytes_;          // of the thread that has the turn to write
   grpc::ByteBuffer outgoing_;  // likewise
   std::recursive_mutex done_mutex_;
   bool is_done_ = false;
@@ -165,7 +165,7 @@ class AgentLink::Keeper final : public Attendance::Listener {
       is_stopping_ = true;
     }
     changed_.notify_all();
-    beating_.join();  // from here on nobody makes a stream
+    beating_.join();  // from here on no thread makes a stream
     std::shared_ptr<Attendance> stream;
     {
       const std::lock_guard held(mutex_);

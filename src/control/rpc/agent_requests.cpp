@@ -1,4 +1,4 @@
-// Answers, keeping, and deleting what nobody keeps any more.
+// Answers, keeping, and deleting what no application keeps any more.
 #include "control/rpc/agent_requests.hpp"
 
 #include <algorithm>
@@ -109,18 +109,18 @@ class AgentRequests::State {
 
   // The controller has given it up, with the agent or by itself.
   void end_keeping(const HeldEndpoint& endpoint) {
-    std::vector<Answer> told;
+    std::vector<Answer> lost;
     {
       const std::lock_guard held(mutex_);
       std::erase_if(kept_, [&](auto& kept) {
         if (kept.second.request != endpoint.request) return false;
-        told.push_back(std::move(kept.second.answer));
+        lost.push_back(std::move(kept.second.answer));
         return true;
       });
     }
-    for (const Answer& answer : told) {
+    for (const Answer& answer : lost) {
       answer(make_error(ErrorCode::kUnknownId,
-                        "agent '{}' has endpoint {} no longer; create it anew",
+                        "agent '{}' has endpoint {} no longer; create it again",
                         name_,
                         text_of(endpoint.endpoint)));
     }

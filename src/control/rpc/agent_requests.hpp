@@ -1,10 +1,10 @@
 // What applications ask of an agent that listens: it answers for its own server, and passes the rest on.
 //
 // An endpoint that an application keeps (KeepEndpoint) goes when the application does, killed or not: a thread then
-// asks the controller to delete the channels that name it, and the endpoint, again and again until it was told. The
+// asks the controller to delete the channels that name it, and the endpoint, again and again until it has answered. The
 // thread sleeps while there is nothing to delete. Channels that are deleted this way are over already, since a process
-// of theirs is gone, or through. An application keeps an endpoint before it asks for it, so none is made that nobody
-// keeps; of those that are still awaited when the application has gone the last 4,096 are known.
+// of theirs is gone, or through. An application keeps an endpoint before it asks for it, so none is made that no
+// application keeps; of those that are still awaited when the application has gone the last 4,096 are known.
 #pragma once
 
 #include <memory>

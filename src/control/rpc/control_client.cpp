@@ -116,7 +116,7 @@ class ControlClient::State {
     grpc::ByteBuffer received;
   };
 
-  // Whoever takes an attempt out decides how it ends.
+  // The thread that takes an attempt out decides how it ends.
   std::shared_ptr<Attempt> take(Ticket ticket) {
     const std::lock_guard held(mutex_);
     const auto found = attempts_.find(ticket);

@@ -3,7 +3,7 @@
 //
 // Who ends what: a reactor lives until OnDone, holds itself until then, and counts as a call of the server. A unary
 // call is finished once, by its answer or by its cancellation, whichever comes first. A stream is finished when its
-// queue has ended and nobody writes.
+// queue has ended and no thread writes.
 #include "control/rpc/control_server.hpp"
 
 #include <chrono>
@@ -116,7 +116,7 @@ class RequestReactor final : public grpc::ServerUnaryReactor {
       target = target_;
     }
     if (target != nullptr) target->abandon(ticket_);
-    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "nobody waits for the answer"));
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller does not wait for the answer"));
   }
 
   void OnDone() override {
@@ -245,7 +245,7 @@ class AttendReactor final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffe
       if (is_done_) return;
       context_.TryCancel();
     }
-    end_with(make_error(ErrorCode::kAgentLost, "the agent does not read what it is told"));
+    end_with(make_error(ErrorCode::kAgentLost, "the agent does not read what it is sent"));
   }
 
  private:
@@ -320,7 +320,7 @@ class AttendReactor final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffe
   LinkId link_ = 0;
   MessageQueue<ControllerMessage> queue_;
   ByteBuffer incoming_;
-  std::string bytes_;    // of whoever has the turn to write
+  std::string bytes_;    // of the thread that has the turn to write
   ByteBuffer outgoing_;  // likewise
   std::mutex mutex_;
   std::optional<Error> cause_;

@@ -27,7 +27,7 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const ClientSecurity& s
 }
 
 // What the other side put beside the status; none if it put nothing that we know.
-std::optional<ErrorCode> told_code(const grpc::ClientContext& context) {
+std::optional<ErrorCode> sent_code(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto found = metadata.find(kErrorKey);
   if (found == metadata.end()) return std::nullopt;
@@ -67,8 +67,8 @@ void add_token(const ClientSettings& settings, grpc::ClientContext& context) {
 Error error_of(const grpc::Status& status,
                const grpc::ClientContext& context,
                const ClientSettings& settings) {
-  const std::optional<ErrorCode> told = told_code(context);
-  if (told.has_value()) return {*told, status.error_message()};
+  const std::optional<ErrorCode> sent = sent_code(context);
+  if (sent.has_value()) return {*sent, status.error_message()};
   const std::string& address = settings.address;
   const std::string& text = status.error_message();
   switch (status.error_code()) {

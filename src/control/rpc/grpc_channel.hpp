@@ -19,7 +19,7 @@ std::shared_ptr<grpc::Channel> make_channel(const ClientSettings& settings);
 
 void add_token(const ClientSettings& settings, grpc::ClientContext& context);
 
-// The error that the other side told, or the one that stands for the status. Never of a status that is OK.
+// The error that the other side sent, or the one that stands for the status. Never of a status that is OK.
 Error error_of(const grpc::Status& status,
                const grpc::ClientContext& context,
                const ClientSettings& settings);

@@ -1,7 +1,7 @@
 // Counts calls of gRPC that are under way, for an owner that must outlive them.
 //
-// A client's context keeps its channel, and gRPC aborts when one of its own threads drops a channel last. So whoever
-// owns a channel waits here until no call has its context any more, and then drops the channel himself.
+// A client's context keeps its channel, and gRPC aborts when one of its own threads drops a channel last. So a thread
+// that owns a channel waits here until no call has its context any more, and then drops the channel himself.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ class LiveCalls {
     ++count_;
   }
   void end() {
-    // Told under the lock: whoever waits may then take all this down.
+    // Notified under the lock: the thread that waits may then take all this down.
     const std::lock_guard held(mutex_);
     if (--count_ == 0) none_left_.notify_all();
   }

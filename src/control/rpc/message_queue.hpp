@@ -2,7 +2,7 @@
 // wait while the one before is written. A wire message above the size of a batch holds a single message.
 //
 // Any thread puts; at most one at a time has the turn to write, which it takes with begin() and keeps until advance()
-// says that there is nothing more. Encoding is done by whoever has the turn, outside of the lock.
+// says that there is nothing more. Encoding is done by the thread that has the turn, outside of the lock.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +30,10 @@ class MessageQueue {
   enum class Next : uint8_t {
     kNothing,  // the turn is given back, or was not to be had
     kWrite,    // `bytes` are to be written, then advance() is to be called
-    kFinish,   // everything is written and end() was called: told once, and nothing follows
+    kFinish,   // everything is written and end() was called: said once, and nothing follows
   };
 
-  // False if the queue is full: whoever reads does not keep up. A queue that has ended takes and drops.
+  // False if the queue is full: the reader does not keep up. A queue that has ended takes and drops.
   bool put(Message message) {
     const std::lock_guard held(mutex_);
     if (is_ended_) return true;
@@ -91,7 +91,7 @@ class MessageQueue {
 
  private:
   const size_t batch_bytes_;
-  std::string carried_;  // encoded already, for the next batch; of whoever has the turn
+  std::string carried_;  // encoded already, for the next batch; of the thread that has the turn
   std::mutex mutex_;
   std::deque<Message> waiting_;
   bool is_writing_ = false;

@@ -16,8 +16,9 @@ namespace crossdock::control {
 // Thread-safe.
 class PlanLedger final : public ChannelHost {
  public:
-  // Told of each endpoint that comes or goes, after it stands in the ledger; by one thread at a time, which holds what
-  // the agent holds, so it must be quick and call nothing of the agent. Nobody is told any more when this has returned.
+  // Called for each endpoint that comes or goes, after it stands in the ledger; by one thread at a time, which holds
+  // what the agent holds, so it must be quick and call nothing of the agent. It is not called any more when this has
+  // returned.
   using OnEndpoint = std::function<void(const HeldEndpoint& endpoint, bool is_gone)>;
   void set_on_endpoint(OnEndpoint on_endpoint) {
     const std::lock_guard held(telling_);

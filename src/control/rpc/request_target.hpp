@@ -19,7 +19,8 @@ class RequestTarget {
   // Calls `answer` at most once, from any thread, perhaps before it returns. What is not answered within `within_s`
   // need not be answered at all.
   virtual Ticket ask(Request request, double within_s, Answer answer) = 0;
-  // Nobody waits for the answer any more. It does not begin after this has returned, but may still be under way then.
+  // The caller does not wait for the answer any more. It does not begin after this has returned, but may still be under
+  // way then.
   virtual void abandon(Ticket ticket) = 0;
 };
 

@@ -1,7 +1,7 @@
 // How a server listens and how a client connects, and what of it is refused. Without gRPC.
 //
 // A port is open to this machine alone unless it has TLS and knows its callers, by a token or by their certificates, or
-// somebody says that he knows better (`is_insecure`).
+// the user says otherwise (`is_insecure`).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ServerSecurity {
   std::string key_pem;
   std::string client_ca_pem;  // clients must have a certificate that it signed; "": they need none
   std::string token;          // that every call must carry; "": none
-  bool is_insecure = false;   // whoever can reach the port may use it
+  bool is_insecure = false;   // every process that can reach the port may use it
 };
 
 struct ServerSettings {

@@ -35,7 +35,7 @@ Status check_at_most(std::string_view field, uint64_t value, uint64_t limit) {
 }
 
 Status parse(std::string_view bytes, google::protobuf::MessageLite& message) {
-  // protobuf would write a line to stderr for each text that is no UTF-8, as often as somebody sends one.
+  // protobuf would write a line to stderr for each text that is no UTF-8, as often as a peer sends one.
   static const auto silenced = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(silenced);
   if (bytes.size() > std::numeric_limits<int>::max() ||

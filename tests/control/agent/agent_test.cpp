@@ -1,4 +1,4 @@
-// One agent, told things by hand.
+// One agent, driven by hand.
 #include "control/agent/agent.hpp"
 
 #include <set>

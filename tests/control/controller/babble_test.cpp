@@ -138,7 +138,7 @@ class Babble {
       EXPECT_TRUE(status.ok()) << status.error().message;
     }
     for (const auto& [call, reply] : outbox.replies) {
-      EXPECT_EQ(calls_.erase(call), 1) << "a second reply, or one to nobody";
+      EXPECT_EQ(calls_.erase(call), 1) << "a second reply, or one to no caller";
     }
   }
 

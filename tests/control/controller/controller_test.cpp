@@ -1,8 +1,8 @@
-// The controller, told things by hand: limits, names, causes.
+// The controller, driven by hand: limits, names, causes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/controller/told_controller.hpp"
+#include "control/controller/driven_controller.hpp"
 #include "control/protocol/check.hpp"
 #include "topology/small_servers.hpp"
 
@@ -102,7 +102,7 @@ TEST_F(ControllerTest, GivesUpAnAgentThatSpeaksAndDoesNothing) {
     tell(2, Heartbeat{});
     pass(1);
   }
-  EXPECT_THAT(only<Leave>(2).cause.message, HasSubstr("was told to close a channel"));
+  EXPECT_THAT(only<Leave>(2).cause.message, HasSubstr("was asked to close a channel"));
   EXPECT_EQ(status().channels.size(), 0);
 }
 
@@ -230,11 +230,11 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
 
 TEST_F(ControllerTest, RefusesAServerThatNothingReaches) {
   start();
-  JoinRequest lonely = join_of("lonely", 1);
-  lonely.shape =
+  JoinRequest isolated = join_of("isolated", 1);
+  isolated.shape =
       std::make_shared<const topology::ServerShape>(topology::shape_of(without_network()));
   tell(1, join_of("node0", 10));
-  tell(2, lonely);
+  tell(2, isolated);
   EXPECT_EQ(only<Leave>(2).cause.code, ErrorCode::kInvalidTopology);
 }
 

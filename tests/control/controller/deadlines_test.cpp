@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/controller/told_controller.hpp"
+#include "control/controller/driven_controller.hpp"
 
 namespace crossdock::control {
 namespace {
@@ -54,7 +54,7 @@ TEST_F(ControllerTest, GivesUpAnAgentThatCameBackAndDoesNothing) {
   tell(3, back);
   sent.clear();
   pass(18);
-  EXPECT_THAT(only<Leave>(3).cause.message, HasSubstr("was told to close a channel"));
+  EXPECT_THAT(only<Leave>(3).cause.message, HasSubstr("was asked to close a channel"));
   EXPECT_TRUE(std::holds_alternative<Done>(replies.at(call)));
 }
 

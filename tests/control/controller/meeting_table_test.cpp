@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/controller/told_controller.hpp"
+#include "control/controller/driven_controller.hpp"
 #include "control/protocol/check.hpp"
 
 namespace crossdock::control {
@@ -102,7 +102,7 @@ TEST_F(MeetingTableTest, ARoundIsNotThroughWhileOneOfItMayBeDead) {
   hang_up(ask(first));
   const CallId second = ask(saying(1, "b"));
   const CallId third = ask(saying(2, "c"));
-  EXPECT_TRUE(replies.empty()) << "nobody knows whether rank 0 lives";
+  EXPECT_TRUE(replies.empty()) << "whether rank 0 lives is not known";
   ask(first);
   EXPECT_THAT(met(second), ElementsAre("a", "b", "c"));
   EXPECT_THAT(met(third), ElementsAre("a", "b", "c"));
@@ -117,14 +117,14 @@ TEST_F(MeetingTableTest, ARankThatLeavesARoundOfAGroupIsMissedSoon) {
   };
   hang_up(in_round(0, 3));
   const CallId waits = in_round(1, 3);
-  hang_up(in_round(0, kRoundAnew));
-  const CallId anew = in_round(2, kRoundAnew);
+  hang_up(in_round(0, kRoundAgain));
+  const CallId restart = in_round(2, kRoundAgain);
   EXPECT_TRUE(met(waits).empty()) << "the round is void";
   hang_up(in_round(0, 4));
   const CallId again = in_round(1, 4);
   EXPECT_TRUE(met(again).empty());
   pass(MeetingTable::kRepeatWithinS + 1);
-  EXPECT_FALSE(replies.contains(anew)) << "ranks come and go where they begin anew";
+  EXPECT_FALSE(replies.contains(restart)) << "ranks come and go where they begin again";
 }
 
 TEST_F(MeetingTableTest, SaysWhoHasLeft) {
@@ -142,7 +142,7 @@ TEST_F(MeetingTableTest, SaysWhoHasLeft) {
   EXPECT_THAT(error_of(waits).message, HasSubstr("rank 0 left round 3 of group 'job'"));
 }
 
-TEST_F(MeetingTableTest, WhoBeginsAnewTakesAllWithIt) {
+TEST_F(MeetingTableTest, WhoBeginsAgainTakesAllWithIt) {
   const auto in_round = [this](uint32_t rank, uint64_t round) {
     Meet meet = saying(rank, std::to_string(rank));
     meet.round = round;
@@ -153,14 +153,14 @@ TEST_F(MeetingTableTest, WhoBeginsAnewTakesAllWithIt) {
   other.group = "another job";
   other.round = 5;
   const CallId stranger = ask(other);
-  const CallId first = in_round(0, kRoundAnew);
+  const CallId first = in_round(0, kRoundAgain);
   EXPECT_TRUE(met(second).empty());
   EXPECT_FALSE(replies.contains(stranger));
   EXPECT_TRUE(met(in_round(2, 5)).empty()) << "also for who comes later";
-  const CallId again = in_round(1, kRoundAnew);
-  const CallId last = in_round(2, kRoundAnew);
+  const CallId again = in_round(1, kRoundAgain);
+  const CallId last = in_round(2, kRoundAgain);
   for (const CallId call : {first, again, last}) EXPECT_THAT(met(call), ElementsAre("0", "1", "2"));
-  EXPECT_FALSE(replies.contains(in_round(1, 6))) << "nobody begins anew any more";
+  EXPECT_FALSE(replies.contains(in_round(1, 6))) << "no rank begins again any more";
 }
 
 TEST_F(MeetingTableTest, RanksOfARoundShareOneReply) {
@@ -208,7 +208,7 @@ TEST_F(MeetingTableTest, MemoryIsBounded) {
   uint32_t rank = 0;
   while (!std::holds_alternative<Error>(say("large", rank, 1000))) ++rank;
   EXPECT_EQ(rank, MeetingTable::kRoundBytesMax / (kSaidBytesMax + 256));
-  // What has been answered goes first, then nobody else may come.
+  // What has been answered goes first, then no other rank may come.
   for (int i = 0; i < 5000; ++i) {
     EXPECT_TRUE(std::holds_alternative<Met>(say(std::to_string(i), 0, 1)));
     EXPECT_LE(table.bytes(), MeetingTable::kMeetingBytesMax);
@@ -217,7 +217,7 @@ TEST_F(MeetingTableTest, MemoryIsBounded) {
   while (!std::holds_alternative<Error>(say("waits" + std::to_string(waiting), 0, 2))) ++waiting;
   EXPECT_GT(waiting, 3000);
   EXPECT_LE(table.bytes(), MeetingTable::kMeetingBytesMax);
-  // All of it is back when nobody waits.
+  // All of it is back when no rank waits.
   table.tick(31);
   table.tick(31 + MeetingTable::kKeptS);
   EXPECT_EQ(table.bytes(), 0);

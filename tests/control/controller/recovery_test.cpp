@@ -1,8 +1,8 @@
-// What a controller that was started anew makes of what agents report.
+// What a controller that was restarted makes of what agents report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/controller/told_controller.hpp"
+#include "control/controller/driven_controller.hpp"
 
 namespace crossdock::control {
 namespace {
@@ -43,7 +43,7 @@ TEST_F(RecoveryTest, FindsAChannelThatAllReport) {
   EXPECT_EQ(sent[1].size(), 1) << "nothing but the welcome";
 }
 
-TEST_F(RecoveryTest, ClosesAChannelThatOneCameBackWithoutAndMakesItAnewOnRequest) {
+TEST_F(RecoveryTest, ClosesAChannelThatOneCameBackWithoutAndMakesItAgainOnRequest) {
   second.channels.clear();
   tell(1, first);
   sent.clear();
@@ -118,7 +118,7 @@ TEST_F(RecoveryTest, GivesAnAgentThatComesBackItsTimeToCloseAChannel) {
   pass(1);
   ASSERT_EQ(sent[2].size(), 2) << "the welcome and what is to be closed";
   EXPECT_EQ(std::get<Close>(sent[2][1]).channel, channel);
-  // Nobody waits for ever either.
+  // No caller waits for ever either.
   for (int i = 0; i < 20; ++i) {
     tell(1, Heartbeat{});
     tell(2, Heartbeat{});

@@ -81,7 +81,7 @@ void ControlWorld::kill_controller() {
   note("controller is killed");
   controller_.reset();
   controller_gone_s_ = now_s_;
-  calls_.clear();  // their applications are told that nobody is there, and may ask again
+  calls_.clear();  // their applications hear that no agent is there, and may ask again
   for (auto& [id, link] : links_) link.has_controller = false;
 }
 
@@ -162,7 +162,7 @@ bool ControlWorld::deliver_down(uint64_t id) {
   ControllerMessage message = std::move(link.down.front());
   link.down.pop_front();
   if (const auto* leave = std::get_if<Leave>(&message)) {
-    note(fmt::format("{} is told to leave: {}", server.name, leave->cause.message));
+    note(fmt::format("{} has to leave: {}", server.name, leave->cause.message));
   }
   if (const auto* close = std::get_if<Close>(&message)) {
     note(fmt::format(
@@ -323,7 +323,7 @@ void ControlWorld::fault() {
   }
 }
 
-// Nobody is out of reach for longer than the settings allow.
+// No agent is out of reach for longer than the settings allow.
 void ControlWorld::keep_gentle() {
   if (!controller_ && now_s_ - controller_gone_s_ > 1) start_controller();
   if (now_s_ - flushed_s_ < 1) return;

@@ -2,7 +2,7 @@
 // one message at a time from one seed, in virtual time.
 //
 // Messages of different links arrive in any order. Links break, and the two ends notice at different times. The
-// controller is killed, started anew and put to sleep; agents are killed, started anew, frozen, and imitated by
+// controller is killed, restarted and put to sleep; agents are killed, restarted, frozen, and imitated by
 // others of their name. Requests are repeated and abandoned. After every step and once all is quiet, expectations are
 // checked: what the control plane promises, in terms of what hosts of channels saw.
 #pragma once
@@ -57,7 +57,7 @@ class WorldHost : public ChannelHost {
 struct WorldOptions {
   uint64_t seed = 1;
   int servers = 3;
-  // Faults are short, nobody dies for good but the controller, and no host refuses: then nothing that was acknowledged
+  // Faults are short, nothing dies for good but the controller, and no host refuses: then nothing that was acknowledged
   // may be lost.
   bool is_gentle = false;
   ControllerSettings settings;

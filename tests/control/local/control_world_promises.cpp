@@ -108,7 +108,7 @@ const WorldHost& ControlWorld::host(const std::string& name) const {
 
 void ControlWorld::on_reply(CallId call, const Reply& reply) {
   const auto asked = calls_.find(call);
-  ASSERT_NE(asked, calls_.end()) << "a second reply, or one to nobody: call " << call << "\n"
+  ASSERT_NE(asked, calls_.end()) << "a second reply, or one to no caller: call " << call << "\n"
                                  << story();
   const Request request = std::move(asked->second);
   calls_.erase(asked);
@@ -240,7 +240,7 @@ size_t ControlWorld::open() const {
   }));
 }
 
-// Where nobody was out of reach for long, nothing that was acknowledged is lost.
+// Where no agent was out of reach for long, nothing that was acknowledged is lost.
 void ControlWorld::check_promises() {
   if (!options_.is_gentle) return;
   for (const auto& [request, channel] : acknowledged_) {

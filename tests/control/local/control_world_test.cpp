@@ -39,7 +39,7 @@ TEST(ControlWorld, NothingIsLostOrDoubledWhenFaultsAreShort) {
   EXPECT_GT(totals.open, 5 * kSeeds);
 }
 
-// Agents are away for longer than they are given for what they are told, and not for so long that they are lost.
+// Agents are away for longer than they are given for what they are asked, and not for so long that they are lost.
 TEST(ControlWorld, NothingIsLostWhenAgentsAreAwayLongerThanTheyAreGiven) {
   Totals totals;
   for (uint64_t seed = 1; seed <= kSeeds / 3 && !HasFailure(); ++seed) {

@@ -36,17 +36,17 @@ std::string flow_names(const topology::ServerShape& shape, const FlowPath& path)
 
 std::vector<std::string> flow_names(const topology::ServerShape& shape,
                                     const std::vector<FlowPath>& flow) {
-  std::vector<std::string> texts;
-  for (const FlowPath& path : flow) texts.push_back(flow_names(shape, path));
-  return texts;
+  std::vector<std::string> strings;
+  for (const FlowPath& path : flow) strings.push_back(flow_names(shape, path));
+  return strings;
 }
 
 std::vector<FlowPath> solve(const topology::ServerShape& shape,
-                            Stretch stretch,
+                            Section section,
                             const std::vector<topology::VertexIndex>& from,
                             const std::vector<topology::VertexIndex>& to,
                             int relays_max) {
-  return FlowSolver(shape, stretch, relays_max).solve(from, to);
+  return FlowSolver(shape, section, relays_max).solve(from, to);
 }
 
 topology::VertexIndex vertex(const topology::ServerShape& shape, const std::string& name) {
@@ -85,23 +85,23 @@ bool leads_inside(const topology::ServerShape& shape, const topology::Edge& edge
 TEST(Flow, GoesThroughTheSwitchThatTwoGpusShare) {
   const topology::ServerShape shape = topology::shape_of(figure_5a());
   const auto flow =
-      solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
+      solve(shape, Section::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie0 gpu1"));
 }
 
 TEST(Flow, RelaysThroughTheCpuBetweenTwoSwitches) {
   const topology::ServerShape shape = topology::shape_of(figure_5a());
   const auto flow =
-      solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu2")}, 2);
+      solve(shape, Section::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu2")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie0 cpu0 pcie1 gpu2"));
   EXPECT_TRUE(
-      solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu2")}, 0).empty());
+      solve(shape, Section::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu2")}, 0).empty());
 }
 
 TEST(Flow, TakesBothPathsOfFigure5b) {
   const topology::ServerShape shape = topology::shape_of(figure_5b());
   const auto flow =
-      solve(shape, Stretch::kInside, {vertex(shape, "gpu2")}, {vertex(shape, "gpu3")}, 2);
+      solve(shape, Section::kInside, {vertex(shape, "gpu2")}, {vertex(shape, "gpu3")}, 2);
   EXPECT_THAT(flow_names(shape, flow),
               testing::ElementsAre("gpu2 nvswitch gpu3", "gpu2 pcie1 gpu3"));
   EXPECT_EQ(total(flow), 332e9);
@@ -110,14 +110,14 @@ TEST(Flow, TakesBothPathsOfFigure5b) {
 TEST(Flow, ReachesEveryNicAndPrefersTheDirectOne) {
   const topology::ServerShape shape = topology::shape_of(figure_5b_with_nics());
   const topology::VertexIndex network = shape.network().value();
-  const auto out = solve(shape, Stretch::kToNetwork, {vertex(shape, "gpu3")}, {network}, 2);
+  const auto out = solve(shape, Section::kToNetwork, {vertex(shape, "gpu3")}, {network}, 2);
   ASSERT_EQ(out.size(), 8U);
   EXPECT_EQ(flow_names(shape, out[0]), "gpu3 nic3 network");
   EXPECT_EQ(total(out), 200e9);
   std::set<topology::VertexIndex> nics;
   for (const FlowPath& path : out) nics.insert(path.vertices[path.vertices.size() - 2]);
   EXPECT_EQ(nics.size(), 8U);
-  const auto in = solve(shape, Stretch::kFromNetwork, {network}, {vertex(shape, "gpu3")}, 2);
+  const auto in = solve(shape, Section::kFromNetwork, {network}, {vertex(shape, "gpu3")}, 2);
   ASSERT_EQ(in.size(), 8U);
   EXPECT_EQ(flow_names(shape, in[0]), "network nic3 gpu3");
 }
@@ -133,7 +133,7 @@ TEST(Flow, NeverUsesANicAsABridge) {
                 topology::link_of(topology::LinkKind::kNicDirect, 16e9));  // nic0 reaches both GPUs
   const topology::ServerShape shape = topology::shape_of(std::move(parts));
   EXPECT_TRUE(
-      solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2).empty());
+      solve(shape, Section::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2).empty());
 }
 
 TEST(Flow, TakesThePathBackThatStandsInTheWay) {
@@ -156,7 +156,7 @@ TEST(Flow, TakesThePathBackThatStandsInTheWay) {
     parts.edges.push_back(edge);
   }
   const topology::ServerShape shape = topology::shape_of(std::move(parts));
-  const auto flow = solve(shape, Stretch::kInside, {vertex(shape, "a")}, {vertex(shape, "d")}, 2);
+  const auto flow = solve(shape, Section::kInside, {vertex(shape, "a")}, {vertex(shape, "d")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::UnorderedElementsAre("a b x1 x2 d", "a y1 y2 c d"));
   expect_valid(shape, flow, 2);
 }
@@ -174,7 +174,7 @@ TEST(Flow, PrefersTheWiderOfTwoShortestPaths) {
   }
   const topology::ServerShape shape = topology::shape_of(std::move(parts));
   const auto flow =
-      solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
+      solve(shape, Section::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie1 gpu1", "gpu0 pcie0 gpu1"));
 }
 
@@ -195,10 +195,10 @@ TEST(Flow, EqualsBoostInsideRandomServers) {
         whole_graph_flow(*graph, from, to, [&](topology::ServerIndex, const topology::Edge& edge) {
           return leads_inside(shape, edge);
         });
-    const auto all = solve(shape, Stretch::kInside, sources, sinks, kManyRelays);
+    const auto all = solve(shape, Section::kInside, sources, sinks, kManyRelays);
     expect_valid(shape, all, kManyRelays);
     EXPECT_EQ(total(all), most);
-    const auto few = solve(shape, Stretch::kInside, sources, sinks, 2);
+    const auto few = solve(shape, Section::kInside, sources, sinks, 2);
     expect_valid(shape, few, 2);
     EXPECT_LE(total(few), most);
     EXPECT_GT(total(few), 0);
@@ -219,8 +219,8 @@ TEST(Flow, EqualsBoostToAndFromTheNetworkOfRandomServers) {
     for (const topology::Location gpu : gpus) ends.push_back(gpu.vertex);
     const auto all_edges = [](topology::ServerIndex, const topology::Edge&) { return true; };
     for (const int relays_max : {2, kManyRelays}) {
-      const auto out = solve(shape, Stretch::kToNetwork, ends, {network}, relays_max);
-      const auto in = solve(shape, Stretch::kFromNetwork, {network}, ends, relays_max);
+      const auto out = solve(shape, Section::kToNetwork, ends, {network}, relays_max);
+      const auto in = solve(shape, Section::kFromNetwork, {network}, ends, relays_max);
       expect_valid(shape, out, relays_max);
       expect_valid(shape, in, relays_max);
       const double most_out = whole_graph_flow(*graph, gpus, outside, all_edges);

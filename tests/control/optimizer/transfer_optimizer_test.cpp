@@ -32,9 +32,9 @@ std::vector<Way> ways_of(const ChannelPlan& plan, topology::Location from, topol
 }
 
 std::vector<std::string> names(const ChannelPlan& plan, const std::vector<Way>& ways) {
-  std::vector<std::string> texts;
-  for (const Way& way : ways) texts.push_back(names_of(plan.graph(), way.vertices));
-  return texts;
+  std::vector<std::string> strings;
+  for (const Way& way : ways) strings.push_back(names_of(plan.graph(), way.vertices));
+  return strings;
 }
 
 TEST(TransferOptimizer, JoinsBothNicsOfBothServersAsInFigure5c) {

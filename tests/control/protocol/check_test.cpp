@@ -170,7 +170,7 @@ TEST(Check, RefusesErrorsOfNoCode) {
   EXPECT_THAT(refusal(check(AgentMessage(refused))), HasSubstr("8193 bytes; the limit is 8192"));
 }
 
-TEST(Check, CutsTextsBetweenCharacters) {
+TEST(Check, CutsStringsBetweenCharacters) {
   std::string umlauts;
   while (umlauts.size() <= kErrorTextBytesMax) umlauts += "x\xc3\xa4";
   const Error error = sendable({ErrorCode::kInternal, umlauts});

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 std::unique_ptr<ranks::RankGroup> rank_at(const std::string& address, int rank, int ranks) {
   ranks::ControlMeeting meeting;
@@ -30,7 +30,7 @@ std::unique_ptr<ranks::RankGroup> rank_at(const std::string& address, int rank, 
 TEST(ControlGroup, RanksOfSeveralAgentsMeetAgainAndAgain) {
   ControlSite site(2);
   ASSERT_TRUE(comes_true([&] { return site.all_joined(); }));
-  const Texts addresses = {site.listen(0), site.listen(1)};
+  const Strings addresses = {site.listen(0), site.listen(1)};
   std::vector<std::future<bool>> ranks;
   for (int rank = 0; rank < 3; ++rank) {
     ranks.push_back(std::async(std::launch::async, [&addresses, rank] {
@@ -38,7 +38,7 @@ TEST(ControlGroup, RanksOfSeveralAgentsMeetAgainAndAgain) {
       for (int round = 0; round < 20; ++round) {
         const auto said = [&](int of) { return std::to_string(100 * of + round); };
         const auto all = group->gather(said(rank), seconds(20));
-        if (!all.ok() || all.value() != Texts{said(0), said(1), said(2)}) return false;
+        if (!all.ok() || all.value() != Strings{said(0), said(1), said(2)}) return false;
       }
       return true;
     }));
@@ -115,7 +115,7 @@ class LostAgent : public testing::Test {
     ASSERT_TRUE(other.get().ok());
   }
 
-  using Said = Result<Texts>;
+  using Said = Result<Strings>;
   std::future<Said> says(int rank, const std::string& text) {
     return std::async(std::launch::async, [this, rank, text] {
       return groups_[static_cast<size_t>(rank)]->gather(text, seconds(200));
@@ -132,7 +132,7 @@ class LostAgent : public testing::Test {
   }
 
   ControlSite site_{2};
-  Texts addresses_;
+  Strings addresses_;
   std::vector<std::unique_ptr<ranks::RankGroup>> groups_;
 };
 
@@ -144,7 +144,7 @@ TEST_F(LostAgent, WhoWaitsInTheMiddleOfSomethingFailsAndAllGoOn) {
   auto first = says(0, "a2");
   const Said missed = waits.get();
   EXPECT_EQ(missed.error().code, ErrorCode::kAgentLost);
-  EXPECT_THAT(missed.error().message, HasSubstr("has begun anew"));
+  EXPECT_THAT(missed.error().message, HasSubstr("has begun again"));
   groups_[1]->begin();
   auto second = says(1, "b2");
   EXPECT_THAT(first.get().value(), ElementsAre("a2", "b2"));
@@ -161,7 +161,7 @@ TEST_F(LostAgent, WhoIsAtTheBeginningOfSomethingNoticesNothing) {
   groups_[0]->begin();
   EXPECT_THAT(says(0, "a2").get().value(), ElementsAre("a2", "b"));
   EXPECT_THAT(second.get().value(), ElementsAre("a2", "b"));
-  // The same if the other comes after the one that begins anew.
+  // The same if the other comes after the one that begins again.
   site_.drop_agent(1);
   site_.add_agent("node0");
   groups_[0]->begin();

@@ -80,12 +80,12 @@ TEST_F(ControlPlannerTest, AChannelThatFailsTakesNoOtherWithIt) {
   EXPECT_EQ(status.channels_closed, 0);
 }
 
-TEST_F(ControlPlannerTest, AnEndpointThatWasLostIsMadeAnewForTheSameChannel) {
+TEST_F(ControlPlannerTest, AnEndpointThatWasLostIsMadeAgainForTheSameChannel) {
   const auto first = plan();
   ASSERT_TRUE(first.ok());
   planner_->end(first.value().name);
   ASSERT_TRUE(comes_true([&] { return site_.status(*direct_).channels.empty(); }));
-  // Between the first look at the endpoint and the request for the channel, so that nobody can know of it.
+  // Between the first look at the endpoint and the request for the channel, so that no rank can know of it.
   group_.gathers = 0;
   group_.on_gather = [this](const std::string& mine) {
     if (group_.gathers == 1) {

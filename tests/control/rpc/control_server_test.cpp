@@ -164,7 +164,7 @@ TEST(ControlServer, PassesRequestsOnForAnAgent) {
   const auto status = client->call(AskStatus{}, 30);
   ASSERT_TRUE(status.ok()) << status.error().message;
   EXPECT_EQ(std::get<ControlStatus>(status.value()).agents.size(), 1u);
-  const auto unknown = client->call(CreateEndpoint{make_request_id(), "nobody", "gpu0"}, 30);
+  const auto unknown = client->call(CreateEndpoint{make_request_id(), "unknown", "gpu0"}, 30);
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ErrorCode::kUnknownId);
 }

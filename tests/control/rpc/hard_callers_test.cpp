@@ -17,7 +17,7 @@
 namespace crossdock::control {
 namespace {
 
-// A call of Attend that nobody may make, given up as soon as it is under way.
+// A call of Attend that no caller may make, given up as soon as it is under way.
 class GivenUp final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   GivenUp(grpc::GenericStub& stub, LiveCalls& calls) : live_(calls) {
@@ -66,7 +66,7 @@ class Refuser final : public RequestTarget {
 };
 
 // What a client gets whose calls are answered with `error`.
-Error told(const Error& error) {
+Error sent(const Error& error) {
   Refuser refuser(error);
   ServerSettings settings;
   settings.listen = "127.0.0.1:0";
@@ -80,7 +80,7 @@ Error told(const Error& error) {
 }
 
 TEST(ControlClient, GetsAnErrorOfTheControllerItselfAtOnce) {
-  const Error error = told({ErrorCode::kInternal, "a table is missing"});
+  const Error error = sent({ErrorCode::kInternal, "a table is missing"});
   EXPECT_EQ(error.code, ErrorCode::kInternal);
   EXPECT_EQ(error.message, "a table is missing");
 }
@@ -88,7 +88,7 @@ TEST(ControlClient, GetsAnErrorOfTheControllerItselfAtOnce) {
 TEST(ControlClient, GetsErrorsOfManyWords) {
   std::string words;
   for (int i = 0; i < 4'000; ++i) words += "\u00e4";
-  const Error error = told({ErrorCode::kUnknownId, words});
+  const Error error = sent({ErrorCode::kUnknownId, words});
   EXPECT_EQ(error.code, ErrorCode::kUnknownId);
   EXPECT_EQ(error.message, words);
 }
@@ -136,7 +136,7 @@ TEST(AgentLink, SaysOfEachChannelThatItIsOpen) {
   };
   ask(1);
   ASSERT_TRUE(comes_true([&] { return host.opened() == 1; }));
-  ask(1'000'000);  // which nobody reads yet, so that the others wait behind it
+  ask(1'000'000);  // which is not read yet, so that the others wait behind it
   ask(1);
   ask(1);
   EXPECT_TRUE(comes_true([&] { return open == 4; }));

@@ -1,4 +1,4 @@
-// A controller that is told things by hand, and whose answers are looked at one by one.
+// A controller that is driven by hand, and whose answers are looked at one by one.
 #pragma once
 
 #include <map>
