@@ -17,7 +17,7 @@ struct Destroy {
 };
 using Topology = std::unique_ptr<hwloc_topology, Destroy>;
 
-// hwloc keeps silent about what it left out unless told otherwise; errors come back as codes.
+// hwloc keeps silent about what it left out unless asked; errors come back as codes.
 Result<Topology> new_topology() {
   hwloc_topology_t started = nullptr;
   if (hwloc_topology_init(&started) != 0) {

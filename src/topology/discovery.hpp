@@ -11,8 +11,8 @@
 
 namespace crossdock::topology {
 
-// What is written on an edge that no probe tells: the least that a server's link carries today, so that nobody plans on
-// it. 10 GB/s inside a server, 10 Gb/s to the network.
+// What is written on an edge that no probe tells: the least that a server's link carries today, so that no planner
+// counts on it. 10 GB/s inside a server, 10 Gb/s to the network.
 inline constexpr double kAssumedLinkBytesPerS = 10e9;
 inline constexpr double kAssumedNetworkBytesPerS = 1.25e9;
 

@@ -27,7 +27,7 @@ enum class VertexKind : uint8_t {
   kCpu,         // a NUMA node: its cores and its memory
   kGpu,         // a GPU that was declared for use
   kNic,         // a port to the network
-  kPcieSwitch,  // a PCIe switch, or the root complex of a CPU where it is told apart
+  kPcieSwitch,  // a PCIe switch, or the root complex of a CPU where it is distinguished
   kNvswitch,    // all NVSwitches of a server
   kDrive,       // an NVMe drive
   kNetwork,     // everything between the NICs of all servers
@@ -87,7 +87,7 @@ struct Edge {
   int32_t full_width = 0;   // what both ends could use; 0 where unknown
   double bytes_per_s = 0;   // in this direction
   double latency_s = 0;     // 0 where unknown
-  bool is_assumed = false;  // the capacity was assumed, since no probe or document told it
+  bool is_assumed = false;  // the capacity was assumed, since no probe or document gives it
 
   bool operator==(const Edge&) const = default;
 };
@@ -132,7 +132,7 @@ class ServerShape {
   friend Result<ServerShape> make_shape(ServerParts parts);
   ServerShape() = default;
 
-  uint64_t identity_hash_ = 0;  // first, so that different shapes are told apart at once
+  uint64_t identity_hash_ = 0;  // first, so that different shapes are found to differ at once
   uint64_t structure_hash_ = 0;
   std::vector<Vertex> vertices_;
   std::vector<Edge> edges_;

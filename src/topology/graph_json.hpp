@@ -18,7 +18,7 @@ namespace crossdock::topology {
 inline constexpr int kGraphSchemaVersion = 1;
 inline constexpr int64_t kGraphTextBytesMax = int64_t{64} << 20;
 
-// One line without spaces, or with `indent` spaces per level. Equal graphs give equal texts.
+// One line without spaces, or with `indent` spaces per level. Equal graphs give equal JSON.
 std::string graph_to_json(const InfrastructureGraph& graph, int indent = -1);
 
 // The reverse. What a file says is simplified and validated like anything else (make_shape), so parallel links and

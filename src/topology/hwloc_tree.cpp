@@ -50,7 +50,7 @@ class TreeReader {
       has_nvlinks_ = has_nvlinks_ || facts_.nvml->tells_nvlinks;
       keep_narrowest();
     }
-    drop_lonely_nvswitches();
+    drop_isolated_nvswitches();
     connect_nics();
     say_what_is_missing();
     return std::move(found_);
@@ -60,8 +60,8 @@ class TreeReader {
   // What is known of a chain of PCIe links.
   struct Lanes {
     double bytes_per_s = std::numeric_limits<double>::infinity();
-    double top_bytes_per_s = bytes_per_s;  // at the highest speeds, where they are told
-    bool is_top_told = true;
+    double top_bytes_per_s = bytes_per_s;  // at the highest speeds, where they are known
+    bool is_top_known = true;
     int width = 0;
     int full_width = 0;
   };
@@ -117,9 +117,10 @@ class TreeReader {
     }
     if (cpu_of_node_.size() < 2) return;
     note("hwloc",
-         fmt::format("what NUMA nodes carry between each other is not told by any probe; {:g} GB/s "
-                     "are assumed",
-                     kAssumedLinkBytesPerS / 1e9));
+         fmt::format(
+             "what NUMA nodes carry between each other is not reported by any probe; {:g} GB/s "
+             "are assumed",
+             kAssumedLinkBytesPerS / 1e9));
   }
 
   static Edge assumed(LinkKind kind, double bytes_per_s) {
@@ -155,21 +156,21 @@ class TreeReader {
   Lanes narrowed(Lanes lanes, hwloc_obj_t object) const {
     const PciAttributes* pci = pci_of(object);
     if (pci == nullptr) return lanes;
-    std::optional<PciLanes> told;
-    if (facts_.lanes) told = facts_.lanes(bus_id_of(*pci));
-    const double bytes_per_s = told ? told->bytes_per_s : pci->linkspeed * 1e9;
-    const bool is_top_told = told && told->top_bytes_per_s > 0;
-    const double top = is_top_told ? told->top_bytes_per_s : bytes_per_s;
+    std::optional<PciLanes> probed;
+    if (facts_.lanes) probed = facts_.lanes(bus_id_of(*pci));
+    const double bytes_per_s = probed ? probed->bytes_per_s : pci->linkspeed * 1e9;
+    const bool is_top_known = probed && probed->top_bytes_per_s > 0;
+    const double top = is_top_known ? probed->top_bytes_per_s : bytes_per_s;
     if (bytes_per_s > 0) {
       lanes.bytes_per_s = std::min(lanes.bytes_per_s, bytes_per_s);
       lanes.top_bytes_per_s = std::min(lanes.top_bytes_per_s, top);
-      lanes.is_top_told = lanes.is_top_told && is_top_told;
+      lanes.is_top_known = lanes.is_top_known && is_top_known;
     }
     const auto least = [](int a, int b) {
       return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b);
     };
-    if (told) lanes.width = least(lanes.width, told->width);
-    if (told) lanes.full_width = least(lanes.full_width, told->full_width);
+    if (probed) lanes.width = least(lanes.width, probed->width);
+    if (probed) lanes.full_width = least(lanes.full_width, probed->full_width);
     return lanes;
   }
 
@@ -188,7 +189,7 @@ class TreeReader {
   // An idle GPU slows its link down, so what the link can do counts.
   void connect_gpu(VertexIndex above, VertexIndex gpu, Lanes lanes) {
     constexpr double kIdleBytesPerS = 4.01e9;  // 16 lanes at 2.5 GT/s
-    if (lanes.is_top_told)
+    if (lanes.is_top_known)
       top_of_gpu_.emplace(gpu, lanes.top_bytes_per_s);
     else if (lanes.top_bytes_per_s < kIdleBytesPerS)
       ++slow_gpus_;
@@ -299,16 +300,16 @@ class TreeReader {
   }
 
   // An NVSwitch of which no link is known would only stand about.
-  void drop_lonely_nvswitches() {
+  void drop_isolated_nvswitches() {
     std::vector<bool> is_linked(found_.parts.vertices.size());
     for (const Edge& edge : found_.parts.edges) is_linked[edge.from] = is_linked[edge.to] = true;
     std::vector<VertexIndex> place(found_.parts.vertices.size());
     std::vector<Vertex> kept;
     for (size_t i = 0; i < is_linked.size(); ++i) {
       place[i] = static_cast<VertexIndex>(kept.size());
-      const bool is_lonely =
+      const bool is_isolated =
           !is_linked[i] && found_.parts.vertices[i].kind == VertexKind::kNvswitch;
-      if (is_lonely)
+      if (is_isolated)
         ++dropped_nvswitches_;
       else
         kept.push_back(found_.parts.vertices[i]);
@@ -403,12 +404,12 @@ class TreeReader {
     }
     if (!unknown_ports_.empty()) {
       note(kernel,
-           fmt::format("the speed of {} is not told; {:g} Gb/s are assumed",
+           fmt::format("the speed of {} is not known; {:g} Gb/s are assumed",
                        fmt::join(unknown_ports_, ", "),
                        kAssumedNetworkBytesPerS * 8 / 1e9));
     }
     if (gpus_ > 0 && !has_nvlinks_)
-      note("hwloc", "NVLinks are not told; GPUs are joined by PCIe alone");
+      note("hwloc", "NVLinks are not known; GPUs are joined by PCIe alone");
     if (dropped_nvswitches_ > 0 && !has_nvlinks_) {
       note("hwloc",
            fmt::format("{} NVSwitches have no known links and are left out", dropped_nvswitches_));
@@ -418,7 +419,7 @@ class TreeReader {
            facts_.port
                ? "nvidia_peermem is not loaded, so NICs are taken not to access GPU memory; load "
                  "it for NIC-direct"
-               : "whether NICs access GPU memory is not told; no NIC-direct edges are made");
+               : "whether NICs access GPU memory is not known; no NIC-direct edges are made");
     }
   }
 

@@ -1,4 +1,4 @@
-// See nvidia_smi_matrix.hpp. Columns are told apart by white space alone: tabs do not survive being copied, and what
+// See nvidia_smi_matrix.hpp. Columns are separated by white space alone: tabs do not survive being copied, and what
 // stands in a cell has no spaces.
 #include "topology/nvidia_smi_matrix.hpp"
 

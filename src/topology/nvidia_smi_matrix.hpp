@@ -22,7 +22,7 @@ enum class SmiRelation : uint8_t {
   kPxb,     // several PCIe bridges
   kPhb,     // a PCIe host bridge
   kNode,    // host bridges of one NUMA node
-  kSys,     // the link between NUMA nodes; SOC in texts before 2018
+  kSys,     // the link between NUMA nodes; SOC in output before 2018
 };
 
 struct SmiPair {
@@ -36,8 +36,8 @@ struct SmiDevice {
   bool is_gpu = false;
   std::string name;    // "gpu0"; of a NIC by the legend, "mlx5_0", or "nic0" without one
   std::string model;   // of a GPU, where lines of `nvidia-smi -L` stand before the matrix
-  std::string cpus;    // CPU Affinity, "0-31,64-95"; "" where not told
-  int numa_node = -1;  // NUMA Affinity, the first where there are several; -1 where not told
+  std::string cpus;    // CPU Affinity, "0-31,64-95"; "" where not known
+  int numa_node = -1;  // NUMA Affinity, the first where there are several; -1 where not known
   bool has_more_nodes = false;
   int memory_node = -1;  // GPU NUMA ID: the NUMA node that is the memory of the GPU
 };

@@ -81,24 +81,24 @@ class SmiServer {
     return edge;
   }
 
-  // The node of every device: as told, else that of what is near. A group that nothing is told of is taken to the first
+  // The node of every device: as reported, else that of what is near. A group without any is taken to the first
   // node that is not said to be another one.
   void place_on_nodes() {
     node_of_.assign(matrix_.devices.size(), -1);
-    std::vector<std::vector<size_t>> untold;
+    std::vector<std::vector<size_t>> unknown;
     for (const std::vector<size_t>& group : groups_of(matrix_, &on_node)) {
-      const auto told = std::ranges::find_if(
+      const auto known = std::ranges::find_if(
           group, [&](size_t device) { return matrix_.devices[device].numa_node >= 0; });
-      if (told == group.end()) {
-        untold.push_back(group);
+      if (known == group.end()) {
+        unknown.push_back(group);
         continue;
       }
       for (const size_t device : group) {
         const int own = matrix_.devices[device].numa_node;
-        put(device, own >= 0 ? own : matrix_.devices[*told].numa_node);
+        put(device, own >= 0 ? own : matrix_.devices[*known].numa_node);
       }
     }
-    for (const std::vector<size_t>& group : untold) {
+    for (const std::vector<size_t>& group : unknown) {
       const int node = node_for(group);
       for (const size_t device : group) put(device, node);
     }
@@ -112,18 +112,18 @@ class SmiServer {
   int node_for(const std::vector<size_t>& group) {
     for (const auto& [node, devices] : on_node_) {
       bool is_other = false;
-      bool is_told = false;
+      bool is_same = false;
       for (const size_t a : group) {
         for (const size_t b : devices) {
           const std::string& here = matrix_.devices[a].cpus;
           const std::string& there = matrix_.devices[b].cpus;
           const bool is_far = matrix_.pair(a, b).relation == SmiRelation::kSys;
           is_other = is_other || is_far || (!here.empty() && !there.empty() && here != there);
-          is_told = is_told || (!here.empty() && here == there);
+          is_same = is_same || (!here.empty() && here == there);
         }
       }
       if (is_other) continue;
-      if (!is_told) unplaced_ += static_cast<int>(group.size());
+      if (!is_same) unplaced_ += static_cast<int>(group.size());
       return node;
     }
     int node = 0;
@@ -297,13 +297,13 @@ class SmiServer {
                       kAssumedNetworkBytesPerS * 8 / 1e9));
     }
     if (!counted_nodes_.empty()) {
-      note(fmt::format("the numbers of {} NUMA nodes are not told; they are counted: {}",
+      note(fmt::format("the numbers of {} NUMA nodes are not known; they are counted: {}",
                        counted_nodes_.size(),
                        fmt::join(counted_nodes_, ", ")));
     }
     if (unplaced_ > 0) {
       note(
-          fmt::format("of {} devices no NUMA node is told; they are placed at the first that may "
+          fmt::format("of {} devices no NUMA node is known; they are placed at the first that may "
                       "be theirs",
                       unplaced_));
     }
@@ -333,12 +333,12 @@ class SmiServer {
     if (hidden > 0) {
       note(
           fmt::format("NVLinks stand in place of the PCIe path of {} pairs of GPUs; whether these "
-                      "share a switch is not told, and they are taken not to",
+                      "share a switch is not known, and they are taken not to",
                       hidden));
     }
     if (!unknown_gpus_.empty()) {
       note(
-          fmt::format("the generation of NVLink of {} GPUs is not told; {:g} GB/s per link are "
+          fmt::format("the generation of NVLink of {} GPUs is not known; {:g} GB/s per link are "
                       "assumed, as of V100, "
                       "A100 and H100. Lines of `nvidia-smi -L` before the matrix tell it",
                       unknown_gpus_.size(),

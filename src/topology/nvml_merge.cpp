@@ -14,8 +14,8 @@ namespace {
 
 constexpr unsigned kPciVendorNvidia = 0x10de;
 constexpr unsigned kVendorIbm = 0x1014;
-// The smaller of two numbers of lanes, of which 0 is not told.
-int least_told(int a, int b) { return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b); }
+// The smaller of two numbers of lanes, of which 0 is not known.
+int least_known(int a, int b) { return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b); }
 
 constexpr double kUnknownNvlinkBytesPerS = 25e9;  // V100, A100 and H100
 
@@ -36,7 +36,7 @@ class NvmlMerger {
       for (const NvmlGpu& gpu : answer_.gpus) count_links(gpu);
       connect_counted();
     }
-    for (const ProbeNote& told : answer_.notes) found_.notes.push_back(told);
+    for (const ProbeNote& one : answer_.notes) found_.notes.push_back(one);
     say_what_is_missing();
   }
 
@@ -70,7 +70,7 @@ class NvmlMerger {
   void connect_c2c(const NvmlGpu& gpu, VertexIndex place) {
     const auto cpu = cpu_of_node_.find(parts().vertices[place].numa_node);
     if (cpu == cpu_of_node_.end()) {
-      note(fmt::format("GPU {} has NVLink-C2C, but to which CPU is not told; it is left out",
+      note(fmt::format("GPU {} has NVLink-C2C, but to which CPU is not known; it is left out",
                        gpu.index));
       return;
     }
@@ -86,11 +86,11 @@ class NvmlMerger {
 
   static void set_lanes(const NvmlGpu& gpu, Edge& edge) {
     // A link that leads through bridges is as narrow as its narrowest piece, which need not be the GPU's own.
-    const int lanes = least_told(gpu.lanes, edge.width);
+    const int lanes = least_known(gpu.lanes, edge.width);
     if (gpu.pcie_generation == 0 || lanes == 0) return;
     edge.bytes_per_s = pcie_bytes_per_s(pcie_transfers_per_s(gpu.pcie_generation), lanes);
     edge.width = lanes;
-    edge.full_width = least_told(gpu.full_lanes, edge.full_width);
+    edge.full_width = least_known(gpu.full_lanes, edge.full_width);
     edge.is_assumed = false;
   }
 
@@ -136,13 +136,13 @@ class NvmlMerger {
 
   std::optional<VertexIndex> peer_of(const NvmlLink& link, VertexIndex from) {
     const auto gpu = gpu_at_.find(link.peer_bus_id);
-    const bool is_told = link.peer_kind != kNvmlPeerUnknown;
-    if (gpu != gpu_at_.end() && (!is_told || link.peer_kind == kNvmlPeerGpu)) return gpu->second;
-    const bool is_switch = is_told ? link.peer_kind == kNvmlPeerSwitch
-                                   : link.peer_vendor == kPciVendorNvidia && gpu == gpu_at_.end();
+    const bool is_known = link.peer_kind != kNvmlPeerUnknown;
+    if (gpu != gpu_at_.end() && (!is_known || link.peer_kind == kNvmlPeerGpu)) return gpu->second;
+    const bool is_switch = is_known ? link.peer_kind == kNvmlPeerSwitch
+                                    : link.peer_vendor == kPciVendorNvidia && gpu == gpu_at_.end();
     if (is_switch) return nvswitch(link.peer_bus_id);
     const bool is_cpu =
-        is_told ? link.peer_kind == kNvmlPeerIbmNpu : link.peer_vendor == kVendorIbm;
+        is_known ? link.peer_kind == kNvmlPeerIbmNpu : link.peer_vendor == kVendorIbm;
     const auto cpu = cpu_of_node_.find(parts().vertices[from].numa_node);
     if (is_cpu && cpu != cpu_of_node_.end()) return cpu->second;
     return std::nullopt;
@@ -182,7 +182,7 @@ class NvmlMerger {
     }
     if (assumed_c2c_ > 0) {
       note(
-          fmt::format("what NVLink-C2C of {} GPUs carries is not told; the {:g} GB/s of GH200 are "
+          fmt::format("what NVLink-C2C of {} GPUs carries is not known; the {:g} GB/s of GH200 are "
                       "assumed",
                       assumed_c2c_,
                       kC2cBytesPerS / 1e9));

@@ -56,7 +56,7 @@ class NvmlReader {
   }
 
   // Whether a call was answered; keeps what was not.
-  bool is_told(const char* call, unsigned gpu, int code) {
+  bool is_answered(const char* call, unsigned gpu, int code) {
     if (code == kNvmlSuccess) return true;
     failures_[{call, code}].push_back(gpu);
     return false;
@@ -68,7 +68,7 @@ class NvmlReader {
                                  NvmlDevice device,
                                  unsigned gpu) {
     unsigned value = 0;
-    if (ask == nullptr || !is_told(call, gpu, ask(device, &value))) return std::nullopt;
+    if (ask == nullptr || !is_answered(call, gpu, ask(device, &value))) return std::nullopt;
     return value;
   }
 
@@ -86,15 +86,15 @@ class NvmlReader {
 
   void read_gpu(unsigned index) {
     NvmlDevice device = nullptr;
-    if (!is_told("nvmlDeviceGetHandleByIndex", index, calls_.device(index, &device))) return;
+    if (!is_answered("nvmlDeviceGetHandleByIndex", index, calls_.device(index, &device))) return;
     NvmlPciInfo pci = {};
-    if (!is_told("nvmlDeviceGetPciInfo", index, calls_.pci(device, &pci))) return;
+    if (!is_answered("nvmlDeviceGetPciInfo", index, calls_.pci(device, &pci))) return;
     NvmlGpu gpu;
     gpu.index = index;
     gpu.bus_id = bus_id_of(pci);
     std::array<char, kNameBytes> name = {};
     if (calls_.name &&
-        is_told("nvmlDeviceGetName", index, calls_.name(device, name.data(), kNameBytes))) {
+        is_answered("nvmlDeviceGetName", index, calls_.name(device, name.data(), kNameBytes))) {
       name.back() = '\0';
       gpu.name = name.data();
       const auto is_odd = [](char c) { return c < ' ' || c > '~'; };
@@ -102,15 +102,15 @@ class NvmlReader {
     }
     NvmlMemoryInfo memory = {};
     if (calls_.memory &&
-        is_told("nvmlDeviceGetMemoryInfo", index, calls_.memory(device, &memory))) {
+        is_answered("nvmlDeviceGetMemoryInfo", index, calls_.memory(device, &memory))) {
       gpu.memory_bytes =
           static_cast<int64_t>(std::min<unsigned long long>(memory.total_bytes, INT64_MAX));
     }
     read_pcie(device, gpu);
     unsigned has_c2c = 0;
     const int code = calls_.c2c ? calls_.c2c(device, &has_c2c) : kNvmlNotSupported;
-    gpu.has_c2c = code != kNvmlNotSupported && is_told("nvmlDeviceGetC2cModeInfoV", index, code) &&
-                  has_c2c != 0;
+    gpu.has_c2c = code != kNvmlNotSupported &&
+                  is_answered("nvmlDeviceGetC2cModeInfoV", index, code) && has_c2c != 0;
     read_links(device, gpu);
     answer_.gpus.push_back(std::move(gpu));
     devices_.push_back(device);
@@ -143,7 +143,7 @@ class NvmlReader {
       const int code = calls_.link_state(device, link, &is_active);
       // How a GPU says that it has no such link, or none at all.
       if (code == kNvmlInvalidArgument || code == kNvmlNotSupported) break;
-      if (!is_told("nvmlDeviceGetNvLinkState", gpu.index, code)) return;
+      if (!is_answered("nvmlDeviceGetNvLinkState", gpu.index, code)) return;
       if (is_active != 0) gpu.links.push_back(read_link(device, gpu.index, link));
     }
     answer_.tells_nvlinks = true;
@@ -153,12 +153,12 @@ class NvmlReader {
     NvmlLink found;
     unsigned value = 0;
     if (calls_.link_version &&
-        is_told("nvmlDeviceGetNvLinkVersion", gpu, calls_.link_version(device, link, &value))) {
+        is_answered("nvmlDeviceGetNvLinkVersion", gpu, calls_.link_version(device, link, &value))) {
       found.generation = generation_of(value);
     }
-    if (calls_.link_peer_kind && is_told("nvmlDeviceGetNvLinkRemoteDeviceType",
-                                         gpu,
-                                         calls_.link_peer_kind(device, link, &value))) {
+    if (calls_.link_peer_kind && is_answered("nvmlDeviceGetNvLinkRemoteDeviceType",
+                                             gpu,
+                                             calls_.link_peer_kind(device, link, &value))) {
       found.peer_kind = value;
     }
     NvmlPciInfo pci = {};
@@ -167,7 +167,7 @@ class NvmlReader {
     const int code = calls_.link_peer(device, link, &pci);
     const bool is_needed = found.peer_kind != kNvmlPeerSwitch;
     if (code == kNvmlSuccess ||
-        (is_needed && is_told("nvmlDeviceGetNvLinkRemotePciInfo", gpu, code))) {
+        (is_needed && is_answered("nvmlDeviceGetNvLinkRemotePciInfo", gpu, code))) {
       found.peer_bus_id = bus_id_of(pci);
       found.peer_vendor = pci.device_and_vendor & 0xFFFF;
     }
@@ -181,7 +181,7 @@ class NvmlReader {
                                                      "the chipset does not support it",
                                                      "the GPU does not support it",
                                                      "their place in the machine does not allow it",
-                                                     "the driver was told not to",
+                                                     "the driver is set not to allow it",
                                                      "it is not supported",
                                                      "NVML does not know why"};
     std::map<size_t, int> refused;
@@ -190,7 +190,7 @@ class NvmlReader {
       for (size_t b = a + 1; b < devices_.size(); ++b) {
         unsigned status = 0;
         const int code = calls_.peer_access(devices_[a], devices_[b], kNvmlReadsPeers, &status);
-        if (!is_told("nvmlDeviceGetP2PStatus", answer_.gpus[a].index, code)) break;
+        if (!is_answered("nvmlDeviceGetP2PStatus", answer_.gpus[a].index, code)) break;
         ++pairs;
         if (status != 0) ++refused[std::min<size_t>(status, kReasons.size() - 1)];
       }

@@ -1,4 +1,4 @@
-// What NVML says of the GPUs of this host, as plain values. What fails is said in notes; what else was told stays.
+// What NVML says of the GPUs of this host, as plain values. What fails is said in notes; what else was answered stays.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ inline constexpr unsigned kNvmlLinksMax = 64;  // of a GPU; NVML's own limit is 
 
 struct NvmlLink {
   unsigned peer_kind = kNvmlPeerUnknown;
-  std::string peer_bus_id;   // "" where not told
-  unsigned peer_vendor = 0;  // by its PCI id; 0 where not told
-  int generation = 0;        // 1 to 5; 0 where not told, or newer than this program
+  std::string peer_bus_id;   // "" where not known
+  unsigned peer_vendor = 0;  // by its PCI id; 0 where not known
+  int generation = 0;        // 1 to 5; 0 where not known, or newer than this program
 };
 
 struct NvmlGpu {

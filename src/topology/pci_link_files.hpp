@@ -8,7 +8,7 @@ namespace crossdock::topology {
 
 struct PciLanes {
   double bytes_per_s = 0;  // at the width and speed in use
-  // At the width in use and the highest speed of this end; 0 where not told.
+  // At the width in use and the highest speed of this end; 0 where not known.
   double top_bytes_per_s = 0;
   int width = 0;
   int full_width = 0;  // the most that this end can do

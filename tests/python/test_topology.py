@@ -115,7 +115,7 @@ def test_hwloc_files_say_what_they_do_not_tell() -> None:
     topology = xd.Topology.hwloc(TWO_SOCKETS)
     shape = topology.shapes[0]
     assert [v.name for v in shape.of_kind("gpu")] == ["gpu0", "gpu1", "gpu2"]
-    assert any("NVLinks are not told" in what for _, what in topology.notes)
+    assert any("NVLinks are not known" in what for _, what in topology.notes)
     assert topology.warnings(shape) == []
 
 
@@ -213,7 +213,7 @@ def test_warnings_name_what_is_slow_and_the_fix() -> None:
     assert codes(server(starved))[0] == "starved_nic"
 
 
-def test_catalogue_machines_are_free_of_warnings_that_they_cannot_mend() -> None:
+def test_catalogue_machines_are_free_of_warnings_that_they_cannot_fix() -> None:
     for name in ("dgx-1v", "dgx-2", "dgx-a100", "hgx-h100", "gh200"):
         assert warnings_of(xd.Topology.machine(name).shapes[0]) == [], name
 

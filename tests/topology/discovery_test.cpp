@@ -13,7 +13,7 @@
 #include "topology/pci_link_files.hpp"
 #include "topology/small_servers.hpp"
 
-// libpciaccess, which hwloc asks about PCI devices, keeps 1 KB of every discovery. The leak sanitizer is told so; for
+// libpciaccess, which hwloc asks about PCI devices, keeps 1 KB of every discovery. The leak sanitizer is set so; for
 // that it has to know the library's name at the end, when hwloc has unloaded it.
 extern "C" const char* __lsan_default_suppressions();
 const char* __lsan_default_suppressions() { return "leak:libpciaccess\n"; }
@@ -91,10 +91,10 @@ TEST(HwlocXml, SaysWhatIsNotTold) {
     return testing::Matches(Contains(Field(&ProbeNote::what, HasSubstr(words))))(
         found.discovery.notes);
   };
-  EXPECT_TRUE(notes("what NUMA nodes carry between each other is not told"));
-  EXPECT_TRUE(notes("the speed of mlx5_0, eth0, eth1 is not told"));
-  EXPECT_TRUE(notes("NVLinks are not told"));
-  EXPECT_TRUE(notes("whether NICs access GPU memory is not told"));
+  EXPECT_TRUE(notes("what NUMA nodes carry between each other is not reported"));
+  EXPECT_TRUE(notes("the speed of mlx5_0, eth0, eth1 is not known"));
+  EXPECT_TRUE(notes("NVLinks are not known"));
+  EXPECT_TRUE(notes("whether NICs access GPU memory is not known"));
   EXPECT_TRUE(found.edge("cpu0", "cpu1")->is_assumed);
   EXPECT_TRUE(found.edge("eth0", "network")->is_assumed);
   EXPECT_FALSE(found.edge("pcie0", "gpu0")->is_assumed);
@@ -111,7 +111,7 @@ TEST(HwlocXml, NvswitchesWithoutPciClassAreNvswitches) {
   EXPECT_EQ(found.shape.out_edges(found.shape.find_vertex("cpu0").value()).size(), 1U);
 }
 
-TEST(HwlocXml, RefusesOtherTexts) {
+TEST(HwlocXml, RefusesOtherStrings) {
   const auto refusal = [](const std::string& text) {
     return discover_from_hwloc_xml(text).error().message;
   };

@@ -214,9 +214,9 @@ TEST(InfrastructureGraph, RefusesServersThatCannotMeet) {
   EXPECT_THAT(graph.add_server("a", shape).error().message, HasSubstr("two servers called 'a'"));
   EXPECT_THAT(graph.add_server("", shape).error().message, HasSubstr("1 to 128 bytes"));
   EXPECT_THAT(graph.add_server("x/y", shape).error().message, HasSubstr("no '/'"));
-  ServerParts lonely;
-  lonely.add(VertexKind::kGpu, "gpu0");
-  const auto alone = std::make_shared<const ServerShape>(shape_of(std::move(lonely)));
+  ServerParts isolated;
+  isolated.add(VertexKind::kGpu, "gpu0");
+  const auto alone = std::make_shared<const ServerShape>(shape_of(std::move(isolated)));
   EXPECT_THAT(graph.add_server("b", alone).error().message,
               HasSubstr("server 'b' has no link to the network, so 'a' cannot reach it"));
   InfrastructureGraph single;

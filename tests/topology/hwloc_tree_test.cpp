@@ -71,11 +71,11 @@ PciLanes lanes_of(int generation, int top_generation, int width) {
 }
 
 // The kernel's lanes of some devices by PCI address; of others it tells nothing.
-DeviceProbes with_lanes(std::map<std::string, PciLanes> told) {
+DeviceProbes with_lanes(std::map<std::string, PciLanes> known) {
   DeviceProbes facts;
-  facts.lanes = [told = std::move(told)](const std::string& bus_id) {
-    const auto found = told.find(bus_id);
-    return found == told.end() ? std::nullopt : std::optional(found->second);
+  facts.lanes = [known = std::move(known)](const std::string& bus_id) {
+    const auto found = known.find(bus_id);
+    return found == known.end() ? std::nullopt : std::optional(found->second);
   };
   return facts;
 }

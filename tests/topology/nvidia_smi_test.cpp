@@ -106,7 +106,7 @@ TEST(NvidiaSmi, ReadsTheHybridCubeMeshOfDgx1) {
     }
   }
   EXPECT_EQ(found.count(VertexKind::kNvswitch), 0);
-  EXPECT_EQ(found.count(VertexKind::kCpu), 2);  // told apart by SYS and CPU Affinity alone
+  EXPECT_EQ(found.count(VertexKind::kCpu), 2);  // separated by SYS and CPU Affinity alone
   EXPECT_EQ(found.count(VertexKind::kPcieSwitch), 4);
   for (int gpu = 0; gpu < 8; ++gpu) {
     const std::string hub = found.above(fmt::format("gpu{}", gpu));
@@ -114,7 +114,7 @@ TEST(NvidiaSmi, ReadsTheHybridCubeMeshOfDgx1) {
     EXPECT_EQ(found.above(hub), gpu < 4 ? "cpu0" : "cpu1");
   }
   EXPECT_EQ(found.above("mlx5_1"), found.above("gpu2"));
-  EXPECT_THAT(found.notes, say_matrix("numbers of 2 NUMA nodes are not told"));
+  EXPECT_THAT(found.notes, say_matrix("numbers of 2 NUMA nodes are not known"));
   EXPECT_THAT(found.notes, Not(say_matrix("share a switch")));  // their NICs tell it
 }
 
@@ -134,7 +134,8 @@ TEST(NvidiaSmi, ReadsDgxA100) {
   EXPECT_TRUE(found.edge("mlx5_0", "network")->is_assumed);
   EXPECT_TRUE(found.edge("cpu1", "cpu3")->is_assumed);
   EXPECT_TRUE(found.edge(found.above("gpu4"), "gpu4")->is_assumed);
-  EXPECT_THAT(found.notes, say_matrix("numbers of 1 NUMA nodes are not told; they are counted: 0"));
+  EXPECT_THAT(found.notes,
+              say_matrix("numbers of 1 NUMA nodes are not known; they are counted: 0"));
   EXPECT_THAT(found.notes, say_matrix("taken to meet on NVSwitches"));
 }
 
@@ -212,7 +213,7 @@ TEST(NvidiaSmi, SaysWhatNvlinksHide) {
   const MatrixFound found = found_in_matrix(uniform(8, "NV12"));
   EXPECT_EQ(found.count(VertexKind::kCpu), 1);
   EXPECT_THAT(found.notes, say_matrix("PCIe path of 28 pairs"));
-  EXPECT_THAT(found.notes, say_matrix("of 7 devices no NUMA node is told"));
+  EXPECT_THAT(found.notes, say_matrix("of 7 devices no NUMA node is known"));
 }
 
 TEST(NvidiaSmi, SaysWhereDamageIs) {

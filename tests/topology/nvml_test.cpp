@@ -200,11 +200,11 @@ TEST(Nvml, TellsNvlinksBetweenGpus) {
   const ServerShape known = make_machine("dgx-1v").value().shape(0);
   for (const Edge& edge : known.edges()) {
     if (edge.kind != LinkKind::kNvlink) continue;
-    const Edge* told = found.edge(known.vertex(edge.from).name, known.vertex(edge.to).name);
-    ASSERT_NE(told, nullptr);
-    EXPECT_EQ(told->bytes_per_s, edge.bytes_per_s);
-    EXPECT_EQ(told->width, edge.width);
-    EXPECT_FALSE(told->is_assumed);
+    const Edge* merged_edge = found.edge(known.vertex(edge.from).name, known.vertex(edge.to).name);
+    ASSERT_NE(merged_edge, nullptr);
+    EXPECT_EQ(merged_edge->bytes_per_s, edge.bytes_per_s);
+    EXPECT_EQ(merged_edge->width, edge.width);
+    EXPECT_FALSE(merged_edge->is_assumed);
   }
   EXPECT_EQ(found.shape.edges().size(), 8U * 2 + 16 * 2);
   EXPECT_THAT(found.notes, IsEmpty());
@@ -236,10 +236,10 @@ TEST(Nvml, AChainOfLinksStaysAsNarrowAsItsNarrowest) {
   FakeMachine fake = like_dgx_a100();
   Discovery found = idle_gpus(8);
   for (Edge& edge : found.parts.edges) edge.width = edge.full_width = 8;
-  const NvmlFound told = merged(fake, std::move(found));
-  EXPECT_EQ(told.edge("cpu0", "gpu1")->width, 8);
-  EXPECT_EQ(told.edge("cpu0", "gpu1")->full_width, 8);
-  EXPECT_NEAR(told.edge("cpu0", "gpu1")->bytes_per_s, 15.75e9, 1e8);
+  const NvmlFound read = merged(fake, std::move(found));
+  EXPECT_EQ(read.edge("cpu0", "gpu1")->width, 8);
+  EXPECT_EQ(read.edge("cpu0", "gpu1")->full_width, 8);
+  EXPECT_NEAR(read.edge("cpu0", "gpu1")->bytes_per_s, 15.75e9, 1e8);
 }
 
 TEST(Nvml, OneGpuThatFailsIsLeftToItself) {
@@ -318,7 +318,7 @@ TEST(Nvml, SuperchipsAreJoinedByC2c) {
   EXPECT_FALSE(found.edge("cpu0", "gpu0")->is_assumed);
   EXPECT_TRUE(found.edge("cpu0", "gpu1")->is_assumed);
   EXPECT_EQ(found.edge("cpu0", "gpu2")->kind, LinkKind::kPcie);
-  EXPECT_THAT(found.notes, say_nvml("what NVLink-C2C of 1 GPUs carries is not told"));
+  EXPECT_THAT(found.notes, say_nvml("what NVLink-C2C of 1 GPUs carries is not known"));
   EXPECT_EQ(found.notes.size(), 1U);
 }
 
@@ -366,8 +366,8 @@ TEST(Nvml, JoinsWhatHwlocShows) {
   EXPECT_EQ(found.shape.of_kind(VertexKind::kGpu).count, 3);
   EXPECT_EQ(found.edge("gpu0", "gpu1")->bytes_per_s, 50e9);
   EXPECT_EQ(found.edge("gpu0", "gpu2"), nullptr);
-  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not told")));
-  EXPECT_THAT(two_sockets_with(nullptr).notes, say_nvml("NVLinks are not told"));
+  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not known")));
+  EXPECT_THAT(two_sockets_with(nullptr).notes, say_nvml("NVLinks are not known"));
 }
 
 TEST(Nvml, LibrariesThatAreNotThereAreANote) {
@@ -384,7 +384,7 @@ TEST(Nvml, LibrariesAreLoadedAndAsked) {
   const Discovery found = discover_host("/sys", CROSSDOCK_FAKE_NVML).value();
   EXPECT_THAT(found.notes, say_nvml("has no nvmlDeviceGetNvLinkVersion"));
   EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetP2PStatus; what it would tell is left out"));
-  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not told")));
+  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not known")));
   const ServerShape shape = shape_of(found.parts);
   const VertexRange gpus = shape.of_kind(VertexKind::kGpu);
   ASSERT_GE(gpus.count, 1);
