@@ -186,11 +186,11 @@ class Driver : public transports::LinkEvents {
 
   void sent(transports::LinkIndex, uint64_t token) override {
     if (token >= sent_) give_up("sent: unknown token");
-    ++told_sent_;
+    ++sent_events_;
   }
 
   void lost(transports::LinkIndex link, const Error& cause) override {
-    if (!is_up_[link]) give_up("lost: told twice");
+    if (!is_up_[link]) give_up("lost: reported twice");
     is_up_[link] = false;
     std::printf("lost %u %.4f %s\n", link, now_s(), cause.message.c_str());
     std::fflush(stdout);
@@ -248,18 +248,18 @@ class Driver : public transports::LinkEvents {
 
   bool send_some() {
     bool any = false;
-    if (emptied_ >= told_emptied_ + options_.slots / 4 ||
-        (emptied_ == to_receive_ && told_emptied_ != emptied_)) {
-      if (tell({0, emptied_}, 0)) told_emptied_ = emptied_, any = true;
+    if (emptied_ >= noted_emptied_ + options_.slots / 4 ||
+        (emptied_ == to_receive_ && noted_emptied_ != emptied_)) {
+      if (tell({0, emptied_}, 0)) noted_emptied_ = emptied_, any = true;
     }
-    if (sends_ && told_notes_ < options_.notes && tell({2, told_notes_}, options_.note_bytes))
-      ++told_notes_, any = true;
+    if (sends_ && notes_out_ < options_.notes && tell({2, notes_out_}, options_.note_bytes))
+      ++notes_out_, any = true;
     while (sent_ < to_send_ && sent_ < credit_ + options_.slots && put_one()) any = true;
-    if (!told_through_ && own_work_is_done() && tell({1, 0}, 0)) told_through_ = any = true;
+    if (!has_said_through_ && own_work_is_done() && tell({1, 0}, 0)) has_said_through_ = any = true;
     return any;
   }
 
-  // As the mover does: says every now and then that it is there, and gives up whoever does not.
+  // As the mover does: says every now and then that it is there, and gives up a peer that does not.
   void watch_links() {
     const double at_s = now_s();
     if (at_s < next_beat_s_) return;
@@ -288,7 +288,7 @@ class Driver : public transports::LinkEvents {
     }
     for (size_t tries = 0; tries < links_.size(); ++tries) {
       const size_t i = next_link_++ % links_.size();
-      ++sent_;  // a token is known before it can be told
+      ++sent_;  // a token is known before it can be reported
       if (is_up_[i] && links_[i]->put(header, std::as_bytes(std::span(payload)), sent_ - 1))
         return true;
       --sent_;
@@ -298,16 +298,16 @@ class Driver : public transports::LinkEvents {
   }
 
   bool own_work_is_done() const {
-    return credit_ >= to_send_ && emptied_ >= to_receive_ && told_emptied_ >= to_receive_ &&
-           (!sends_ || told_notes_ == options_.notes) &&
+    return credit_ >= to_send_ && emptied_ >= to_receive_ && noted_emptied_ >= to_receive_ &&
+           (!sends_ || notes_out_ == options_.notes) &&
            (!receives_ || numbered_notes_ == options_.notes);
   }
 
   bool is_through() const {
     const bool none_is_up = std::none_of(is_up_.begin(), is_up_.end(), [](bool up) { return up; });
     if (none_is_up && options_.until_lost) return true;
-    if (none_is_up && !(told_through_ && peer_is_through_)) give_up("all links are lost");
-    return told_through_ && peer_is_through_ && !options_.until_lost;
+    if (none_is_up && !(has_said_through_ && peer_is_through_)) give_up("all links are lost");
+    return has_said_through_ && peer_is_through_ && !options_.until_lost;
   }
 
   Options options_;
@@ -321,11 +321,11 @@ class Driver : public transports::LinkEvents {
   std::vector<bool> is_up_, arrived_;
   std::vector<std::vector<uint64_t>> places_, outgoing_;
   std::vector<uint64_t> placed_by_link_, next_note_;
-  uint64_t sent_ = 0, told_sent_ = 0, filled_ = 0, credit_ = 0, emptied_ = 0, told_emptied_ = 0,
-           told_notes_ = 0;
+  uint64_t sent_ = 0, sent_events_ = 0, filled_ = 0, credit_ = 0, emptied_ = 0, noted_emptied_ = 0,
+           notes_out_ = 0;
   uint64_t notes_received_ = 0, sleeps_ = 0, not_armed_ = 0, numbered_notes_ = 0, refused_ = 0;
   size_t next_link_ = 0, next_teller_ = 0;
-  bool told_through_ = false, peer_is_through_ = false;
+  bool has_said_through_ = false, peer_is_through_ = false;
 };
 
 Options parse(int count, char** words) {

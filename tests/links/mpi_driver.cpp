@@ -55,9 +55,9 @@ Status collect(ranks::Communicator& ranks) {
   CD_ASSIGN(const int64_t sum, ranks.fold(ranks.rank(), ranks::Fold::kSum));
   CD_TRY(expect(sum == n * (n - 1) / 2, "fold"));
   const std::string text(static_cast<size_t>(1'000 * ranks.rank()), 'x');
-  CD_ASSIGN(const auto texts, ranks.gather(text, ranks.limit()));
+  CD_ASSIGN(const auto strings, ranks.gather(text, ranks.limit()));
   for (int rank = 0; rank < n; ++rank) {
-    CD_TRY(expect(texts[static_cast<size_t>(rank)].size() == static_cast<size_t>(1'000 * rank),
+    CD_TRY(expect(strings[static_cast<size_t>(rank)].size() == static_cast<size_t>(1'000 * rank),
                   "gather"));
   }
   const Status first = ranks.agree(ranks.rank() == n - 1 ? Status(wrong("of the last")) : Status());

@@ -141,7 +141,7 @@ class Soak {
       rows_ += Round(*opened.value(), jobs).run();
       channels_ += jobs.size();
       check_growth(round);
-      // Rank 0 has the clock; whoever has failed ends it for all.
+      // Rank 0 has the clock; a rank that has failed ends it for all.
       const bool wants = rank_ != 0 || Clock::now() < end;
       go_on = true;
       for (const std::string& word :

@@ -49,7 +49,7 @@ struct ChannelSpec {
 struct Received {
   enum class Kind : uint8_t { kNothing, kRows, kEnd } kind = Kind::kNothing;
   // Of the layout's received_schema(). They lie in the segment, which the source can fill again when `rows.owner` and
-  // all its copies are dropped: whoever keeps many keeps the source waiting. Copies may outlive the channel.
+  // all its copies are dropped: a receiver that keeps many keeps the source waiting. Copies may outlive the channel.
   Batch rows;
   int source = 0;                     // whose they are
   std::span<const uint16_t> carried;  // the hidden lane, if the layout has one; lives as `rows`
@@ -119,7 +119,7 @@ struct FlowCounters {
   uint64_t taken = 0;    // segments, by receivers
   uint64_t waiting = 0;  // that are there, and not taken
   uint64_t rows_taken = 0;
-  uint64_t bytes_taken = 0;  // what these rows take in full segments, and their texts
+  uint64_t bytes_taken = 0;  // what these rows take in full segments, and their strings
 };
 
 struct ChannelCounters {
@@ -127,7 +127,7 @@ struct ChannelCounters {
   uint64_t refused = 0;             // sends that were answered with 0, for want of room
 };
 
-// Thread-safe. Dropping the last pointer closes the channel with CD-618 for whoever still uses it.
+// Thread-safe. Dropping the last pointer closes the channel with CD-618 for those that still use it.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -138,8 +138,8 @@ class Channel {
   // CD-105: not of this rank, or all senders of the source are open.
   virtual Result<std::unique_ptr<Sender>> open_sender(int source) = 0;
   virtual Result<std::unique_ptr<Receiver>> open_receiver(int destination) = 0;
-  // Ends it for everybody, with the cause; whoever sends, receives or sleeps gets it. The first cause stays. Buffers go
-  // when the channel, its senders and receivers, and the last batch are dropped.
+  // Ends it for everybody, with the cause; callers that send, receive or sleep get it. The first cause stays. Buffers
+  // go when the channel, its senders and receivers, and the last batch are dropped.
   virtual void close(const Error& cause) = 0;
   virtual ChannelCounters counters() const = 0;
   virtual int64_t memory_bytes() const = 0;  // of its flows in this process

@@ -28,8 +28,8 @@ Result<rings::Flow> flow_at(const ChannelLayout& plan,
   return flow_at(plan.ring(placed.is_far), memory, placed.offset);
 }
 
-// Rows stay as they are: whoever opens a segment clears its bitmaps, and fills what is read of it. Of its header,
-// producers write what changes.
+// Rows stay as they are: the sender that opens a segment clears its bitmaps, and fills what is read of it. Of its
+// header, producers write what changes.
 void clear_words(const rings::Flow& flow) {
   *flow.words = {};
   *flow.ring.tail = *flow.ring.head = *flow.ring.lock = 0;

@@ -27,7 +27,7 @@ namespace crossdock::channels {
 // One flow, as the source sees it.
 struct OutFlow {
   uint16_t outlet = 0;
-  bool is_moved = false;  // its other end is on another host: the mover is told, not a doorbell
+  bool is_moved = false;  // its other end is on another host: the mover gets word, not a doorbell
   rings::Flow flow;
   rings::Doorbell outlet_bell{nullptr};
   std::atomic<uint64_t> rows{0};     // of the senders that are through
@@ -113,7 +113,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   // Ranks that have an end of a flow that this rank has the other end of, itself left out.
   const std::vector<int>& peers() const { return peers_; }
 
-  // Told to whoever moves flows to other hosts, when one has news. Set before the core is used by others.
+  // Called for the mover of flows to other hosts, when one has news. Set before the core is used by others.
   void set_wake_mover(std::function<void()> wake) { wake_mover_ = std::move(wake); }
   void wake_mover() const {
     if (wake_mover_) wake_mover_();
@@ -128,15 +128,15 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   // process shares with it.
   bool is_copy() const { return !home_.is_here(); }
 
-  // The first cause stays. Whoever has to tell the other processes is told once (set before the core is used by
+  // The first cause stays. The object that tells the other processes is called once (set before the core is used by
   // others), unless the cause came from one of them. Nothing in a copy.
   void close(const Error& cause, bool is_news = true);
-  void set_on_close(std::function<void(const Error&)> told) { on_close_ = std::move(told); }
-  // The channel is dropped here: whoever moves its flows lets go of them.
+  void set_on_close(std::function<void(const Error&)> call) { on_close_ = std::move(call); }
+  // The channel is dropped here: the mover of its flows lets go of them.
   void retire() const {
     if (on_retire_ && !is_copy()) on_retire_();
   }
-  void set_on_retire(std::function<void()> told) { on_retire_ = std::move(told); }
+  void set_on_retire(std::function<void()> call) { on_retire_ = std::move(call); }
   bool is_over() const { return is_over_.load(std::memory_order_acquire) || is_copy(); }
   // The cause, if the channel is over.
   Status check() const;
@@ -176,7 +176,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   std::atomic<bool> is_attached_{false};
   std::atomic<bool> is_over_{false};
   mutable std::mutex mutex_;  // guards missing_, is_closing_ and cause_
-  bool is_closing_ = false;   // somebody has begun to close it
+  bool is_closing_ = false;   // a thread has begun to close it
   Error cause_;
 };
 

@@ -23,10 +23,10 @@ constexpr uint64_t kBellBytes = rings::kRingLineBytes;
 constexpr uint64_t kFlowEndBytes = 256;
 constexpr int kSendersMax = 65'536;
 constexpr int kSlotBits = 3;
-// Between hosts a slot is taken until its segment has arrived there, and has been told of: a round trip through queues
-// that the network fills, tens of milliseconds. With 8 slots links stand still in between; 4 hosts, 2 links of 1 Gbit
-// (network namespaces on 2 cores): 8 slots 0.80, 16 0.85, 32 0.93, 64 0.94 of their rate. Of many flows each has less
-// to bring, so what the flows of an endpoint hold together is bounded.
+// Between hosts a slot is taken until its segment has arrived there, and that has been said: a round trip through
+// queues that the network fills, tens of milliseconds. With 8 slots links stand still in between; 4 hosts, 2 links of 1
+// Gbit (network namespaces on 2 cores): 8 slots 0.80, 16 0.85, 32 0.93, 64 0.94 of their rate. Of many flows each has
+// less to bring, so what the flows of an endpoint hold together is bounded.
 constexpr int kFarSlotBitsMax = 5;
 constexpr uint64_t kFarBytesMax = uint64_t{32} << 20;
 

@@ -15,7 +15,7 @@ Result<ChannelProposal> ChannelProposal::parse(const std::string& text) {
     const auto [rest, no_digest] = std::from_chars(blank + 1, end, proposal.digest);
     if (no_digest == std::errc() && rest == end) return proposal;
   }
-  return make_error(ErrorCode::kMalformedMessage, "another rank told a channel as '{}'", text);
+  return make_error(ErrorCode::kMalformedMessage, "another rank gave a channel as '{}'", text);
 }
 
 }  // namespace crossdock::channels

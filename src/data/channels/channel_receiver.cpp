@@ -24,7 +24,7 @@ void note(const ChannelCore& core, const InFlow& flow, uint64_t position, trace:
                              .step = step});
 }
 
-// What the rows take in a full segment, and their texts: for counting, without a look at lanes.
+// What the rows take in a full segment, and their strings: for counting, without a look at lanes.
 uint64_t bytes_of_rows(const segments::RowLayout& layout, const std::byte* segment) {
   const auto& header = *reinterpret_cast<const rings::SegmentHeader*>(segment);
   const rings::SegmentLayout& full = layout.segments();
@@ -32,7 +32,7 @@ uint64_t bytes_of_rows(const segments::RowLayout& layout, const std::byte* segme
   return lanes_bytes * header.rows / full.rows_max + header.heap_bytes;
 }
 
-// A segment in the hands of whoever holds its batch. Gives it back when the last copy is dropped.
+// A segment in the hands of the holder of its batch. Gives it back when the last copy is dropped.
 class SegmentLease {
  public:
   SegmentLease(std::shared_ptr<ChannelCore> core, InFlow& flow, uint64_t position)

@@ -9,7 +9,7 @@
 
 namespace crossdock::channels {
 
-// As RowRouter::make for the channel's schema, but route() also takes batches whose texts have other layouts than the
+// As RowRouter::make for the channel's schema, but route() also takes batches whose strings have other layouts than the
 // schema says, and dictionaries where it has their values or the other way round; rows of equal keys go to one
 // destination all the same. Its errors are those of check_sent_schema too, before any key is read. What has no rows is
 // not looked at.

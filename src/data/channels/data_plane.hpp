@@ -40,7 +40,7 @@ class DataPlane {
   // All ranks of the group call it in the same order with the same spec. One thread. CD-105, CD-102, CD-201 with the
   // rank that refused; CD-617 if a rank did not come in time.
   virtual Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) = 0;
-  // This process's part of a channel, without a word to the others: somebody else sees to it that all ranks open it
+  // This process's part of a channel, without a word to the others: the caller sees to it that all ranks open it
   // with the same spec. It is_ready() once it has met the parts of the others. Thread-safe.
   virtual Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) = 0;
   // Ends the work of all ranks: their channels are over, and what they gather fails, with CD-617 and the reason. For a

@@ -1,4 +1,4 @@
-// Two queues, since parts are dear and causes are not.
+// Two queues, since buffering parts is expensive and causes are small.
 #include "data/channels/early_parts.hpp"
 
 #include <utility>

@@ -1,7 +1,7 @@
 // What neighbours have said of channels that this process has not opened yet.
 //
 // A part that came keeps memory mapped, and the channel may never be opened here. So of parts there is a bound: the
-// oldest goes for a new one, and what is left of it is a cause, which ends the channel for whoever has it. Bounds:
+// oldest goes for a new one, and what is left of it is a cause, which ends the channel for its holder. Bounds:
 // 1,024 parts (of a channel there is one for each neighbour that has opened it), and 8,192 causes of some 200 bytes, of
 // which the oldest go as well.
 #pragma once
@@ -30,7 +30,7 @@ struct EarlyPart {
 // One thread at a time.
 class EarlyParts {
  public:
-  // Answers a part that had to go, as the cause that stands here in its place; the others have to be told. A cause
+  // Answers a part that had to go, as the cause that stands here in its place; the others have to hear of it. A cause
   // takes the place of the part that its peer had passed.
   std::optional<EarlyPart> add(EarlyPart part);
   // All of a channel, in the order they came.

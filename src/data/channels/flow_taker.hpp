@@ -4,7 +4,7 @@
 // A flow has one cursor per destination that its outlet stands for: one, or for a broadcast all of the process, each of
 // which sees every segment. The ring's head, which tells the source that there is room, moves on when the oldest
 // segment has been given back at every cursor; so the slowest governs. Cursors are in the memory of the process, since
-// nobody else reads them. Bounds: one word per slot and one per cursor.
+// no other thread reads them. Bounds: one word per slot and one per cursor.
 #pragma once
 
 #include <atomic>

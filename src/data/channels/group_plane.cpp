@@ -155,7 +155,7 @@ GroupPlane::~GroupPlane() {
                            rank(),
                            core->plan().spec().id));
   }
-  // Who sees this rank leave is told whose loss was the reason.
+  // A rank that sees this one leave learns whose loss was the reason.
   if (const auto first = losses_.first(); first.has_value() && watcher_ != nullptr) {
     const auto lost = static_cast<uint64_t>(first->rank);
     say_over(kLostRanks + lost, first->cause, [](int) { return true; });
@@ -177,7 +177,7 @@ GroupPlane::~GroupPlane() {
   group_->set_liveness({});
 }
 
-// What the peers have to know is told and acknowledged before links end, within limits: a peer that misses the end of a
+// What the peers have to know is sent and acknowledged before links end, within limits: a peer that misses the end of a
 // channel would see a lost link instead. By then all channels are through or over.
 void GroupPlane::settle() {
   // Twice the time between keepalives of who still needs something.
@@ -242,7 +242,7 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
     if (voice->plane != nullptr) voice->plane->tell_over(*plan, cause);
   });
   if (host_links_ != nullptr) {
-    // Channels outlive the plane, and links end with it: what comes after has nobody to hear it.
+    // Channels outlive the plane, and links end with it: what comes after is heard by no rank.
     const std::weak_ptr<HostLinks> weak = host_links_;
     core->set_wake_mover([weak] {
       if (const auto links = weak.lock()) links->mover().wake();
@@ -333,18 +333,19 @@ Result<std::shared_ptr<Channel>> GroupPlane::open_part(const ChannelSpec& spec) 
 }
 
 // A rank may have tried more often than others to open channels, and so have other numbers for them. The highest holds,
-// which nobody has used; further ones are counted from there.
+// which no rank has used; further ones are counted from there.
 Result<GroupPlane::OwnPart> GroupPlane::agree_on_part(ChannelSpec& spec) {
   const uint64_t own = spec.id;
   spec.id += skipped_ids_;
   Result<OwnPart> part = make_part(spec);
   const ChannelProposal mine{spec.id, part.ok() ? part.value().core->plan().digest() : 0};
-  const auto told =
+  const auto proposed =
       part.ok() ? Result<std::string>(mine.text()) : Result<std::string>(part.error());
-  CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(*group_, told, open_within()));
+  CD_ASSIGN(const std::vector<std::string> proposals,
+            ranks::agree(*group_, proposed, open_within()));
   bool is_renumbered = false;
-  for (size_t other = 0; other < texts.size(); ++other) {
-    CD_ASSIGN(const ChannelProposal proposal, ChannelProposal::parse(texts[other]));
+  for (size_t other = 0; other < proposals.size(); ++other) {
+    CD_ASSIGN(const ChannelProposal proposal, ChannelProposal::parse(proposals[other]));
     if (proposal.digest != mine.digest) {
       return make_error(ErrorCode::kInvalidArgument,
                         "channel {} is another one on rank {} than on rank {}; all ranks have to "
@@ -374,7 +375,7 @@ Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& a
   if (!part.ok()) return part.error();
   Status opened = plan_paths(part.value());
   if (opened.ok()) opened = publish_part(part.value());
-  // A part whose id another channel has is nobody's: ending it as a channel would end the other.
+  // A part whose id another channel has is no channel's: ending it as a channel would end the other.
   std::shared_ptr<LocalChannel> channel;
   if (channels_.find(spec.id) == part.value().core) {
     channel = std::make_shared<LocalChannel>(part.value().core);
@@ -454,7 +455,7 @@ std::vector<movers::LinkCounters> GroupPlane::links() const {
   return host_links_->mover().counters();
 }
 
-// Whoever has the channel waits for this process, which has no room for parts that it may never want.
+// The holder of the channel waits for this process, which has no room for parts that it may never want.
 void GroupPlane::refuse_early(const EarlyPart& part) {
   say_over(part.channel, part.cause, [](int) { return true; });
 }

@@ -46,7 +46,7 @@ Result<std::string> address_of(const Result<std::unique_ptr<transports::Transpor
   return transport.value()->address();
 }
 
-// Whether this host would use RDMA. Whoever finds no devices hears why when they are opened.
+// Whether this host would use RDMA. A host that finds no devices learns why when they are opened.
 bool has_rdma(const std::vector<std::string>& devices) {
   auto interfaces = transports::list_interfaces();
   if (!interfaces.ok()) return false;
@@ -75,7 +75,7 @@ Result<std::string> ranks_in(const Result<std::vector<transports::Unreached>>& u
   return RankReach::text_of(ranks);
 }
 
-// Whether somebody passes frames on to each rank that has no link to this one.
+// Whether a rank passes frames on to each rank that has no link to this one.
 Result<std::string> relays_found(const RankReach& reach,
                                  int rank,
                                  const std::vector<transports::Unreached>& unreached) {

@@ -1,4 +1,4 @@
-// Which ranks of a group are gone, and whether somebody has ended it: what everything that waits for others looks at.
+// Which ranks of a group are gone, and whether one has ended it: what everything that waits for others looks at.
 //
 // Ranks of one host see each other's end at once, and so do ranks of different hosts that have a link to each other
 // (Mover). Who has none hears of it from those who pass frames on between them, as of a channel that is over: under a

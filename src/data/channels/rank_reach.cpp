@@ -1,4 +1,4 @@
-// See rank_reach.hpp. The text: numbers parted by blanks.
+// See rank_reach.hpp. The text: numbers separated by blanks.
 #include "data/channels/rank_reach.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 Error malformed(size_t rank, const std::string& text) {
   return make_error(ErrorCode::kMalformedMessage,
-                    "rank {} told the ranks that it has no link to as \"{}\"; all ranks must run "
+                    "rank {} gave the ranks that it has no link to as \"{}\"; all ranks must run "
                     "one version of Crossdock",
                     rank,
                     text.substr(0, 80));

@@ -15,7 +15,7 @@ namespace crossdock::channels {
 // Ids of the channels of a process that still are there, so that none is used twice at a time. Thread-safe.
 class ChannelRegister {
  public:
-  // CD-105 if a channel of this id is open, or held by somebody.
+  // CD-105 if a channel of this id is open, or held by a caller.
   Status add(const std::shared_ptr<ChannelCore>& core);
   std::shared_ptr<ChannelCore> find(uint64_t channel) const;
   // Those that are not over.

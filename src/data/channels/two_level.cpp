@@ -20,7 +20,7 @@ struct Stages {
   Stages(ChannelSpec wanted, LevelPlan planned)
       : spec(std::move(wanted)), plan(std::move(planned)) {}
 
-  // By whoever has a moment: one relay after the other.
+  // By any thread that has a moment: one relay after the other.
   Status turn_any() {
     if (local.empty()) return {};
     return turn(local[next.fetch_add(1, std::memory_order_relaxed) % local.size()]);
@@ -37,7 +37,7 @@ struct Stages {
 
   const ChannelSpec spec;
   const LevelPlan plan;
-  // Owned by the channel: dropping it ends both, whoever still sends or receives.
+  // Owned by the channel: dropping it ends both, whichever still sends or receives.
   std::weak_ptr<Channel> first;
   std::weak_ptr<Channel> second;
   std::vector<std::unique_ptr<Relay>> relays;  // per destination; null where it is another rank's

@@ -22,7 +22,7 @@ IncomingFlow::IncomingFlow(MovedFlow moved, const MoverSettings& settings)
       window_(moved_.flow.ring),
       is_written_(moved_.flow.ring.slots(), false),
       has_changed_hands_(moved_.flow.ring.slots(), false) {
-  told_ = credit();
+  noted_ = credit();
 }
 
 Status IncomingFlow::check(const rings::SegmentHeader& header, uint32_t ranks) const {
@@ -136,45 +136,45 @@ NoteEntry IncomingFlow::credit() const {
   return entry;
 }
 
-// Half a window is told of at once, so that the sender always has the other half. Less is told when there is nothing
+// Half a window is noted at once, so that the sender always has the other half. Less is noted when there is nothing
 // better to do, or with the next note to the same process; if it is only that slots are free again, after a while, for
 // more are about to be.
 IncomingFlow::Owes IncomingFlow::owes(double now) {
   const NoteEntry entry = credit();
   if (is_asked_) return Owes::kNow;
-  if (entry == told_) {
+  if (entry == noted_) {
     owes_since_ = -1;
     return Owes::kNothing;
   }
   const uint64_t half = std::max<uint64_t>(1, slots() / 2);
-  if (entry.arrived - told_.arrived >= half || entry.head - told_.head >= half) return Owes::kNow;
+  if (entry.arrived - noted_.arrived >= half || entry.head - noted_.head >= half) return Owes::kNow;
   if (owes_since_ < 0) owes_since_ = now;
-  if (now >= owes_since_ + kToldWithinS) return Owes::kNow;
-  return entry.arrived == told_.arrived && entry.beyond == told_.beyond ? Owes::kLater
-                                                                        : Owes::kWhenIdle;
+  if (now >= owes_since_ + kNotedWithinS) return Owes::kNow;
+  return entry.arrived == noted_.arrived && entry.beyond == noted_.beyond ? Owes::kLater
+                                                                          : Owes::kWhenIdle;
 }
 
-void IncomingFlow::told(const NoteEntry& credit) {
-  told_ = credit;
+void IncomingFlow::noted(const NoteEntry& credit) {
+  noted_ = credit;
   is_asked_ = false;
   owes_since_ = -1;
 }
 
 double IncomingFlow::next_due_s() const {
-  return owes_since_ < 0 ? std::numeric_limits<double>::infinity() : owes_since_ + kToldWithinS;
+  return owes_since_ < 0 ? std::numeric_limits<double>::infinity() : owes_since_ + kNotedWithinS;
 }
 
 std::string IncomingFlow::state() const {
   const NoteEntry entry = credit();
-  return fmt::format("in {}:{}:{} from rank {}: arrived {} head {} told {}/{} beyond {:x}{}",
+  return fmt::format("in {}:{}:{} from rank {}: arrived {} head {} noted {}/{} beyond {:x}{}",
                      moved_.id.channel,
                      moved_.id.source,
                      moved_.id.outlet,
                      moved_.peer,
                      entry.arrived,
                      entry.head,
-                     told_.arrived,
-                     told_.head,
+                     noted_.arrived,
+                     noted_.head,
                      entry.beyond,
                      is_ended_ ? fmt::format(" of {}", segments_) : std::string());
 }

@@ -1,7 +1,7 @@
 // The receiving end of a flow: where a segment goes, whether it is what it says, and what the other end is to know.
 //
 // A segment's number names its slot. While one link writes there, the same segment from another link is refused, for
-// the memory can have one writer; if the first link is lost, or has fallen silent and forsakes the place, the sender's
+// the memory can have one writer; if the first link is lost, or has fallen silent and revokes the place, the sender's
 // next try gets it. One thread, the mover's; the ring's consumer may be any.
 #pragma once
 
@@ -40,11 +40,11 @@ class IncomingFlow {
   // The source has ended. CD-613 if that is not what it said before, or less than came.
   Status end(uint64_t segments, uint64_t rows);
 
-  // How things stand, and whether and how soon the other end should be told.
+  // How things stand, and whether and how soon the other end should get a note.
   NoteEntry credit() const;
   enum class Owes : uint8_t { kNothing, kLater, kWhenIdle, kNow };
   Owes owes(double now);
-  void told(const NoteEntry& credit);
+  void noted(const NoteEntry& credit);
   // The other end seems to have missed a note.
   void answer() { is_asked_ = true; }
   bool is_asked() const { return is_asked_; }
@@ -71,7 +71,7 @@ class IncomingFlow {
   bool is_ended_ = false;
   bool is_closed_ = false;
   bool is_asked_ = false;
-  NoteEntry told_;
+  NoteEntry noted_;
   double owes_since_ = -1;
 };
 

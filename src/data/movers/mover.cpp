@@ -142,7 +142,7 @@ void Mover::State::find_next_due() {
   for (const auto& [id, flow] : incoming_) next_due_s_ = std::min(next_due_s_, flow->next_due_s());
   for (const LastTotal& last : last_totals_) next_due_s_ = std::min(next_due_s_, last.tell_at);
   for (const auto& [channel, failure] : failures_) {
-    if (!failure.untold.empty()) next_due_s_ = std::min(next_due_s_, failure.tell_at);
+    if (!failure.unaware.empty()) next_due_s_ = std::min(next_due_s_, failure.tell_at);
   }
 }
 
@@ -203,7 +203,7 @@ std::vector<MovedFlowCounters> Mover::State::flow_counters(uint64_t channel) {
 bool Mover::State::is_settled() {
   const auto lock = lock_between_steps();
   drain();
-  const auto is_told = [](const auto& entry) { return entry.second.untold.empty(); };
+  const auto is_known = [](const auto& entry) { return entry.second.unaware.empty(); };
   const auto is_quiet = [](const Peer& peer) {
     return peer.answers.empty() && peer.passing.empty();
   };
@@ -212,7 +212,7 @@ bool Mover::State::is_settled() {
     return !rings::total_of(entry.second->moved().flow).is_known || entry.second->is_total_seen();
   };
   return last_totals_.empty() && std::ranges::all_of(outgoing_, is_end_known) &&
-         std::ranges::all_of(failures_, is_told) && std::ranges::all_of(peers_, is_quiet) &&
+         std::ranges::all_of(failures_, is_known) && std::ranges::all_of(peers_, is_quiet) &&
          under_way_.count() == 0 && placements_.empty();
 }
 

@@ -56,8 +56,8 @@ struct PathTo {
   double rate_bytes_per_s = 0;  // of the whole path; 0: that of the link
 };
 
-// How long what could be told of what has arrived waits for company at most, while the mover has other things to do.
-inline constexpr double kToldWithinS = 0.001;
+// How long a note of what has arrived waits for company at most, while the mover has other things to do.
+inline constexpr double kNotedWithinS = 0.001;
 
 // The same in all ranks of a group.
 struct MoverSettings {
@@ -79,7 +79,7 @@ struct LinkCounters {
   std::string device;           // the NIC here; "": unknown
   double rate_bytes_per_s = 0;  // as its kernel says; 0: unknown
   transports::PeerIndex peer = 0;
-  uint64_t frames_under_way = 0, bytes_under_way = 0;  // now: put, and not told to be sent
+  uint64_t frames_under_way = 0, bytes_under_way = 0;  // now: put, and not known to be sent
   // Everything put on the link and taken from it, also what was resent or is passed on for others.
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
   uint64_t notes_sent = 0, notes_received = 0;
@@ -103,10 +103,10 @@ class Mover : public rings::Actor {
     std::vector<PathTo> paths;
     MoverSettings settings;
     std::function<double()> now_s;  // a steady clock
-    // Told once per channel that failed here or elsewhere, but for one's own fail(); from step(), which then holds no
+    // Called once per channel that failed here or elsewhere, but for one's own fail(); from step(), which then holds no
     // lock, so any call below may be made in it.
     std::function<void(uint64_t channel, const Error& cause)> on_failure;
-    // Told, in the same way, when the last path to a process that was connected is lost, whether a channel is open or
+    // Called in the same way when the last path to a process that was connected is lost, whether a channel is open or
     // not: it has ended, or nothing joins it to this one any more. May be empty.
     std::function<void(transports::PeerIndex rank, const Error& cause)> on_lost_rank;
   };
@@ -128,16 +128,16 @@ class Mover : public rings::Actor {
   // A flow has news: an outgoing one segments or its end, an incoming one free slots. Cheap while the mover is awake.
   void wake();
 
-  // kDone never; kIdle: nothing can be done before something arrives, somebody calls, or it is next_due_s().
+  // kDone never; kIdle: nothing can be done before something arrives, a thread calls, or it is next_due_s().
   rings::Step step() override;
   std::string state() const override;
   // When step() has something to do though nothing has happened, on the clock of now_s. By the thread that steps.
   double next_due_s() const;
-  // Sleeps until something arrives, somebody wakes it, one of also_fds is readable, or the time is over. By the thread
+  // Sleeps until something arrives, a thread wakes it, one of also_fds is readable, or the time is over. By the thread
   // that steps.
   void wait(std::chrono::microseconds at_most, std::span<const int> also_fds = {});
 
-  // Any thread. Whether all that the peers have to know was told and acknowledged: the totals of flows that are through
+  // Any thread. Whether all that the peers have to know was sent and acknowledged: the totals of flows that are through
   // and the failures. A process that leaves before takes the end of a channel for others with it.
   bool is_settled() const;
   // Any thread; by link, in order.

@@ -29,7 +29,7 @@ std::string Mover::State::over_link(transports::LinkIndex link, transports::Peer
       "; rank {} had it from rank {} over link {}", parts_.rank, from, links_[link].counters.name);
 }
 
-// Every process is told, by each that learns of it: one that has no flow with those who failed may have others.
+// Every process gets a note, by each that learns of it: one that has no flow with those who failed may have others.
 void Mover::State::fail(uint64_t channel, const Error& cause, bool is_own) {
   const auto [at, is_new] = failures_.try_emplace(channel);
   if (!is_new) return;
@@ -38,13 +38,13 @@ void Mover::State::fail(uint64_t channel, const Error& cause, bool is_own) {
   failure.text = cause.message;
   failure.since = failure.tell_at = now_;
   for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
-    if (paths_.has_path(rank)) failure.untold.insert(rank);
+    if (paths_.has_path(rank)) failure.unaware.insert(rank);
   }
   failures_in_order_.push_back(channel);
   while (failures_in_order_.size() > kFailuresMax) {
     const auto oldest = failures_.find(failures_in_order_.front());
     if (oldest != failures_.end()) {
-      if (!oldest->second.untold.empty()) break;  // somebody does not know yet
+      if (!oldest->second.unaware.empty()) break;  // a process does not know yet
       failures_.erase(oldest);
     }
     failures_in_order_.pop_front();
@@ -60,21 +60,21 @@ void Mover::State::take_failed(transports::PeerIndex from, const NoteEntry& entr
   answer(from, seen);
   fail(entry.flow.channel, Error{known_code(entry.code), std::string(entry.text)}, false);
   const auto found = failures_.find(entry.flow.channel);
-  if (found != failures_.end()) found->second.untold.erase(from);
+  if (found != failures_.end()) found->second.unaware.erase(from);
 }
 
 void Mover::State::tell_failures() {
   for (auto& [channel, failure] : failures_) {
-    if (failure.untold.empty() || now_ < failure.tell_at) continue;
-    std::erase_if(failure.untold,
+    if (failure.unaware.empty() || now_ < failure.tell_at) continue;
+    std::erase_if(failure.unaware,
                   [&](transports::PeerIndex rank) { return !paths_.has_path(rank); });
     // Who has not answered by then is not there.
-    if (now_ - failure.since > 2 * parts_.settings.lost_after_s) failure.untold.clear();
+    if (now_ - failure.since > 2 * parts_.settings.lost_after_s) failure.unaware.clear();
     NoteEntry entry;
     entry.kind = NoteKind::kFailed;
     entry.flow.channel = channel;
     entry.code = static_cast<uint16_t>(failure.code);
-    for (const transports::PeerIndex rank : failure.untold) {
+    for (const transports::PeerIndex rank : failure.unaware) {
       if (failure.times > 0) peers_[rank].is_repeating = true;
       answer(rank, entry, failure.text);
     }
@@ -189,7 +189,7 @@ void Mover::State::look_at_peer(transports::PeerIndex rank, std::vector<bool>& n
   }
 }
 
-// What a link holds, nobody else can do anything with: slots that it reads, and places where it has begun to write.
+// What a link holds, no other can use: slots that it reads, and places where it has begun to write.
 bool Mover::State::is_holding(transports::LinkIndex link) const {
   const LinkUse& use = links_[link];
   return use.own_frames + use.passed_frames > 0 ||
@@ -211,14 +211,14 @@ bool Mover::State::is_stalled(transports::LinkIndex link, double alive_at) const
 }
 
 // A link through which flows go to a third process is asked for an answer of the process at its end, so that the link's
-// silence can be told from that of the third.
+// silence can be separated from that of the third.
 void Mover::State::look_at_link(transports::LinkIndex link, bool is_needed) {
   LinkUse& use = links_[link];
   if (!is_needed || use.is_lost) {
     use.is_watched = use.is_silent = false;
     return;
   }
-  // What was not heard while nobody listened for it is no silence.
+  // What was not heard while no thread listened for it is no silence.
   if (!use.is_watched) {
     use.is_watched = true;
     use.watched_since = now_;

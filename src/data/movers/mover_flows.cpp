@@ -73,7 +73,7 @@ void Mover::State::add(AddFlow add) {
   if (failed != failures_.end()) {
     rings::fail_flow(add.flow.flow, failed->second.code);
     ring(add.flow);
-    // Who was told of it before there was a channel here could not close it.
+    // A process that heard of it before there was a channel here could not close it.
     to_report_.emplace_back(id.channel, Error{failed->second.code, failed->second.text});
     return;
   }

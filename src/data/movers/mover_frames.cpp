@@ -284,7 +284,7 @@ bool Mover::State::take_from_silent(IncomingFlow& flow, uint64_t sequence) {
   });
   if (stuck == placements_.end()) return false;
   LinkUse& use = links_[stuck->link];
-  if (!use.link->forsake(stuck->payload)) return false;
+  if (!use.link->revoke(stuck->payload)) return false;
   ++use.counters.dropped;
   flow.change_hands(sequence);
   placements_.erase(stuck);

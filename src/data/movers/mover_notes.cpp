@@ -15,16 +15,16 @@ constexpr size_t kPassingMax = 64;
 }  // namespace
 
 bool Mover::State::send_notes(bool is_idle) {
-  bool has_told = false;
+  bool has_sent = false;
   for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
     Peer& peer = peers_[rank];
     if (peer.outgoing.empty() && peer.incoming.empty() && peer.answers.empty()) continue;
-    if (collect(peer, is_idle)) has_told |= tell(rank, peer);
+    if (collect(peer, is_idle)) has_sent |= tell(rank, peer);
   }
-  return has_told;
+  return has_sent;
 }
 
-// What could be told is collected; true if some of it should be now.
+// What could be noted is collected; true if some of it should be now.
 bool Mover::State::collect(Peer& peer, bool is_idle) {
   items_.clear();
   bool is_urgent = !peer.answers.empty();
@@ -41,7 +41,7 @@ bool Mover::State::collect(Peer& peer, bool is_idle) {
     const std::optional<NoteEntry> entry = flow->to_tell(now_);
     if (!entry) continue;
     is_urgent = true;
-    is_repeated |= flow->has_told(entry->kind);
+    is_repeated |= flow->has_noted(entry->kind);
     items_.push_back({.entry = *entry, .incoming = nullptr, .outgoing = flow.get()});
   }
   peer.skips_paths = is_repeated ? peer.note_turn++ : 0;
@@ -50,12 +50,12 @@ bool Mover::State::collect(Peer& peer, bool is_idle) {
 
 bool Mover::State::tell(transports::PeerIndex to, Peer& peer) {
   size_t next = 0;
-  bool has_told = false;
+  bool has_sent = false;
   while (next < items_.size() || !peer.answers.empty()) {
     const PathIndex path = paths_.choose_for_note(to, peer.skips_paths);
     if (path == kNoPath) {
       peer.answers.clear();
-      return has_told;
+      return has_sent;
     }
     NoteWriter writer(static_cast<uint16_t>(parts_.rank), static_cast<uint16_t>(to));
     size_t answers = 0;
@@ -69,17 +69,17 @@ bool Mover::State::tell(transports::PeerIndex to, Peer& peer) {
     while (answers == peer.answers.size() && end < items_.size() && writer.add(items_[end].entry)) {
       ++end;
     }
-    if (!tell_bytes(paths_.at(path).to.first, writer.finish())) return has_told;
+    if (!tell_bytes(paths_.at(path).to.first, writer.finish())) return has_sent;
     peer.answers.erase(peer.answers.begin(),
                        peer.answers.begin() + static_cast<ptrdiff_t>(answers));
     for (; next < end; ++next) {
       const Item& item = items_[next];
-      if (item.incoming != nullptr) item.incoming->told(item.entry);
-      if (item.outgoing != nullptr) item.outgoing->told(item.entry.kind, now_);
+      if (item.incoming != nullptr) item.incoming->noted(item.entry);
+      if (item.outgoing != nullptr) item.outgoing->noted(item.entry.kind, now_);
     }
-    has_told = true;
+    has_sent = true;
   }
-  return has_told;
+  return has_sent;
 }
 
 bool Mover::State::tell_bytes(transports::LinkIndex link, std::span<const std::byte> note) {
@@ -101,7 +101,7 @@ bool Mover::State::tell_on(transports::LinkIndex link,
   return tell_bytes(link, writer.finish());
 }
 
-// Notes of others wait in a short queue where a link is busy; what is dropped is told again by who said it.
+// Notes of others wait in a short queue where a link is busy; what is dropped is said again by its sender.
 void Mover::State::pass_note(transports::LinkIndex link,
                              const NoteHead& head,
                              std::span<const std::byte> note) {
@@ -149,7 +149,7 @@ void Mover::State::answer(transports::PeerIndex to, const NoteEntry& entry, std:
   answers.push_back({.entry = entry, .text = std::move(text)});
 }
 
-// Somebody speaks of a flow that is not here: it has ended, or failed, or never was.
+// A peer speaks of a flow that is not here: it has ended, or failed, or never was.
 void Mover::State::answer_stray(const FlowId& flow, transports::PeerIndex from, NoteKind kind) {
   NoteEntry entry;
   entry.flow = flow;
@@ -209,7 +209,7 @@ void Mover::State::take(transports::LinkIndex link,
       return take_failed(from, entry);
     case NoteKind::kFailedSeen: {
       const auto found = failures_.find(entry.flow.channel);
-      if (found != failures_.end()) found->second.untold.erase(from);
+      if (found != failures_.end()) found->second.unaware.erase(from);
       return;
     }
     case NoteKind::kKeepalive: {
@@ -238,7 +238,7 @@ void Mover::State::take_credit(transports::LinkIndex link,
     forget(flight);
     if (flight.sends == 1) paths_.delivered(flight.path, flight.bytes, now_);
   }
-  // Of one that was sent more than once nobody knows which has arrived: it says nothing about time, nor about order.
+  // Of one that was sent more than once it is not known which has arrived: it says nothing about time, nor about order.
   for (const Flight& flight : arrived_) {
     if (flight.sends != 1) continue;
     paths_.link_of(flight.path).delivered_at = now_;

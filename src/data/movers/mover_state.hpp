@@ -38,7 +38,7 @@ struct Peer {
   std::vector<std::shared_ptr<OutgoingFlow>> outgoing;
   std::vector<std::shared_ptr<IncomingFlow>> incoming;
   size_t next_outgoing = 0;   // whose turn it is to send
-  bool is_repeating = false;  // a note that was not answered is told again: over another path
+  bool is_repeating = false;  // a note that was not answered is sent again: over another path
   uint64_t note_turn = 0;     // which
   uint64_t skips_paths = 0;   // of the note that is being written
   std::deque<Answer> answers;
@@ -54,13 +54,13 @@ struct Peer {
 struct Failure {
   ErrorCode code;
   std::string text;
-  std::set<transports::PeerIndex> untold;  // who has not acknowledged it
+  std::set<transports::PeerIndex> unaware;  // who has not acknowledged it
   double since = 0;
   double tell_at = 0;
   int times = 0;
 };
 
-// The total of an outgoing flow that was removed, all of which has arrived; told until it is acknowledged.
+// The total of an outgoing flow that was removed, all of which has arrived; sent until it is acknowledged.
 struct LastTotal {
   transports::PeerIndex peer = 0;
   NoteEntry entry;

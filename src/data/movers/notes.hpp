@@ -1,7 +1,7 @@
 // Notes: what movers tell each other about flows, a few entries at a time, in at most kNoteBytesMax bytes.
 //
 // A note may be lost, doubled, or overtaken by a later one. So each entry says how things stand, not what changed, and
-// whoever needs an answer repeats the question. Notes pass at most one process in the middle, like segments.
+// a process that needs an answer repeats the question. Notes pass at most one process in the middle, like segments.
 //
 // On wires, little-endian: a head of 16 bytes (magic, version, hop, sending rank, receiving rank, bytes of the note,
 // entries, CRC-32C of the note with this field and the hop 0), then per entry its kind, its bytes, and its fields.

@@ -17,7 +17,7 @@ constexpr int kDoublingsMax = 6;
 constexpr uint8_t kSendsMax = std::numeric_limits<uint8_t>::max();
 constexpr int kBitsBeyond = 64;
 constexpr double kOvertakenEveryS = 0.002;
-// A note is answered at once; one that was not is told again after this time, then after twice as long, and so on.
+// A note is answered at once; one that was not is sent again after this time, then after twice as long, and so on.
 constexpr double kAgainS = 0.05;
 constexpr int kNoteDoublingsMax = 8;
 
@@ -235,7 +235,7 @@ std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
 }
 
 // Repeated less and less often: who does not answer may be slow, or have nothing new to say.
-void OutgoingFlow::told(NoteKind kind, double now) {
+void OutgoingFlow::noted(NoteKind kind, double now) {
   int& times = kind == NoteKind::kTotal ? totals_ : asks_;
   double& at = kind == NoteKind::kTotal ? total_at_ : ask_at_;
   at = now + std::ldexp(kAgainS, std::min(times, kNoteDoublingsMax));

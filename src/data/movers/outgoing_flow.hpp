@@ -26,7 +26,7 @@ struct Flight {
   PathThen then;
   uint32_t bytes = 0;
   PathIndex path = kNoPath;
-  uint16_t puts = 0;  // of it that links have not told to be sent
+  uint16_t puts = 0;  // of it that links have not said to be sent
   uint8_t sends = 0;
   bool has_arrived = false;
   bool goes_again = false;
@@ -68,10 +68,10 @@ class OutgoingFlow {
   // Whether slots were given back since the last call.
   bool take_recycled();
 
-  // The entry that is to be told now, if any: the total, or a question.
+  // The entry that is to be sent now, if any: the total, or a question.
   std::optional<NoteEntry> to_tell(double now);
-  bool has_told(NoteKind kind) const { return (kind == NoteKind::kTotal ? totals_ : asks_) > 0; }
-  void told(NoteKind kind, double now);
+  bool has_noted(NoteKind kind) const { return (kind == NoteKind::kTotal ? totals_ : asks_) > 0; }
+  void noted(NoteKind kind, double now);
   void tell_again() { totals_ = 0; }  // a link that notes went over is lost
   void total_seen() { is_total_seen_ = true; }
   // The other end does not know the flow. Answers since when it says so.
@@ -109,7 +109,7 @@ class OutgoingFlow {
   bool has_recycled_ = false;
   bool is_total_seen_ = false;
   bool is_closed_ = false;
-  double total_at_ = 0;  // when the total is told next, and how often it was
+  double total_at_ = 0;  // when the total is sent next, and how often it was
   int totals_ = 0;
   bool is_asking_ = false;
   double ask_at_ = 0;

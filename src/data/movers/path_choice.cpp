@@ -280,7 +280,7 @@ void PathChoice::measured(PathIndex index, const PathThen& then, double sent_at,
   if (path.is_measured && !then.is_busy) {
     // The answer to a frame that was alone may have waited for company: it was this fast at least.
     const double fastest =
-        time_s > kToldWithinS ? bytes / (time_s - kToldWithinS) : path.rate_bytes_per_s;
+        time_s > kNotedWithinS ? bytes / (time_s - kNotedWithinS) : path.rate_bytes_per_s;
     rate = std::clamp(path.rate_bytes_per_s, rate, std::max(rate, fastest));
   }
   path.rate_bytes_per_s += (rate - path.rate_bytes_per_s) * (path.is_measured ? 0.25 : 1);

@@ -28,7 +28,7 @@ inline constexpr double kLongAgoS = 1e9;
 struct LinkUse {
   transports::Link* link = nullptr;
   double rate_bytes_per_s = 1;  // never 0
-  int own_frames = 0;           // put and not told to be sent
+  int own_frames = 0;           // put and not known to be sent
   int passed_frames = 0;        // the same, of other processes
   uint64_t bytes_under_way = 0;
   int in_transit = 0;    // own frames that another process is to pass on, not acknowledged
@@ -132,7 +132,7 @@ class PathChoice {
 
   SoundPaths sound(const FrameWanted& frame) const;
 
-  // A frame is put on the path, is acknowledged, or takes another path; to be told of each.
+  // A frame is put on the path, is acknowledged, or takes another path; to be called for each.
   PathThen put(PathIndex path, uint64_t bytes, double now);
   void delivered(PathIndex path, uint64_t bytes, double now);
   void forget(PathIndex path, uint64_t bytes) { paths_[path].unacked_bytes -= bytes; }

@@ -18,12 +18,12 @@ class WakeGate {
   ~WakeGate();
   WakeGate(const WakeGate&) = delete;
   WakeGate& operator=(const WakeGate&) = delete;
-  // CD-201 or CD-603 if the system gave it no descriptor; then nobody may wait.
+  // CD-201 or CD-603 if the system gave it no descriptor; then no thread may wait.
   const Status& ready() const { return ready_; }
 
-  // Any thread. What was written before is seen by whoever calls take_news() after it was true.
+  // Any thread. What was written before is seen by the thread that calls take_news() after it was true.
   void wake();
-  // The mover's thread: whether somebody woke since the last call.
+  // The mover's thread: whether a thread woke it since the last call.
   bool take_news();
   // Sleeps, unless there are news or a transport has something. A transport without a descriptor is polled: the sleep
   // is then a short one.

@@ -3,7 +3,7 @@
 // A source makes a table once, before anything is measured, and sends it over and over until it has sent what was asked
 // for. So what is measured reads rows from memory, as a program with a table does, and makes none. Rows that lie a
 // whole table apart are alike: a tally cannot tell whether the one was sent for the other, but everything else. A table
-// is larger than what a channel holds at a time, so a segment that is read twice or too early is told.
+// is larger than what a channel holds at a time, so a segment that is read twice or too early is found.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Words as texts of the group.
+// Words as messages of the group.
 #include "data/perf/meeting.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ std::string boot_of_this_machine() {
 
 }  // namespace
 
-Result<std::vector<std::string>> Meeting::gather_texts(const Result<std::string>& mine,
-                                                       std::chrono::milliseconds within) {
+Result<std::vector<std::string>> Meeting::gather_messages(const Result<std::string>& mine,
+                                                          std::chrono::milliseconds within) {
   if (group_ != nullptr) return crossdock::ranks::agree(*group_, mine, within);
   if (!mine.ok()) return mine.error();
   return std::vector<std::string>{mine.value()};
@@ -38,7 +38,7 @@ Result<Meeting> Meeting::make(ranks::RankGroup* group, std::chrono::milliseconds
   meeting.rank_ = group->rank();
   meeting.size_ = group->size();
   const std::string mine = boot_of_this_machine();
-  CD_ASSIGN(const std::vector<std::string> boots, meeting.gather_texts(mine, limit));
+  CD_ASSIGN(const std::vector<std::string> boots, meeting.gather_messages(mine, limit));
   meeting.ranks_here_ = static_cast<int>(std::count(boots.begin(), boots.end(), mine));
   meeting.has_one_clock_ = !mine.empty() && meeting.ranks_here_ == meeting.size_;
   return meeting;
@@ -46,20 +46,20 @@ Result<Meeting> Meeting::make(ranks::RankGroup* group, std::chrono::milliseconds
 
 Result<std::vector<Words>> Meeting::gather(std::span<const uint64_t> mine) {
   const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size_bytes());
-  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text, limit_));
+  CD_ASSIGN(const std::vector<std::string> messages, gather_messages(text, limit_));
   std::vector<Words> all;
-  for (size_t rank = 0; rank < texts.size(); ++rank) {
-    if (texts[rank].size() != text.size()) {
+  for (size_t rank = 0; rank < messages.size(); ++rank) {
+    if (messages[rank].size() != text.size()) {
       return make_error(ErrorCode::kInternal,
                         "rank {} passed {} bytes to a meeting, and rank {} {}: they do not run the "
                         "same measurement",
                         rank,
-                        texts[rank].size(),
+                        messages[rank].size(),
                         rank_,
                         text.size());
     }
     all.emplace_back(mine.size());
-    std::memcpy(all.back().data(), texts[rank].data(), text.size());
+    std::memcpy(all.back().data(), messages[rank].data(), text.size());
   }
   return all;
 }
@@ -67,7 +67,7 @@ Result<std::vector<Words>> Meeting::gather(std::span<const uint64_t> mine) {
 Status Meeting::agree(const Status& mine) { return agree(mine, limit_); }
 
 Status Meeting::agree(const Status& mine, std::chrono::milliseconds within) {
-  CD_TRY(gather_texts(mine.ok() ? Result<std::string>("") : mine.error(), within));
+  CD_TRY(gather_messages(mine.ok() ? Result<std::string>("") : mine.error(), within));
   return {};
 }
 

@@ -40,8 +40,8 @@ class Meeting {
   Result<Clock::time_point> start();
 
  private:
-  Result<std::vector<std::string>> gather_texts(const Result<std::string>& mine,
-                                                std::chrono::milliseconds within);
+  Result<std::vector<std::string>> gather_messages(const Result<std::string>& mine,
+                                                   std::chrono::milliseconds within);
 
   ranks::RankGroup* group_ = nullptr;
   std::chrono::milliseconds limit_{0};

@@ -182,7 +182,7 @@ Status run_once(Measurement& measurement, Checks checks, bool is_timed) {
     context.on_timed_run(static_cast<int>(measurement.report.seconds.size()));
   }
   const Status ran = side.run(*channel, start);
-  // Who was told to end tells the others, but does not wait for them long.
+  // A rank that has to end tells the others, but does not wait for them long.
   const bool is_cancelled = !ran.ok() && context.cancel->is_set();
   const Status agreed = is_cancelled ? meeting.agree(ran, kLeaveWithin) : meeting.agree(ran);
   if (is_cancelled) return ran;

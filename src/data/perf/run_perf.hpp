@@ -56,7 +56,7 @@ struct PerfContext {
   const CancelFlag* cancel = nullptr;
   std::chrono::milliseconds meet_within =
       std::chrono::minutes(2);  // in which all ranks come to each step
-  // Told in every rank when a timed run is about to start; may be empty.
+  // Called in every rank when a timed run is about to start; may be empty.
   std::function<void(int run)> on_timed_run = {};
 };
 

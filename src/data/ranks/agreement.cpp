@@ -33,7 +33,7 @@ Error error_of_text(const std::string& text) {
       }
     }
   }
-  return make_error(ErrorCode::kMalformedMessage, "another rank told an error as '{}'", text);
+  return make_error(ErrorCode::kMalformedMessage, "another rank gave an error as '{}'", text);
 }
 
 Status check_same(const std::vector<std::string>& by_rank, const std::string& rule) {

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kAsked{1'000};  // for an answer, when somebody has not come
+constexpr milliseconds kAsked{1'000};  // for an answer, when a rank has not come
 constexpr size_t kNamedMax = 16;
 constexpr int kPeersAtOnce = 64;
 constexpr size_t kErrorBytes = 4'000;
@@ -60,7 +60,7 @@ void Communicator::set_over(const Error& cause) {
 }
 
 void Communicator::give_up(const Error& cause) {
-  if (over_.has_value()) return;  // all have been told, or told us
+  if (over_.has_value()) return;  // all know it, or we heard it
   set_over(cause);
   const Note note{Note::Kind::kGivesUp, calls_, error_text(cause, kNoteTextBytesMax)};
   for (int other = 0; other < size(); ++other) {
@@ -122,7 +122,7 @@ Status Communicator::start(milliseconds at_most) {
   return {};
 }
 
-// Whoever waits answers with the calls that it has begun; who does not answer is elsewhere.
+// A rank that waits answers with the calls that it has begun; who does not answer is elsewhere.
 Error Communicator::missing() {
   calls_of_.assign(static_cast<size_t>(size()), -1);
   calls_of_[static_cast<size_t>(rank())] = calls_;
@@ -235,13 +235,13 @@ Result<std::vector<std::string>> Communicator::gather(const std::string& mine,
   std::string all(total, '\0');
   CD_TRY(
       gather_bytes(std::as_bytes(std::span(mine)), sizes, std::as_writable_bytes(std::span(all))));
-  std::vector<std::string> texts;
+  std::vector<std::string> parts;
   size_t begin = 0;
   for (const size_t bytes : sizes) {
-    texts.push_back(all.substr(begin, bytes));
+    parts.push_back(all.substr(begin, bytes));
     begin += bytes;
   }
-  return texts;
+  return parts;
 }
 
 Result<std::vector<int64_t>> Communicator::all_to_all(std::span<const int64_t> blocks) {

@@ -2,7 +2,7 @@
 //
 // It follows Barthels et al., "Distributed Join Algorithms on Thousands of Cores" (PVLDB 10(5), 2017, the section on
 // one-sided communication): counts are exchanged first, so every rank opens a window of exactly the bytes that will
-// come and everybody puts to places nobody else puts to; no receiver takes part. Three things go another way. Ranks of
+// come and each puts to places no other puts to; no receiver takes part. Three things go another way. Ranks of
 // one host write into each other's memory themselves (`Window::direct`). Windows are kept and used again, since fresh
 // pages and their registration cost more than a transfer. And no call of ours waits for ever: each has a limit, and
 // ends before it if a rank gives up. MPI's own flushes, and the making of its windows, have none.
@@ -61,7 +61,7 @@ class Communicator : public RankGroup {
   //   exclusive_sum         rank r: as many k as have r + 2^k < n; values.size() * 8 + 8 bytes each
   //   fold                  2 (n - 1) in all: a tree to rank 0, and back; values.size() * 8 bytes each, sums 8 more
   //   agree                 as fold of one value; n - 1 more of 4,000 bytes if there is an error
-  //   gather                as all_gather of one value, then once more with the texts
+  //   gather                as all_gather of one value, then once more with the strings
   // The rank's own part is not counted.
 
   // Every rank has called it when it returns.
@@ -76,7 +76,7 @@ class Communicator : public RankGroup {
   // Place by place over all ranks. CD-303 if a sum passes 64 bits; in all ranks.
   Result<std::vector<int64_t>> fold(std::span<const int64_t> values, Fold how);
   Result<int64_t> fold(int64_t value, Fold how);
-  // Texts of any lengths. at_most stands for limit().
+  // Strings of any lengths. at_most stands for limit().
   Result<std::vector<std::string>> gather(const std::string& mine,
                                           std::chrono::milliseconds at_most) override;
 
@@ -91,10 +91,10 @@ class Communicator : public RankGroup {
   Result<std::shared_ptr<Window>> open_window(int64_t bytes,
                                               const std::shared_ptr<Memory>& memory,
                                               std::string_view who);
-  // All ranks call it: windows that nobody uses give their memory back.
+  // All ranks call it: windows that no rank uses give their memory back.
   Status trim_windows();
   // All ranks call it: what agree() says of a step of each. Where some rank had no room (CD-201), and none another
-  // error, windows that nobody uses make room, and all take the step once more, which drops what it had got before.
+  // error, windows that no rank uses make room, and all take the step once more, which drops what it had got before.
   Status agree_with_room(const std::function<Status()>& step);
 
   // This rank cannot go on: what others wait for now or later ends with CD-617 that names it and the cause. Does not
@@ -105,7 +105,7 @@ class Communicator : public RankGroup {
   // here and in others that put to this rank, and says whether a rank has given up. Does not wait.
   Status progress();
 
-  // Is told the number of each collective, from 1, as this rank begins it, by the thread that does. For tests, which
+  // Gets the number of each collective, from 1, as this rank begins it, by the thread that does. For tests, which
   // end a rank there or throw.
   void set_watch(std::function<void(int64_t call)> watch) { watch_ = std::move(watch); }
 
@@ -127,7 +127,7 @@ class Communicator : public RankGroup {
     int from = 0;
     std::span<std::byte> bytes;
   };
-  // A few words beside the collectives, which nobody waits for: who asks where others are, who cannot go on.
+  // A few words beside the collectives, which no rank waits for: who asks where others are, who cannot go on.
   struct Note {
     enum class Kind : int32_t { kAsks, kAnswers, kGivesUp, kLeft };
     Kind kind = Kind::kAsks;
@@ -148,7 +148,7 @@ class Communicator : public RankGroup {
   // The memory and whatever reaches it, at least bytes_by_rank[rank] for every rank. All ranks call it; what only this
   // rank knows to have failed is an error that the caller brings to all.
   virtual Result<std::shared_ptr<Window>> make_window(std::span<const int64_t> bytes_by_rank) = 0;
-  // All ranks call it with the same windows, of which nobody has a pointer any more.
+  // All ranks call it with the same windows, of which no caller has a pointer any more.
   virtual void close_window(Window& window) = 0;
 
   // What transfer answers if so many bytes came instead of those wanted.
@@ -188,7 +188,7 @@ class Communicator : public RankGroup {
   std::function<void(int64_t)> watch_;
   std::optional<Error> over_;
   std::vector<int64_t> calls_of_;  // by rank; -1: has not answered
-  std::vector<bool> left_;         // by rank; empty: nobody
+  std::vector<bool> left_;         // by rank; empty: none
   int exceptions_;
   int64_t collective_messages_ = 0;
   int64_t collective_bytes_ = 0;

@@ -1,4 +1,4 @@
-// The pool of windows: which one all ranks take is decided by each of them alone, from what all have told.
+// The pool of windows: which one all ranks take is decided by each of them alone, from what all have said.
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -54,7 +54,7 @@ void Communicator::leave() {
   give_up(make_error(ErrorCode::kAgentLost, "it left by an exception; its own output says which"));
 }
 
-// All sizes, and the slots that nobody uses in any rank. All ranks have as many slots.
+// All sizes, and the slots that are not used in any rank. All ranks have as many slots.
 Result<std::vector<bool>> Communicator::idle_in_all(Wanted& wanted) {
   const size_t words = std::max<size_t>(1, (slots_.size() + kWordBits - 1) / kWordBits);
   std::vector<uint64_t> idle(words);
@@ -69,11 +69,11 @@ Result<std::vector<bool>> Communicator::idle_in_all(Wanted& wanted) {
     }
     idle[i / kWordBits] |= uint64_t{1} << i % kWordBits;
   }
-  std::vector<int64_t> told{wanted.bytes[static_cast<size_t>(rank())]};
-  for (const uint64_t word : idle) told.push_back(static_cast<int64_t>(word));
-  CD_ASSIGN(const std::vector<int64_t> all, all_gather(told));
+  std::vector<int64_t> mine{wanted.bytes[static_cast<size_t>(rank())]};
+  for (const uint64_t word : idle) mine.push_back(static_cast<int64_t>(word));
+  CD_ASSIGN(const std::vector<int64_t> all, all_gather(mine));
   for (size_t rank = 0; rank < wanted.bytes.size(); ++rank) {
-    const int64_t* const theirs = all.data() + rank * told.size();
+    const int64_t* const theirs = all.data() + rank * mine.size();
     wanted.bytes[rank] = theirs[0];
     for (size_t w = 0; w < words; ++w) idle[w] &= static_cast<uint64_t>(theirs[1 + w]);
   }

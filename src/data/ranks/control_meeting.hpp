@@ -15,7 +15,7 @@ struct ControlMeeting {
   std::string job;  // no other job of the controller has this name at the same time
   int rank = 0;
   int ranks = 1;
-  // How a caller of the control plane shows who it is; texts are PEM.
+  // How a caller of the control plane shows who it is; strings are PEM.
   std::string token;
   bool uses_tls = false;
   std::string ca_pem, certificate_pem, key_pem;

@@ -15,7 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "data/ranks/launch_id.hpp"
-#include "data/ranks/packed_texts.hpp"
+#include "data/ranks/packed_strings.hpp"
 
 namespace crossdock::ranks {
 namespace {
@@ -211,7 +211,7 @@ Status FolderGroup::check_alone() const {
 }
 
 // What a killed rank has left is no reason to end, and is replaced when its rank comes. Where the file system has no
-// locks nobody knows which it is, and the time decides.
+// locks it is not known which it is, and the time decides.
 Status FolderGroup::refuse_launch(int rank, const std::string& number, const std::string& launch) {
   CD_ASSIGN(const std::string holder, folder_.holder(claim_name(rank)));
   if (!holder.starts_with(number)) {
@@ -312,7 +312,7 @@ Result<std::vector<std::string>> FolderGroup::collect(const std::string& mine, W
     others = std::move(left);
     if (!others.empty() && !patience.wait(wait.end)) return missing(others, wait);
   }
-  CD_TRY(folder_.put(round_name(round, kAll), packed_texts(all)));
+  CD_TRY(folder_.put(round_name(round, kAll), packed_strings(all)));
   // All have come here, so all are through with what was before, also with what a job of this name left long ago.
   if (round_ == 0) {
     folder_.remove_all(job_ + ".", job_ + "." + numbers_[0] + ".");
@@ -334,7 +334,7 @@ Result<std::vector<std::string>> FolderGroup::await_all(Wait& wait) {
     if (!alive.ok()) folder_.look_afresh();
     CD_ASSIGN(const auto text, folder_.get(round_name(round, kAll)));
     if (text.has_value()) {
-      auto all = unpacked_texts(*text, numbers_.size());
+      auto all = unpacked_strings(*text, numbers_.size());
       if (all.has_value()) return std::move(*all);
       return make_error(ErrorCode::kMalformedMessage,
                         "{} is not what rank 0 writes; all ranks must run one version of Crossdock",

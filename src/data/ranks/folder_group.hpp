@@ -2,8 +2,9 @@
 //
 // Each rank writes a random number; rank 0 reads them all and answers with the list of them. A rank goes on when the
 // list has the number that it has just made: only who lives can have read that, so files that a job left when it was
-// killed are never taken for somebody's. The list's first number then names the files of the rounds. In a round rank 0
-// reads what each has written, and writes all of it into one file: a rank opens a few files, rank 0 one for each rank.
+// killed are never taken for a live rank's. The list's first number then names the files of the rounds. In a round rank
+// 0 reads what each has written, and writes all of it into one file: a rank opens a few files, rank 0 one for each
+// rank.
 //
 // Each rank holds a lock while it lives, so that of two jobs of one name the second is refused, and at most one
 // complete set of ranks exists; where the file system has no locks, those who write each other's files find out while
@@ -68,10 +69,10 @@ class FolderGroup : public RankGroup {
   const std::string launch_;
   std::vector<std::string> numbers_;  // by rank; "-": not read yet
   FolderClaim claim_;
-  int other_size_ = 0;        // that somebody wrote who counts other ranks; 0: nobody
+  int other_size_ = 0;        // that a rank wrote which counts other ranks; 0: none did
   std::string other_launch_;  // that a rank wrote which may be left from before; "": none did
   bool has_met_ = false;
-  bool is_over_ = false;  // somebody did not come: rounds would no longer fit
+  bool is_over_ = false;  // a rank did not come: rounds would no longer fit
   uint64_t round_ = 0;
 };
 

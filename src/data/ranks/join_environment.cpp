@@ -196,7 +196,7 @@ Result<std::unique_ptr<RankGroup>> join_control(const ControlMeeting& meeting) {
   return group;
 }
 
-// What somebody has named goes before what a launcher has left: mpirun is also used to start processes whose ranks are
+// What the user has named goes before what a launcher has left: mpirun is also used to start processes whose ranks are
 // to meet through their agents, which then plan their channels.
 Result<std::unique_ptr<RankGroup>> join_environment() {
   if (is_set(kControl)) return join_named_control();

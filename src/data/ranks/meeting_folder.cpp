@@ -47,7 +47,7 @@ int read_all(int fd, std::string& text) {
   }
 }
 
-// Another user's file; root, whom file servers take for others, is told nothing by that.
+// Another user's file; root, whom file servers take for others, learns nothing by that.
 bool is_foreign(int fd, uid_t& owner) {
   struct stat found = {};
   if (::geteuid() == 0 || ::fstat(fd, &found) != 0) return false;

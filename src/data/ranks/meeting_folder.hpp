@@ -1,6 +1,6 @@
 // Small files in a folder that several processes see: written whole or not at all, and read without surprise.
 //
-// Files are for this user alone, and those of other users are not believed: whoever could write what ranks tell each
+// Files are for this user alone, and those of other users are not believed: a user who could write what ranks tell each
 // other, or read it, could take the place of one.
 #pragma once
 

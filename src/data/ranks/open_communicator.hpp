@@ -24,9 +24,9 @@ struct CommunicatorSettings {
 
 // All ranks of the job call it; each call makes one of its own, with its own counts. `group`, if any, is that of the
 // same ranks. Starts MPI if the program has not: MPI_Init waits for all ranks without a limit, and MPI_Finalize follows
-// when the process ends, unless a rank has given up: then the launcher, which misses it, ends the job. Nobody started
-// several processes: one rank. CD-105: no MPI in the plugin's place, with what to install; ranks that MPI did not
-// start, or counts otherwise than `group`; an MPI that is over. CD-617: ranks that did not come.
+// when the process ends, unless a rank has given up: then the launcher, which misses it, ends the job. No launcher
+// started several processes: one rank. CD-105: no MPI in the plugin's place, with what to install; ranks that MPI did
+// not start, or counts otherwise than `group`; an MPI that is over. CD-617: ranks that did not come.
 Result<std::unique_ptr<Communicator>> open_communicator(const RankGroup* group,
                                                         const CommunicatorSettings& settings = {});
 

@@ -1,6 +1,6 @@
 // The processes that work together, and how they find each other before anything else can be sent.
 //
-// A group is started by somebody else: mpirun or srun (PMIx), or a program that names a folder all can see. It is used
+// A group is started from outside: mpirun or srun (PMIx), or a program that names a folder all can see. It is used
 // to tell all ranks a few bytes, when ranks meet and when channels open; rows never pass through it.
 #pragma once
 
@@ -35,7 +35,7 @@ class RankGroup {
   virtual ChannelPlanner* planner() { return nullptr; }
 
   // `check` answers the cause if a rank is known to have ended, or the group as a whole. A gather that would wait for
-  // such a rank has that error at once. Called by the thread of gather, as this is; empty: nobody knows.
+  // such a rank has that error at once. Called by the thread of gather, as this is; empty: not known.
   void set_liveness(std::function<Status(int rank)> check) { liveness_ = std::move(check); }
   Status check_alive(int rank) const { return liveness_ ? liveness_(rank) : Status(); }
 
@@ -71,7 +71,7 @@ struct LaunchPlace {
   int rank = 0;
   int ranks = 1;
 };
-// Which rank this process is by the environment alone: nobody is met. Rank 0 of 1 where nothing started several
+// Which rank this process is by the environment alone: no rank is met. Rank 0 of 1 where nothing started several
 // processes, as in a batch script of Slurm. CD-105: a number that is none, or a launcher that does not say both.
 Result<LaunchPlace> launch_place();
 

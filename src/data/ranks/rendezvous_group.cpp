@@ -17,7 +17,7 @@
 #include <netinet/tcp.h>
 
 #include "data/ranks/agreement.hpp"
-#include "data/ranks/packed_texts.hpp"
+#include "data/ranks/packed_strings.hpp"
 #include "data/transports/system_error.hpp"
 
 namespace crossdock::ranks {
@@ -226,9 +226,10 @@ Error RendezvousGroup::missing(milliseconds after) {
   std::string ranks = "some ranks";
   const Clock::time_point end = Clock::now() + kAnswerWithin;
   if (send("W", end).ok()) {
-    const auto told = receive(end, [] { return false; });
-    const bool is_answer = told.ok() && told.value().has_value() && told.value()->starts_with("M");
-    if (is_answer) ranks = "ranks " + told.value()->substr(1);
+    const auto heard = receive(end, [] { return false; });
+    const bool is_answer =
+        heard.ok() && heard.value().has_value() && heard.value()->starts_with("M");
+    if (is_answer) ranks = "ranks " + heard.value()->substr(1);
   }
   return make_error(ErrorCode::kAgentLost,
                     "{} of {} did not come within {:.3g} s to {}: look at whether they run, and "
@@ -257,7 +258,7 @@ Result<std::vector<std::string>> RendezvousGroup::await_all(Clock::time_point en
   if (!answer.has_value()) return alive.ok() ? missing(at_most) : alive.error();
   if (answer->starts_with("E")) return error_of_text(answer->substr(1));
   auto all = answer->starts_with("A")
-               ? unpacked_texts(std::string_view(*answer).substr(1), static_cast<size_t>(size_))
+               ? unpacked_strings(std::string_view(*answer).substr(1), static_cast<size_t>(size_))
                : std::nullopt;
   if (all.has_value()) return std::move(*all);
   return gone("is none: what came is no answer");
@@ -274,7 +275,7 @@ Result<std::vector<std::string>> RendezvousGroup::gather(const std::string& mine
   }
   if (mine.size() > kSaidBytesMax) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "{} bytes are too many to be told to all ranks: at most {}; rows go through "
+                      "{} bytes are too many to be said to all ranks: at most {}; rows go through "
                       "channels",
                       mine.size(),
                       kSaidBytesMax);

@@ -5,7 +5,7 @@
 // highest first, and a body. The first one of a rank says who it is and has the secret, in the clear.
 //
 //   rank:    hello; "S" and the text of a round; "W" asks who has not said anything in the round
-//   driver:  "A" and the texts of all ranks; "E" and an error; "M" and the ranks
+//   driver:  "A" and the messages of all ranks; "E" and an error; "M" and the ranks
 #pragma once
 
 #include <chrono>

@@ -158,7 +158,7 @@ class ThreadCommunicator : public Communicator {
   int64_t windows_made_ = 0;
 };
 
-// Hears what has been told, or sleeps until something comes. False: it is `end`.
+// Hears what has been said, or sleeps until something comes. False: it is `end`.
 bool ThreadCommunicator::wait(Lock& lock, Clock::time_point end) {
   if (inbox().notes.empty()) {
     return world_->changed.wait_until(lock, end) == std::cv_status::no_timeout;

@@ -55,7 +55,8 @@ Status Window::flush(int target) {
 
 void Window::settle() {
   if (puts_->is_over.load(std::memory_order_relaxed) || !has_put_.exchange(false)) return;
-  if (!flush_all_far().ok()) has_put_.store(true);  // whoever opens the next window is told
+  if (!flush_all_far().ok())
+    has_put_.store(true);  // the rank that opens the next window hears of it
 }
 
 Status Window::fence() {

@@ -72,7 +72,7 @@ class Window {
  private:
   friend class Communicator;
   Status check_open() const;
-  void settle();  // nobody has it any more: buffers of puts that were not fenced may go
+  void settle();  // no caller has it any more: buffers of puts that were not fenced may go
 
   int rank_;
   std::byte* own_;

@@ -14,7 +14,7 @@ struct WindowSlot {
   std::shared_ptr<Window> window;
   std::vector<int64_t> room_bytes;  // by rank, the same list in all ranks
   std::shared_ptr<const void> charged;
-  std::atomic<bool> is_used{false};  // by this rank; whoever drops the last pointer clears it
+  std::atomic<bool> is_used{false};  // by this rank; cleared when the last pointer is dropped
 };
 
 }  // namespace crossdock::ranks

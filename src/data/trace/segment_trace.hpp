@@ -1,6 +1,6 @@
 // Notes of segments on their way through the stages: each thread keeps its own, and hands them out when the trace ends.
 //
-// Off unless somebody starts it: a note then costs a load of one word that nobody writes. On, it costs a clock and a
+// Off unless it is started: a note then costs a load of one word that no thread writes. On, it costs a clock and a
 // store into the thread's own buffer, which grows by kChunkNotes up to its bound; notes beyond it are counted.
 #pragma once
 

@@ -30,11 +30,11 @@ struct Stage {
 };
 
 // Stages of a segment in one rank, one right after the other.
-struct Stretch {
+struct Visit {
   int rank = 0;
   uint64_t sequence = 0;
   std::vector<Stage> stages;
-  int arrow_from = -1;  // among the stretches of the flow: where the segment was before
+  int arrow_from = -1;  // among the visits of the flow: where the segment was before
 
   int64_t begin_ns() const { return stages.front().begin_ns; }
   int64_t end_ns() const { return stages.back().end_ns; }
@@ -55,8 +55,8 @@ class SegmentSteps {
     }
   }
 
-  // What follows one another goes into one stretch; each further use is one of its own.
-  void append_stretches(std::vector<Stretch>& flow) {
+  // What follows one another goes into one visit; each further use is one of its own.
+  void append_visits(std::vector<Visit>& flow) {
     const auto& puts = of(SegmentStep::kPut);
     const auto& arrived = of(SegmentStep::kArrived);
     const auto& taken = of(SegmentStep::kTaken);
@@ -90,8 +90,8 @@ class SegmentSteps {
     return nullptr;
   }
 
-  // A stage whose end nobody noted is not shown.
-  void add(std::vector<Stretch>& flow, const RankNote& from, const RankNote* to, const char* name) {
+  // A stage whose end was not noted is not shown.
+  void add(std::vector<Visit>& flow, const RankNote& from, const RankNote* to, const char* name) {
     if (to == nullptr) return;
     const bool goes_on = last_ >= 0 && flow[static_cast<size_t>(last_)].rank == from.rank;
     if (!goes_on) {
@@ -120,30 +120,30 @@ class Writer {
 
   void begin_at(int64_t first_ns) { first_ns_ = first_ns; }
 
-  // Each stretch goes to the first track of its rank and flow that is free by then: as many as there are slots.
-  void append_flow(const SegmentNote& flow, std::vector<Stretch>& stretches) {
-    std::vector<size_t> order(stretches.size());
+  // Each visit goes to the first track of its rank and flow that is free by then: as many as there are slots.
+  void append_flow(const SegmentNote& flow, std::vector<Visit>& visits) {
+    std::vector<size_t> order(visits.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, {}, [&](size_t i) { return stretches[i].begin_ns(); });
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return visits[i].begin_ns(); });
     std::map<int, std::vector<std::pair<int, int64_t>>> tracks;  // by rank: number, free from
-    std::vector<int> track_of(stretches.size());
+    std::vector<int> track_of(visits.size());
     for (const size_t i : order) {
-      const Stretch& stretch = stretches[i];
-      auto& all = tracks[stretch.rank];
+      const Visit& visit = visits[i];
+      auto& all = tracks[visit.rank];
       auto free = std::ranges::find_if(
-          all, [&](const auto& track) { return track.second <= stretch.begin_ns(); });
+          all, [&](const auto& track) { return track.second <= visit.begin_ns(); });
       if (free == all.end()) {
-        all.emplace_back(add_track(stretch.rank, flow, all.size()), 0);
+        all.emplace_back(add_track(visit.rank, flow, all.size()), 0);
         free = all.end() - 1;
       }
-      free->second = stretch.end_ns();
+      free->second = visit.end_ns();
       track_of[i] = free->first;
-      for (const Stage& stage : stretch.stages) append_stage(flow, stretch, stage, free->first);
+      for (const Stage& stage : visit.stages) append_stage(flow, visit, stage, free->first);
     }
-    for (size_t i = 0; i < stretches.size(); ++i) {
-      if (stretches[i].arrow_from < 0) continue;
-      const auto from = static_cast<size_t>(stretches[i].arrow_from);
-      append_arrow(stretches[from], track_of[from], stretches[i], track_of[i]);
+    for (size_t i = 0; i < visits.size(); ++i) {
+      if (visits[i].arrow_from < 0) continue;
+      const auto from = static_cast<size_t>(visits[i].arrow_from);
+      append_arrow(visits[from], track_of[from], visits[i], track_of[i]);
     }
   }
 
@@ -195,15 +195,12 @@ class Writer {
     return number;
   }
 
-  void append_stage(const SegmentNote& flow,
-                    const Stretch& stretch,
-                    const Stage& stage,
-                    int track) {
+  void append_stage(const SegmentNote& flow, const Visit& visit, const Stage& stage, int track) {
     json_ += fmt::format(
         R"({{"ph":"X","cat":"segment","name":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
         R"("args":{{"channel":{},"level":{},"source":{},"outlet":{},"segment":{})",
         stage.name,
-        stretch.rank,
+        visit.rank,
         track,
         us(stage.begin_ns),
         static_cast<double>(stage.end_ns - stage.begin_ns) / 1e3,
@@ -211,9 +208,8 @@ class Writer {
         level_of(flow),
         flow.source,
         flow.outlet,
-        stretch.sequence);
-    if (stage.link >= 0)
-      json_ += fmt::format(R"(,"link":"{}")", link_name(stretch.rank, stage.link));
+        visit.sequence);
+    if (stage.link >= 0) json_ += fmt::format(R"(,"link":"{}")", link_name(visit.rank, stage.link));
     json_ += "}},\n";
   }
 
@@ -230,7 +226,7 @@ class Writer {
     return escaped;
   }
 
-  void append_arrow(const Stretch& from, int from_track, const Stretch& to, int to_track) {
+  void append_arrow(const Visit& from, int from_track, const Visit& to, int to_track) {
     ++arrows_;
     json_ += fmt::format(
         R"({{"ph":"s","cat":"segment","name":"goes on","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
@@ -273,17 +269,17 @@ std::string trace_json(const std::vector<RankNotes>& ranks) {
   std::ranges::sort(notes, {}, [](const RankNote& note) {
     return std::tuple(segment_of(note.note), note.at_ns, note.note.step);
   });
-  std::vector<Stretch> stretches;
+  std::vector<Visit> visits;
   for (size_t begin = 0; begin < notes.size();) {
     const auto segment = segment_of(notes[begin].note);
     size_t end = begin;
     while (end < notes.size() && segment_of(notes[end].note) == segment) ++end;
-    SegmentSteps(std::span(notes).subspan(begin, end - begin)).append_stretches(stretches);
+    SegmentSteps(std::span(notes).subspan(begin, end - begin)).append_visits(visits);
     const bool is_last =
         end == notes.size() || flow_of(notes[end].note) != flow_of(notes[begin].note);
     if (is_last) {
-      writer.append_flow(notes[begin].note, stretches);
-      stretches.clear();
+      writer.append_flow(notes[begin].note, visits);
+      visits.clear();
     }
     begin = end;
   }

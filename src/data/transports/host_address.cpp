@@ -1,5 +1,6 @@
 // See host_address.hpp. The text: version and checksum of the rest, then a line for the process and one per device,
-// fields parted by a blank, bytes in hex. UCX believes what a worker's address says, so damaged ones must not reach it.
+// fields separated by a blank, bytes in hex. UCX believes what a worker's address says, so damaged ones must not reach
+// it.
 #include "data/transports/host_address.hpp"
 
 #include <algorithm>
@@ -132,7 +133,7 @@ class Pairing {
       }
     }
   }
-  // Whoever has found nobody takes the one with the fewest, the first of those.
+  // A device that has found none takes the one with the fewest, the first of those.
   void share_out(const auto& fits) {
     const size_t none = std::max(used_first_.size(), used_second_.size());
     const auto least = [&](const std::vector<int>& used, const auto& may) {
@@ -264,11 +265,11 @@ HostAddress::Device address_of(const NetworkDevice& device, std::string reached_
 namespace {
 
 // By rank. CD-613 names the rank.
-Result<std::vector<HostAddress>> parse_addresses(std::span<const std::string> texts) {
-  std::vector<HostAddress> parsed(texts.size());
-  for (size_t rank = 0; rank < texts.size(); ++rank) {
-    if (texts[rank].empty()) continue;
-    Result<HostAddress> address = parse_address(texts[rank]);
+Result<std::vector<HostAddress>> parse_addresses(std::span<const std::string> addresses) {
+  std::vector<HostAddress> parsed(addresses.size());
+  for (size_t rank = 0; rank < addresses.size(); ++rank) {
+    if (addresses[rank].empty()) continue;
+    Result<HostAddress> address = parse_address(addresses[rank]);
     if (!address.ok()) {
       return make_error(address.error().code, "rank {}: {}", rank, address.error().message);
     }

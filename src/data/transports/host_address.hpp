@@ -65,7 +65,7 @@ struct DevicePair {
 
 // Which devices talk to each other: those on one network (an address in the same subnet; on one host the same NIC); if
 // there is no such pair, the first with the first and so on, of those that both hosts send to other networks over (an
-// RDMA device without an address counts as one of them: nobody knows its network). Each device once; but where one side
+// RDMA device without an address counts as one of them: its network is not known). Each device once; but where one side
 // has more than the other, those left over share the other's, evenly, so that no NIC lies idle. Both sides find the
 // same pairs, ascending by `mine`. Empty if nothing fits.
 std::vector<DevicePair> pair_devices(const HostAddress& mine, const HostAddress& theirs);

@@ -29,8 +29,8 @@ class LinkEvents {
   // Where the header.bytes bytes of a frame's payload are to be written, or null if it is not wanted (then the bytes
   // are taken off the wire and dropped). Header fields may be anything.
   virtual std::byte* place(LinkIndex link, const rings::SegmentHeader& header) = 0;
-  // They are there. Frames may be told in another order than they were placed in, and of the header the checksum may be
-  // known only now.
+  // They are there. Frames may be placed in another order than they were placed in, and of the header the checksum may
+  // be known only now.
   virtual void placed(LinkIndex link, const rings::SegmentHeader& header, std::byte* payload) = 0;
   // Whether the checksum of a frame that has its place will be looked at. A link that copies the payload there itself
   // then sums it up on the way (copy_payload), and tells so.
@@ -47,7 +47,7 @@ class LinkEvents {
   // The bytes of a put are no longer read. It says nothing about arrival.
   virtual void sent(LinkIndex link, uint64_t token) = 0;
   // The link is over: from now on the bytes of its puts are not read, nor places written that it was given, and nothing
-  // more is told about them. Told once.
+  // more is said about them. Called once.
   virtual void lost(LinkIndex link, const Error& cause) = 0;
 };
 
@@ -62,9 +62,9 @@ class Link {
   virtual std::string peer_device() const { return ""; }
   // Whether the process at the other end has ever answered.
   virtual bool was_connected() const { return true; }
-  // Whether put() would take a payload of so many bytes now, as far as can be told without trying.
+  // Whether put() would take a payload of so many bytes now, as far as is known without trying.
   virtual bool takes([[maybe_unused]] uint64_t bytes) const { return true; }
-  // Starts to send; header and payload stay until sent(token). False: not now, and nothing is told of it. Tells no
+  // Starts to send; header and payload stay until sent(token). False: not now, and nothing is said of it. Tells no
   // events itself.
   virtual bool put(const rings::SegmentHeader& header,
                    std::span<const std::byte> payload,
@@ -72,7 +72,7 @@ class Link {
   // Whether the link makes checksums of payloads itself, piece by piece as they leave, if put_unstamped() asks for it:
   // who waits for room has each byte read once, and not again when a cache has lost it.
   virtual bool stamps() const { return false; }
-  // As put(), of a header that has all but its checksum, which the other side is told behind the payload.
+  // As put(), of a header that has all but its checksum, which the other side gets behind the payload.
   virtual bool put_unstamped(const rings::SegmentHeader& header,
                              std::span<const std::byte> payload,
                              uint64_t token) {
@@ -80,10 +80,10 @@ class Link {
   }
   // The place was given to a frame of which nothing comes any more: it is not written from now on, and what still comes
   // of the frame is dropped. False: it may be written yet.
-  virtual bool forsake([[maybe_unused]] const std::byte* place) { return false; }
+  virtual bool revoke([[maybe_unused]] const std::byte* place) { return false; }
   // Copies. False: not now. note.size() <= kNoteBytesMax.
   virtual bool tell(std::span<const std::byte> note) = 0;
-  // Nothing has come back over the link for too long: ends it, so that lost() is told by a later progress(). A link
+  // Nothing has come back over the link for too long: ends it, so that lost() is called by a later progress(). A link
   // that has ways of its own to find out may leave it at those; until lost() the bytes of its puts stay.
   virtual void abandon() {}
 };
@@ -97,7 +97,7 @@ struct Unreached {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Some bounded work; events are told to `events`.
+  // Some bounded work; events go to `events`.
   virtual rings::Step progress(LinkEvents& events) = 0;
   // Makes ready for sleep: true if nothing has come meanwhile, and wait_fd() will be readable when something does.
   virtual bool arm() = 0;

@@ -16,7 +16,7 @@ using RandomBytes = std::array<std::byte, 16>;
 struct NeighbourAddress {
   std::string host;  // host_identity()
   uint32_t user = 0;
-  RandomBytes name{};    // of its socket; whoever is on the host can see it
+  RandomBytes name{};    // of its socket; every process of the host can see it
   RandomBytes secret{};  // known to the group only: who says it has the address from a member
 
   std::string text() const;

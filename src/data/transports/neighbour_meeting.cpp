@@ -87,7 +87,7 @@ Result<bool> NeighbourMeeting::call(PeerIndex rank) {
   if (who.user != own_.user) {
     return make_error(ErrorCode::kNotAllowed,
                       "the socket of rank {} belongs to user {}, and this process to user {}; "
-                      "somebody else answers in its place: start the ranks again",
+                      "another process answers in its place: start the ranks again",
                       rank,
                       who.user,
                       own_.user);

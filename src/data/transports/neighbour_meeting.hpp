@@ -1,7 +1,7 @@
 // How the processes of a host meet: each connects to those of lower rank and accepts those of higher rank.
 //
 // A caller sends a greeting with the secret of whom it calls, and is answered with its own: so both know that the other
-// has their address from a member of the group. Whoever is of another user, or sends anything else, is dropped.
+// has their address from a member of the group. A caller of another user, or one that sends anything else, is dropped.
 #pragma once
 
 #include <chrono>

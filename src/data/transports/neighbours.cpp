@@ -149,7 +149,7 @@ Result<std::vector<PeerIndex>> SocketNeighbours::connect(std::span<const std::st
   }
   NeighbourMeeting meeting(rank_, own_, listening_.get());
   Result<std::map<PeerIndex, Descriptor>> met = meeting.meet(addresses, at_most);
-  listening_.close();  // nobody else is to come, and nobody else may
+  listening_.close();  // no other is to come, and no other may
   if (!met.ok()) return met.error();
   std::vector<PeerIndex> ranks;
   for (auto& [rank, socket] : met.value()) {
@@ -292,12 +292,12 @@ void SocketNeighbours::take_notes(Neighbour& neighbour, bool has_ended, Neighbou
 void SocketNeighbours::end(Neighbour& neighbour,
                            const Error* cause,
                            NeighbourEvents& events) const {
-  Error told;
+  Error seen;
   {
     const std::lock_guard lock(neighbour.mutex);
     if (cause != nullptr) neighbour.why = "has sent what cannot be taken";
-    told = cause == nullptr ? gone_error(neighbour) : *cause;
-    // Not left to close(), which does it only when nobody else, like a forked child, has the descriptor.
+    seen = cause == nullptr ? gone_error(neighbour) : *cause;
+    // Not left to close(), which does it only when no other process, like a forked child, has the descriptor.
     for (Descriptor* fd : {&neighbour.socket, &neighbour.process}) {
       if (*fd) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd->get(), nullptr);
     }
@@ -306,7 +306,7 @@ void SocketNeighbours::end(Neighbour& neighbour,
     neighbour.process.close();
     neighbour.waiting.clear();
   }
-  events.gone(neighbour.rank, told);
+  events.gone(neighbour.rank, seen);
 }
 
 void SocketNeighbours::progress(NeighbourEvents& events) {

@@ -44,7 +44,7 @@ class Neighbours {
   // who did not answer in time or has ended; CD-612 for processes of another user; CD-613 for what is no address.
   virtual Result<std::vector<PeerIndex>> connect(std::span<const std::string> addresses,
                                                  std::chrono::milliseconds at_most) = 0;
-  // Waits for nobody; what the neighbour cannot take yet leaves in progress(). The region may go at once.
+  // Waits for no process; what the neighbour cannot take yet leaves in progress(). The region may go at once.
   // note.size() <= kNoteBytesMax. CD-617 with the cause if the neighbour is gone, or has left too many notes lying, or
   // if the system was too short of something for 5 s to pass them on (it counts as gone then); CD-201 if no more
   // descriptors can be held, CD-603 if the system refuses the note: it is not said then. Thread-safe.

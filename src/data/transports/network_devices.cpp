@@ -159,11 +159,11 @@ Result<std::vector<NetworkDevice>> list_interfaces() {
 }
 
 std::vector<std::string> wanted_devices(const std::vector<std::string>& devices) {
-  const char* const told = std::getenv("UCX_NET_DEVICES");
-  if (!devices.empty() || told == nullptr || std::strcmp(told, "all") == 0) return devices;
+  const char* const named = std::getenv("UCX_NET_DEVICES");
+  if (!devices.empty() || named == nullptr || std::strcmp(named, "all") == 0) return devices;
   std::vector<std::string> names;
   std::string name;
-  for (const char* at = told;; ++at) {
+  for (const char* at = named;; ++at) {
     if (*at != ',' && *at != '\0') {
       name += *at;
       continue;

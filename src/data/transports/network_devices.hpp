@@ -10,7 +10,7 @@
 namespace crossdock::transports {
 
 struct NetworkDevice {
-  std::string name;             // as UCX is told: "eth0", or "mlx5_0:1" for an RDMA device
+  std::string name;             // as UCX names it: "eth0", or "mlx5_0:1" for an RDMA device
   std::string interface;        // of the kernel; "" for an RDMA device that has none
   std::string ip;               // 4 or 16 bytes, in network order; "" if it has none
   int prefix_bits = 0;          // of the network
@@ -27,7 +27,7 @@ struct NetworkDevice {
 // CD-603 with the system's reason.
 Result<std::vector<NetworkDevice>> list_interfaces();
 
-// What the user told UCX to use (UCX_NET_DEVICES), where `devices` names none; empty: all.
+// What the user asked UCX to use (UCX_NET_DEVICES), where `devices` names none; empty: all.
 std::vector<std::string> wanted_devices(const std::vector<std::string>& devices);
 
 enum class RdmaDevices : uint8_t { kPreferred, kAsInterfaces };

@@ -18,7 +18,7 @@ inline constexpr size_t kPacketBytesMax = 1280;
 // A socket that listens at an abstract address, which vanishes with it; or one that is not connected yet.
 Result<Descriptor> listen_at(const RandomBytes& name, int backlog);
 Result<Descriptor> make_packet_socket();
-// 0, or an errno: EAGAIN if the other end has too many callers just now, ECONNREFUSED if nobody listens.
+// 0, or an errno: EAGAIN if the other end has too many callers just now, ECONNREFUSED if no process listens.
 int connect_to(int fd, const RandomBytes& name);
 
 struct PeerProcess {

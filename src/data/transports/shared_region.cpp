@@ -34,7 +34,7 @@ Error malformed(int64_t bytes, const std::string& why) {
                     why);
 }
 
-// Memory nobody can run code from, where the kernel has the word for it; some demand it (vm.memfd_noexec = 2).
+// Memory that no process can run code from, where the kernel has the word for it; some demand it (vm.memfd_noexec = 2).
 Descriptor make_memfd() {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   Descriptor fd(::memfd_create("crossdock", kFlags | kNoExecSeal));
@@ -75,7 +75,7 @@ Result<std::unique_ptr<SharedRegion>> SharedRegion::map(int fd, int64_t bytes) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return malformed(bytes, "is no shared region");
   if ((seals & kSeals) != kSeals) return malformed(bytes, "is of a region that may change size");
-  // Of huge pages set aside there may be none left when one is touched, if somebody took them out: SIGBUS.
+  // Of huge pages set aside there may be none left when one is touched, if another process took them out: SIGBUS.
   struct statfs system {};
   if (::fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC) {
     return malformed(bytes, "is of memory that is not plain (memfd)");
@@ -91,7 +91,7 @@ Result<std::unique_ptr<SharedRegion>> SharedRegion::map(int fd, int64_t bytes) {
     return malformed(bytes,
                      fmt::format("cannot be mapped: {}", std::generic_category().message(number)));
   }
-  // Nobody passes it on from here: the mapping is enough, and a channel would cost a descriptor per neighbour.
+  // It is not passed on from here: the mapping is enough, and a channel would cost a descriptor per neighbour.
   return std::unique_ptr<SharedRegion>(new SharedRegion(-1, {at, static_cast<size_t>(bytes)}));
 }
 

@@ -1,7 +1,7 @@
 // Memory that several processes of one host map: anonymous (memfd), so nothing of it is left behind however they end.
 //
-// Its size is sealed, so that whoever maps it cannot be made to fault by a process that cuts it short. What lies in it
-// is another matter: it may change under the reader's hands.
+// Its size is sealed, so that a process that maps it cannot be made to fault by a process that cuts it short. What lies
+// in it is another matter: it may change under the reader's hands.
 #pragma once
 
 #include <cstddef>

@@ -73,7 +73,7 @@ bool SocketLink::enqueue(SocketHead::Kind kind,
 }
 
 // What has come and is not worth waking for, less than 21 Mbit/s, is as good as nothing when a copy is at hand.
-bool SocketLink::forsake(const std::byte* place) {
+bool SocketLink::revoke(const std::byte* place) {
   if (place_ == nullptr || place != place_ || is_readable_) return false;
   if (std::chrono::steady_clock::now() - came_at_ < kSilence) return false;
   place_ = nullptr;
@@ -132,7 +132,7 @@ void SocketLink::fail(std::string why) {
 }
 
 void SocketLink::tell_lost(LinkEvents& events) {
-  is_told_ = true;
+  is_reported_ = true;
   events.lost(spec_.index,
               make_error(ErrorCode::kAgentLost,
                          "the link {} is over: \"{}\". The process there has ended, or the network "
@@ -194,8 +194,8 @@ size_t SocketLink::next_parts(std::array<iovec, 3>& parts) {
     if (piece < left) return count;
   }
   if (tail_left() > 0) {
-    const size_t done = sizeof told_sum_ - tail_left();
-    parts[count++] = part_of(reinterpret_cast<std::byte*>(&told_sum_) + done, tail_left());
+    const size_t done = sizeof peer_sum_ - tail_left();
+    parts[count++] = part_of(reinterpret_cast<std::byte*>(&peer_sum_) + done, tail_left());
   }
   parts[count++] = part_of(reinterpret_cast<std::byte*>(&next_head_) + head_bytes_,
                            sizeof next_head_ - head_bytes_);
@@ -224,8 +224,8 @@ bool SocketLink::receive(LinkEvents* events) {
       came_at_ = std::chrono::steady_clock::now();
       take(bytes, events);
     }
-    // What comes from now on is told as a change, and so is the end, unless it has been told; of a short message whose
-    // head came with the end of a long one, too, as soon as it is there.
+    // What comes from now on is reported as a change, and so is the end, unless it has been reported; of a short
+    // message whose head came with the end of a long one, too, as soon as it is there.
     if (is_empty || (bytes < wanted && !is_closing_ && has_socket())) {
       is_readable_ = false;
       wait_for_more();
@@ -295,7 +295,7 @@ void SocketLink::begin_message(LinkEvents* events) {
 
 void SocketLink::end_message(LinkEvents* events) {
   if (events == nullptr || place_ == nullptr) return;
-  if (message_.kind == SocketHead::kSummedFrame) message_.header.checksum = told_sum_;
+  if (message_.kind == SocketHead::kSummedFrame) message_.header.checksum = peer_sum_;
   if (message_.kind == SocketHead::kNote) {
     events->noted(spec_.index, {note_.data(), message_.bytes});
   } else if (is_summed_) {

@@ -6,7 +6,7 @@
 // the bytes are read and written once more, milliseconds after they came.
 //
 // On the wire: a greeting each way, which says by a key whose connection this is, then messages, each a head and its
-// body. Notes go before frames that have not begun to leave. Whoever is sent what is no message ends the link.
+// body. Notes go before frames that have not begun to leave. What is no message ends the link.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ struct SocketLinkSpec {
   uint64_t key = 0;             // of what is sent
   uint64_t peer_key = 0;        // of what comes
   int64_t bytes_under_way = 0;  // limit of what was put and has not been written
-  std::span<std::byte> waste;   // where bytes go that nobody wants
+  std::span<std::byte> waste;   // where bytes go that are not wanted
 };
 
 // One thread.
@@ -71,7 +71,7 @@ class SocketLink : public Link {
   bool put_unstamped(const rings::SegmentHeader& header,
                      std::span<const std::byte> payload,
                      uint64_t token) override;
-  bool forsake(const std::byte* place) override;
+  bool revoke(const std::byte* place) override;
   bool tell(std::span<const std::byte> note) override;
   void abandon() override;
 
@@ -85,7 +85,7 @@ class SocketLink : public Link {
   // The first reason counts; the socket is closed, so that nothing of puts and places is touched any more.
   void fail(std::string why);
 
-  // What epoll told of the socket, of which it tells changes only.
+  // What epoll said of the socket, of which it reports changes only.
   void take_events(uint32_t events);
   // Reads and writes a bounded number of bytes. False: there was nothing to be done. Without `events` frames and notes
   // are dropped.
@@ -93,12 +93,12 @@ class SocketLink : public Link {
   // Whether turn() has something to do at once.
   bool has_work() const;
   bool is_over() const { return !why_.empty(); }
-  // It is over, and nobody knows.
-  bool is_failing() const { return !why_.empty() && !is_told_; }
+  // It is over, and that is not reported.
+  bool is_failing() const { return !why_.empty() && !is_reported_; }
   void tell_lost(LinkEvents& events);
-  // Whether all that was put and told has reached the peer's kernel, as far as can be told.
+  // Whether all that was put and noted has reached the peer's kernel, as far as is known.
   bool is_drained() const;
-  // Nothing more will be written: the peer is told so behind what is on the way.
+  // Nothing more will be written: the peer hears so behind what is on the way.
   void finish();
 
  private:
@@ -131,7 +131,7 @@ class SocketLink : public Link {
   void take_greeting();
   // Of what stands behind the body.
   size_t tail_left() const {
-    return message_.kind == SocketHead::kSummedFrame ? sizeof told_sum_ - tail_done_ : 0;
+    return message_.kind == SocketHead::kSummedFrame ? sizeof peer_sum_ - tail_done_ : 0;
   }
   void begin_message(LinkEvents* events);
   void end_message(LinkEvents* events);
@@ -146,9 +146,9 @@ class SocketLink : public Link {
   bool has_greeted_ = false;
   bool is_readable_ = false;
   bool is_writable_ = false;
-  bool is_closing_ = false;  // the peer has ended it; what it wrote before can still be read
-  bool is_told_ = false;     // lost()
-  std::string why_;          // it is over; "" if it is not
+  bool is_closing_ = false;   // the peer has ended it; what it wrote before can still be read
+  bool is_reported_ = false;  // lost()
+  std::string why_;           // it is over; "" if it is not
 
   std::deque<Outgoing> queue_;
   size_t notes_ahead_ = 0;  // in the queue, before all frames but one that has begun to leave
@@ -167,7 +167,7 @@ class SocketLink : public Link {
   std::chrono::steady_clock::time_point came_at_;  // the last of it
   bool is_summed_ = false;
   uint32_t sum_ = 0;
-  uint32_t told_sum_ = 0;  // the peer's, behind the body
+  uint32_t peer_sum_ = 0;  // the peer's, behind the body
   int least_bytes_ = 1;    // that the kernel tells of
   std::array<std::byte, kNoteBytesMax> note_;
 };

@@ -31,8 +31,8 @@ constexpr size_t kStrangersMax = 256;
 constexpr std::chrono::seconds kFarewell{1};
 
 // What epoll tells of: the kind in the upper half, a number in the lower.
-enum class Told : uint32_t { kListener = 1, kStranger = 2, kLink = 3 };
-uint64_t tag(Told kind, uint32_t number) { return uint64_t(kind) << 32 | number; }
+enum class Watched : uint32_t { kListener = 1, kStranger = 2, kLink = 3 };
+uint64_t tag(Watched kind, uint32_t number) { return uint64_t(kind) << 32 | number; }
 
 // A connection that has not greeted yet.
 struct Stranger {
@@ -99,8 +99,9 @@ Status SocketTransport::open() {
   if (!epoll_) return system_error("links cannot be waited for", errno);
   for (const NetworkDevice& device : devices) {
     CD_ASSIGN(Descriptor listener, listen_on(device.ip));
-    CD_TRY(watch(
-        listener.get(), tag(Told::kListener, static_cast<uint32_t>(listeners_.size())), EPOLLIN));
+    CD_TRY(watch(listener.get(),
+                 tag(Watched::kListener, static_cast<uint32_t>(listeners_.size())),
+                 EPOLLIN));
     const uint16_t port = port_of(listener.get());
     const char bytes[] = {static_cast<char>(port >> 8), static_cast<char>(port & 0xFF)};
     self_.devices.push_back(address_of(device, std::string(bytes, sizeof bytes)));
@@ -153,7 +154,7 @@ void SocketTransport::call(SocketLink& link, const DevicePair& pair, const HostA
   const int fd = socket.value().get();
   link.connect(std::move(socket.value()));
   const Status watched = watch(fd,
-                               tag(Told::kLink, static_cast<uint32_t>(links_.size() - 1)),
+                               tag(Watched::kLink, static_cast<uint32_t>(links_.size() - 1)),
                                EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
   if (!watched.ok()) link.fail(watched.error().message);
 }
@@ -166,20 +167,20 @@ std::vector<Link*> SocketTransport::links() {
 
 // Of links epoll tells changes only, so that one that has room for more costs no calls.
 bool SocketTransport::take_events() {
-  std::array<epoll_event, kEventsMax> told;
-  const int count = ::epoll_wait(epoll_.get(), told.data(), static_cast<int>(told.size()), 0);
+  std::array<epoll_event, kEventsMax> ready;
+  const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   for (int i = 0; i < count; ++i) {
-    const uint64_t tagged = told[static_cast<size_t>(i)].data.u64;
+    const uint64_t tagged = ready[static_cast<size_t>(i)].data.u64;
     const auto number = static_cast<uint32_t>(tagged);
-    switch (static_cast<Told>(tagged >> 32)) {
-      case Told::kListener:
+    switch (static_cast<Watched>(tagged >> 32)) {
+      case Watched::kListener:
         take_callers(listeners_[number]);
         break;
-      case Told::kStranger:
+      case Watched::kStranger:
         hear(number);
         break;
-      case Told::kLink:
-        links_[number]->take_events(told[static_cast<size_t>(i)].events);
+      case Watched::kLink:
+        links_[number]->take_events(ready[static_cast<size_t>(i)].events);
         break;
     }
   }
@@ -194,7 +195,7 @@ void SocketTransport::take_callers(const Descriptor& listener) {
     stranger.number = next_stranger_++;
     const int fd = socket.get();
     stranger.socket = std::move(socket);
-    if (!watch(fd, tag(Told::kStranger, stranger.number), EPOLLIN).ok()) continue;
+    if (!watch(fd, tag(Watched::kStranger, stranger.number), EPOLLIN).ok()) continue;
     if (strangers_.size() == kStrangersMax) strangers_.pop_front();
     strangers_.push_back(std::move(stranger));
   }
@@ -216,7 +217,7 @@ void SocketTransport::hear(uint32_t number) {
   if (got > 0) introduce(std::move(known));  // or it has gone
 }
 
-// Whoever has no link's key is no peer, and a link has one connection.
+// A caller without a link's key is no peer, and a link has one connection.
 void SocketTransport::introduce(Stranger stranger) {
   if (stranger.greeting.magic != kSocketMagic) return;
   const auto found = callers_.find(stranger.greeting.key);
@@ -226,7 +227,7 @@ void SocketTransport::introduce(Stranger stranger) {
   const auto place =
       std::ranges::find_if(links_, [&link](const auto& one) { return one.get() == &link; });
   const Status watched = watch(stranger.socket.get(),
-                               tag(Told::kLink, static_cast<uint32_t>(place - links_.begin())),
+                               tag(Watched::kLink, static_cast<uint32_t>(place - links_.begin())),
                                EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
                                EPOLL_CTL_MOD);
   if (!watched.ok()) return link.fail(watched.error().message);
@@ -261,8 +262,8 @@ void SocketTransport::progress_until(const std::function<bool()>& is_done) {
   }
 }
 
-// What was told last, such as that all has arrived, still reaches the peers' kernels: a socket that is closed while it
-// has bytes that nobody has read throws away what it has not sent.
+// What was said last, such as that all has arrived, still reaches the peers' kernels: a socket that is closed while it
+// has bytes that were not read throws away what it has not sent.
 SocketTransport::~SocketTransport() {
   progress_until([this] {
     return std::ranges::all_of(links_, [](const auto& link) { return link->is_drained(); });

@@ -19,7 +19,7 @@ Result<Descriptor> connect_from(const std::string& ip,
                                 const std::string& peer_ip,
                                 uint16_t port,
                                 double lost_after_s);
-// Of the next that calls, likewise; none: nobody does just now.
+// Of the next that calls, likewise; none: no peer does just now.
 Descriptor accept_at(int fd, double lost_after_s);
 
 }  // namespace crossdock::transports

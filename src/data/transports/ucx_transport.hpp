@@ -1,5 +1,5 @@
 // Links over networks: UCX, with a context of its own for each NIC. What it needs of UCX lies in a plugin,
-// libcrossdock_ucx.so, so that whoever stays on one host needs no UCX.
+// libcrossdock_ucx.so, so that a process that stays on one host needs no UCX.
 //
 // Ethernet is used through TCP, an RDMA device through the verbs; the user's UCX_* variables go before what is set
 // here. docs/transports.md has the details.

@@ -243,7 +243,7 @@ TEST(MoverConcurrent, channels_fail_and_go_while_rows_move) {
     b.mover.remove(channel);
   }
   while (!a.mover.is_settled() || !b.mover.is_settled()) std::this_thread::yield();
-  EXPECT_EQ(a.failures.load() + b.failures.load(), 10) << "told once, to the other side";
+  EXPECT_EQ(a.failures.load() + b.failures.load(), 10) << "said once, to the other side";
 }
 
 TEST(WakeGateConcurrent, says_that_there_is_no_descriptor) {

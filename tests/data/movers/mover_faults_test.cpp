@@ -255,7 +255,7 @@ TEST(MoverFaults, a_process_in_the_middle_that_loses_frames) {
   }
 }
 
-TEST(MoverFaults, a_peer_that_never_had_the_flow_is_told_of) {
+TEST(MoverFaults, a_peer_that_never_had_the_flow_is_reported) {
   SimWorld world(2, {{.a = 0, .b = 1}}, {}, 8);
   world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 20});
   world.run_until(5);

@@ -157,7 +157,7 @@ void run_worlds(uint64_t all, const Faults& faults) {
 }
 
 // Chains and rings of processes, all pairs with flows of one and two slots both ways, and one place in transit:
-// nobody may wait in a circle. If somebody did, run() would say so, with the state of all.
+// no process may wait in a circle. If one did, run() would say so, with the state of all.
 TEST(MoverRandom, relays_with_as_little_room_as_there_can_be) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const bool is_ring = seed % 2 == 1;
@@ -200,8 +200,8 @@ TEST(MoverRandom, relays_with_as_little_room_as_there_can_be) {
   }
 }
 
-// What is told when all are idle and not all are through: here, because a sink takes nothing.
-TEST(MoverRandom, who_waits_for_whom_is_told) {
+// What is said when all are idle and not all are through: here, because a sink takes nothing.
+TEST(MoverRandom, who_waits_for_whom_is_said) {
   SimWorld world(3, {{.a = 0, .b = 1}, {.a = 1, .b = 2}}, {}, 1);
   for (const auto& [from, to, link] : std::vector<std::array<int, 3>>{
            {0, 1, 0}, {1, 0, 0}, {1, 2, 1}, {2, 1, 1}, {0, 2, 0}, {2, 0, 1}}) {

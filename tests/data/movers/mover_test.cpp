@@ -304,7 +304,7 @@ TEST(Mover, goes_on_after_a_long_rest) {
     for (const int rank : {0, 1}) world.process(rank).mover->remove(channel);
     const uint64_t notes = world.sum(&LinkCounters::notes_sent);
     world.run_until(world.net().now() + 3600);
-    EXPECT_LT(world.sum(&LinkCounters::notes_sent), notes + 10) << "nobody needs keepalives";
+    EXPECT_LT(world.sum(&LinkCounters::notes_sent), notes + 10) << "no keepalives are needed";
   }
   for (const size_t link : {0, 1}) EXPECT_FALSE(world.counters(link, 0).is_lost);
   EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);

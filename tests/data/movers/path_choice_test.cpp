@@ -1,4 +1,4 @@
-// Which path a frame takes, by what is told of each.
+// Which path a frame takes, by what is known of each.
 #include "data/movers/path_choice.hpp"
 
 #include <string>

@@ -38,7 +38,7 @@ class SimNet::End : public transports::Link {
       leave(header, payload, token);
       return true;
     }
-    // The bytes are read when the last of them is on the wire, so that whoever changes them before is found out.
+    // The bytes are read when the last of them is on the wire, so that changing them before is found out.
     net_.plan(busy_until_, [this, &header, payload, token] { leave(header, payload, token); });
     return true;
   }
@@ -50,14 +50,14 @@ class SimNet::End : public transports::Link {
     if (is_cut_ || net_.by_chance(spec().note_loss)) return true;
     arrive_after([this, bytes = std::vector<std::byte>(note.begin(), note.end())] {
       End& there = other();
-      there.told_.push_back([bytes](transports::LinkIndex index, transports::LinkEvents& events) {
+      there.news_.push_back([bytes](transports::LinkIndex index, transports::LinkEvents& events) {
         events.noted(index, bytes);
       });
     });
     return true;
   }
 
-  bool forsake(const std::byte* place) override {
+  bool revoke(const std::byte* place) override {
     const auto stuck =
         std::ranges::find_if(placing_, [&](const auto& one) { return one->place == place; });
     if (!is_frozen() || stuck == placing_.end()) return false;
@@ -71,8 +71,8 @@ class SimNet::End : public transports::Link {
 
   void lose(const std::string& why) {
     is_cut_ = true;
-    told_.clear();
-    told_.push_back([this, why](transports::LinkIndex index, transports::LinkEvents& events) {
+    news_.clear();
+    news_.push_back([this, why](transports::LinkIndex index, transports::LinkEvents& events) {
       is_lost_ = true;
       placing_.clear();
       events.lost(index, make_error(ErrorCode::kAgentLost, "{}", why));
@@ -86,16 +86,16 @@ class SimNet::End : public transports::Link {
   }
 
   bool deliver(transports::LinkIndex index, transports::LinkEvents& events) {
-    bool has_told = false;
-    while (!told_.empty() && !is_lost_) {
-      const auto tell = std::move(told_.front());
-      told_.pop_front();
+    bool delivered = false;
+    while (!news_.empty() && !is_lost_) {
+      const auto tell = std::move(news_.front());
+      news_.pop_front();
       tell(index, events);
-      has_told = true;
+      delivered = true;
     }
-    return has_told;
+    return delivered;
   }
-  bool has_news() const { return !told_.empty() && !is_lost_; }
+  bool has_news() const { return !news_.empty() && !is_lost_; }
 
  private:
   struct Placing {
@@ -114,7 +114,7 @@ class SimNet::End : public transports::Link {
     if (is_lost_ || epoch_ != 0) return;
     if (is_cut_ && how_ != Cut::kSwallows) return;
     --under_way_;
-    told_.push_back([token](transports::LinkIndex index, transports::LinkEvents& events) {
+    news_.push_back([token](transports::LinkIndex index, transports::LinkEvents& events) {
       events.sent(index, token);
     });
     if (is_cut_ || net_.by_chance(spec().frame_loss)) return;
@@ -140,7 +140,7 @@ class SimNet::End : public transports::Link {
 
   void arrive(const rings::SegmentHeader& header, const std::vector<std::byte>& bytes) {
     auto placing = std::make_shared<Placing>(Placing{.header = header, .payload = bytes});
-    told_.push_back([this, placing](transports::LinkIndex index, transports::LinkEvents& events) {
+    news_.push_back([this, placing](transports::LinkIndex index, transports::LinkEvents& events) {
       placing->place = events.place(index, placing->header);
       if (placing->place == nullptr) return;
       placing_.push_back(placing);
@@ -152,7 +152,7 @@ class SimNet::End : public transports::Link {
 
   void written(const std::shared_ptr<Placing>& placing) {
     if (is_frozen() || std::ranges::find(placing_, placing) == placing_.end()) return;
-    told_.push_back([this, placing](transports::LinkIndex index, transports::LinkEvents& events) {
+    news_.push_back([this, placing](transports::LinkIndex index, transports::LinkEvents& events) {
       std::erase(placing_, placing);
       const rings::SegmentHeader& header = placing->header;
       // Links of both kinds: those that copy and sum up at once, and those that do not.
@@ -175,7 +175,7 @@ class SimNet::End : public transports::Link {
   bool is_lost_ = false;
   Cut how_ = Cut::kTells;
   int epoch_ = 0;
-  std::deque<std::function<void(transports::LinkIndex, transports::LinkEvents&)>> told_;
+  std::deque<std::function<void(transports::LinkIndex, transports::LinkEvents&)>> news_;
   std::vector<std::shared_ptr<Placing>> placing_;
 };
 
@@ -184,11 +184,11 @@ class SimNet::Rank : public transports::Transport {
   std::vector<End*> ends;
 
   rings::Step progress(transports::LinkEvents& events) override {
-    bool has_told = false;
+    bool delivered = false;
     for (size_t i = 0; i < ends.size(); ++i) {
-      has_told |= ends[i]->deliver(static_cast<transports::LinkIndex>(i), events);
+      delivered |= ends[i]->deliver(static_cast<transports::LinkIndex>(i), events);
     }
-    return has_told ? rings::Step::kProgress : rings::Step::kIdle;
+    return delivered ? rings::Step::kProgress : rings::Step::kIdle;
   }
   bool arm() override {
     return std::ranges::none_of(ends, [](End* end) { return end->has_news(); });

@@ -1,4 +1,4 @@
-// Links between processes that exist only here, on a clock that only moves when told to: with rates, delays, and all
+// Links between processes that exist only here, on a clock that only moves when it is set: with rates, delays, and all
 // that goes wrong with real ones. The same seed gives the same run.
 #pragma once
 
@@ -32,10 +32,10 @@ struct SimLinkSpec {
 };
 
 enum class Cut : uint8_t {
-  kSwallows,  // says sent; nothing arrives, nobody is told
+  kSwallows,  // says sent; nothing arrives, no end hears of it
   kStalls,    // frames stay under way for ever
   kFreezes,   // the same, and what has come in part is never written to its end
-  kTells,     // both ends are told that the link is lost
+  kTells,     // both ends hear that the link is lost
 };
 
 class SimNet {

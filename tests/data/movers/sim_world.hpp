@@ -1,5 +1,5 @@
 // Processes joined by simulated links, each with a mover, and rows that go from sources to sinks. One thread plays all
-// of them, in an order that a seed chooses; the clock goes on only when nobody can move. Sinks check that each row
+// of them, in an order that a seed chooses; the clock goes on only when none can move. Sinks check that each row
 // comes once, in the order of its flow.
 #pragma once
 

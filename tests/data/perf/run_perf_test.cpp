@@ -146,11 +146,11 @@ TEST(RunPerf, RefusesWhatIsOutsideItsLimits) {
 
 TEST(RunPerf, TellsOfTimedRunsBeforeTheyStart) {
   Alone alone;
-  std::vector<int> told;
-  alone.on_timed_run = [&](int run) { told.push_back(run); };
+  std::vector<int> timed;
+  alone.on_timed_run = [&](int run) { timed.push_back(run); };
   const auto report = alone.run(small());
   ASSERT_TRUE(report.ok()) << report.error().message;
-  EXPECT_EQ(told, (std::vector<int>{0, 1}));
+  EXPECT_EQ(timed, (std::vector<int>{0, 1}));
   EXPECT_EQ(report.value().link_bytes, 0);  // nothing leaves the host
 }
 

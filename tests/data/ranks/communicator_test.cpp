@@ -55,7 +55,7 @@ TEST_P(CommunicatorConcurrent, AllGather) {
   });
 }
 
-TEST_P(CommunicatorConcurrent, GatherTexts) {
+TEST_P(CommunicatorConcurrent, GatherStrings) {
   run([](Communicator& ranks) -> Status {
     for (int round = 0; round < 5; ++round) {
       const auto text = [&](int rank) {

@@ -136,9 +136,10 @@ TEST_F(FolderGroups, TwoOfTheSameRankAreTold) {
     const auto group = join(0, 2);
     const auto all = group->gather("", milliseconds(300));
     ASSERT_FALSE(all.ok());
-    const bool is_told = all.error().message.find("another process is rank 0") != std::string::npos;
-    const auto told = meeting.gather(is_told ? "told" : "");
-    EXPECT_TRUE(told[0] == "told" || told[1] == "told");
+    const bool has_heard =
+        all.error().message.find("another process is rank 0") != std::string::npos;
+    const auto heard = meeting.gather(has_heard ? "heard" : "");
+    EXPECT_TRUE(heard[0] == "heard" || heard[1] == "heard");
   });
   EXPECT_TRUE(ranks.all_are_well());
 }
@@ -175,7 +176,8 @@ TEST_F(FolderGroups, TheRanksOfASecondJobAreRefusedWhileTheFirstLives) {
   EXPECT_TRUE(ranks.all_are_well());
 }
 
-// Ranks of two jobs take the places of one group: whoever is first to a place hears of the second, and none go on.
+// Ranks of two jobs take the places of one group: the rank that is first to a place hears of the second, and none go
+// on.
 TEST_F(FolderGroups, NobodyMeetsTheRanksOfAnotherJobOfTheName) {
   transports::ForkedRanks ranks(3, [&](int process, transports::ForkedRanks::Meeting& meeting) {
     const auto group = join(process == 2 ? 0 : process, 3);  // two of rank 0, none of rank 2
@@ -271,7 +273,7 @@ TEST_F(FolderGroups, FilesAreForTheUserAlone) {
   EXPECT_TRUE(ranks.all_are_well());
 }
 
-// Nobody writes through a link that another user has put where a rank will write or read.
+// No rank writes through a link that another user has put where a rank will write or read.
 TEST_F(FolderGroups, LinksAreNotFollowed) {
   const std::string victim = folder_ + "/victim";
   std::ofstream(victim) << "kept";

@@ -221,8 +221,8 @@ Ran run_under_mpirun(const std::string& name) {
       self,
       name);
   // PMIx keeps a few bytes for good; the leak check is of this process alone.
-  const char* const told = std::getenv("ASAN_OPTIONS");
-  const std::string before = told == nullptr ? "" : told;
+  const char* const options_before = std::getenv("ASAN_OPTIONS");
+  const std::string before = options_before == nullptr ? "" : options_before;
   ::setenv("ASAN_OPTIONS", (before + ":detect_leaks=0").c_str(), 1);
   Ran ran;
   std::FILE* const pipe = ::popen(command.c_str(), "r");

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/ranks/packed_texts.hpp"
+#include "data/ranks/packed_strings.hpp"
 
 namespace crossdock::ranks {
 namespace {
@@ -43,12 +43,12 @@ TEST(RendezvousAddresses, OthersAreRefusedWithoutTheSecret) {
   EXPECT_TRUE(join_meeting("crossdock://host:1/job/secret", "", 1, 2).ok()) << "meets later";
 }
 
-TEST(PackedTexts, ComeBack) {
-  const std::vector<std::string> texts{"", "a\n3\nb", std::string(1000, '\0')};
-  EXPECT_EQ(unpacked_texts(packed_texts(texts), 3), texts);
-  EXPECT_FALSE(unpacked_texts(packed_texts(texts), 2));
+TEST(PackedStrings, ComeBack) {
+  const std::vector<std::string> strings{"", "a\n3\nb", std::string(1000, '\0')};
+  EXPECT_EQ(unpacked_strings(packed_strings(strings), 3), strings);
+  EXPECT_FALSE(unpacked_strings(packed_strings(strings), 2));
   for (const char* text : {"5\nabc", "5", "x\nabc", "-1\n", "99999999999999999999\n", "1\nab"}) {
-    EXPECT_FALSE(unpacked_texts(text, 1)) << text;
+    EXPECT_FALSE(unpacked_strings(text, 1)) << text;
   }
 }
 

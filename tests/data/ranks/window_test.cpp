@@ -155,7 +155,7 @@ TEST_P(WindowConcurrent, NoRoomInOneRankIsToldToAll) {
     // What lies in the pool makes room.
     CD_ASSIGN(const auto large, ranks.open_window(250'000, memory, "test"));
     EXPECT_EQ(large->bytes(), 250'000);
-    // Nobody has so much.
+    // No rank has so much.
     const auto none = ranks.open_window(int64_t{1} << 60, Memory::create(int64_t{1} << 61), "test");
     EXPECT_FALSE(none.ok());
     EXPECT_EQ(none.error().code, ErrorCode::kOutOfMemoryBudget);
@@ -276,7 +276,7 @@ TEST(WindowLife, PutsToOtherHostsWaitForTheFlush) {
   EXPECT_TRUE(status.ok()) << status.error().message;
 }
 
-// Whoever drops a window without a fence may use the buffers of its puts again.
+// A rank that drops a window without a fence may use the buffers of its puts again.
 TEST(WindowLife, WhoDropsOneHasItsBuffersBack) {
   const Status status =
       run_thread_ranks({.ranks = 2, .ranks_per_host = 1}, [](Communicator& ranks) -> Status {

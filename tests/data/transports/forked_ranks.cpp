@@ -22,7 +22,7 @@ constexpr size_t kTextBytesMax = 4000;
 
 }  // namespace
 
-// Two sets of texts: a rank may write for the next round while others still read this one's.
+// Two sets of strings: a rank may write for the next round while others still read this one's.
 class Board {
  public:
   struct Text {
@@ -32,7 +32,7 @@ class Board {
   size_t ranks = 0;
   std::atomic<uint32_t> written[2] = {0, 0};
   std::atomic<uint32_t> read[2] = {0, 0};
-  Text texts[2][kRanksMax];
+  Text strings[2][kRanksMax];
 };
 
 bool poll_until(const std::function<bool()>& done,
@@ -58,14 +58,14 @@ std::vector<std::string> ForkedRanks::Meeting::gather(const std::string& mine) {
   };
   arrive(board_->read[side], lap * ranks);  // the round before the last is read by all
   CD_CHECK(mine.size() <= kTextBytesMax, "{} bytes", mine.size());
-  Board::Text& text = board_->texts[side][rank_];
+  Board::Text& text = board_->strings[side][rank_];
   text.bytes = mine.size();
   std::memcpy(text.data, mine.data(), mine.size());
   ++board_->written[side];
   arrive(board_->written[side], (lap + 1) * ranks);
   std::vector<std::string> all;
   for (size_t i = 0; i < ranks; ++i) {
-    all.emplace_back(board_->texts[side][i].data, board_->texts[side][i].bytes);
+    all.emplace_back(board_->strings[side][i].data, board_->strings[side][i].bytes);
   }
   ++board_->read[side];
   ++round_;

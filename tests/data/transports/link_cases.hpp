@@ -116,11 +116,11 @@ TYPED_TEST_P(Links, PutsAreBoundedByBytesButOneIsAlwaysLetIn) {
   // The peer does not read: notes stop somewhere, too.
   End c, d;
   connect(c, d);
-  size_t told = 0;
+  size_t notes = 0;
   const auto note = made_bytes(kNoteBytesMax, 3);
-  while (told < 1'000'000 && c.link().tell(note)) ++told;
-  EXPECT_LT(told, 100'000U);
-  ASSERT_TRUE(until([&] { return d.notes.size() == told; }, {&c, &d}));
+  while (notes < 1'000'000 && c.link().tell(note)) ++notes;
+  EXPECT_LT(notes, 100'000U);
+  ASSERT_TRUE(until([&] { return d.notes.size() == notes; }, {&c, &d}));
 }
 
 TYPED_TEST_P(Links, SleepersAreWokenByWhatComes) {
@@ -199,7 +199,7 @@ TYPED_TEST_P(Links, AnAbandonedLinkIsLostOnBothSides) {
   ASSERT_TRUE(b.link().put(header_of(0, payload.size()), payload, 0));
   for (int i = 0; i < 3; ++i) a.step(), b.step();
   a.link().abandon();
-  EXPECT_TRUE(a.lost_causes.empty());  // told by progress() only
+  EXPECT_TRUE(a.lost_causes.empty());  // reported by progress() only
   ASSERT_TRUE(until([&] { return !a.lost_causes.empty() && !b.lost_causes.empty(); }, {&a, &b}));
   a.link().abandon();
   a.step();
@@ -207,7 +207,7 @@ TYPED_TEST_P(Links, AnAbandonedLinkIsLostOnBothSides) {
 }
 
 // One end gives up, or goes, while the two still shake hands, or have just done so, with frames and notes under way.
-// (UCX aborts whoever lets it see two endpoints for one, or ends with a message of its handshake waiting.)
+// (UCX aborts a process that lets it see two endpoints for one, or ends with a message of its handshake waiting.)
 TYPED_TEST_P(Links, MayBeAbandonedAtAnyTimeOfTheHandshake) {
   using End = TypeParam;
   const auto small = made_bytes(2000, 1), large = made_bytes(300'000, 2);

@@ -1,4 +1,4 @@
-// Ranks in one process that are linked over loopback, and what they were told.
+// Ranks in one process that are linked over loopback, and what they heard.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace crossdock::transports {
 
-// A rank, and all that it was told.
+// A rank, and all that it heard.
 class LinkEnd : public LinkEvents {
  public:
   explicit LinkEnd(Result<std::unique_ptr<Transport>> opened) {

@@ -192,7 +192,7 @@ TEST_F(Hostile, CallersWithoutTheSecretDoNotMeet) {
 
 TEST_F(Hostile, CallersThatGreetWronglyDoNotMeet) {
   const std::vector<Bytes> wrong = {
-      greeting(2, 0, own_.secret),  // nobody of the group
+      greeting(2, 0, own_.secret),  // no rank of the group
       greeting(0, 0, own_.secret),
       greeting(1, 1, own_.secret),
       bytes_of(kGreetingMagic, uint32_t{1}),

@@ -308,7 +308,7 @@ TEST(Neighbours, ConcurrentThreadsMaySay) {
       ASSERT_EQ(std::sscanf(heard.notes[i].text.c_str(), "%zu %zu", &thread, &number), 2);
       EXPECT_EQ(number, next[thread]++);
     }
-    // Rank 1 has everything, then rank 0 goes: nobody goes while own notes still wait in line.
+    // Rank 1 has everything, then rank 0 goes: no rank goes while own notes still wait in line.
     if (rank == 1) expect_said(*neighbours, other, "I have them all");
     EXPECT_TRUE(hear_until(*neighbours, heard, [&] {
       return rank == 0 ? heard.notes.size() > 2 * kEach : !heard.ended.empty();
@@ -353,7 +353,7 @@ TEST(Neighbours, NameThoseWhoDoNotCome) {
       connect_error(*b, {a->address(), b->address(), c->address()}, milliseconds(50));
   EXPECT_EQ(error.code, ErrorCode::kAgentLost);
   EXPECT_THAT(error.message, HasSubstr("ranks 0, 2 of this host did not come within 0.05 s"));
-  // b is over now: whoever calls it learns that at once.
+  // b is over now: a rank that calls it learns that at once.
   const Error refused = connect_error(*c, {"", b->address(), c->address()}, seconds(20));
   EXPECT_EQ(refused.code, ErrorCode::kAgentLost);
   EXPECT_THAT(refused.message, HasSubstr("rank 1 of this host has ended"));

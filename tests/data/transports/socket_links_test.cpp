@@ -40,7 +40,7 @@ class PlainSocket {
   ~PlainSocket() {
     if (fd_ >= 0) ::close(fd_);
   }
-  // Until it is out, or nobody wants it any more.
+  // Until it is out, or it is not wanted any more.
   void say(std::span<const std::byte> bytes, LinkEnd& to) const {
     while (!bytes.empty()) {
       const ssize_t went = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -165,7 +165,7 @@ TEST(SocketLinks, AShortMessageIsNotKeptByALongOneBeforeIt) {
   EXPECT_EQ(a.arrived[1], bytes);
 }
 
-// Of a frame that has stuck half way; who goes on later is read on, and harms nobody.
+// Of a frame that has stuck half way; who goes on later is read on, and does no harm.
 TEST(SocketLinks, APlaceIsForsakenWhenNothingComesAnyMore) {
   SocketEnd a;
   const PlainSocket member = member_of(a);
@@ -178,11 +178,11 @@ TEST(SocketLinks, APlaceIsForsakenWhenNothingComesAnyMore) {
   member.say(std::span(bytes).first(1000), a);
   ASSERT_TRUE(until([&] { return a.places_asked == 1; }, {&a}));
   std::vector<std::byte>& place = a.places.back();
-  EXPECT_FALSE(a.link().forsake(bytes.data())) << "not its place";
-  const auto is_forsaken = [&] { return a.link().forsake(place.data()); };
+  EXPECT_FALSE(a.link().revoke(bytes.data())) << "not its place";
+  const auto is_revoked = [&] { return a.link().revoke(place.data()); };
   member.say(std::span(bytes).subspan(1000, 1000), a);
-  ASSERT_TRUE(until(is_forsaken, {&a}));
-  EXPECT_FALSE(is_forsaken()) << "it has none any more";
+  ASSERT_TRUE(until(is_revoked, {&a}));
+  EXPECT_FALSE(is_revoked()) << "it has none any more";
   const std::vector<std::byte> before = place;
 
   head.header = header_of(2, bytes.size());
@@ -194,7 +194,7 @@ TEST(SocketLinks, APlaceIsForsakenWhenNothingComesAnyMore) {
   ASSERT_TRUE(until([&] { return a.arrived.contains(2); }, {&a}));
   EXPECT_EQ(a.arrived.size(), 1U);
   EXPECT_EQ(a.arrived[2], bytes);
-  EXPECT_EQ(a.places.front(), before) << "written after it was forsaken";
+  EXPECT_EQ(a.places.front(), before) << "written after it was revoked";
 }
 
 // Among others, and notes; what is asked for last may be stamped before it leaves or while it does.

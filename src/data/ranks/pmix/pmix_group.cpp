@@ -20,7 +20,7 @@ constexpr milliseconds kProbe{1'000};   // for finding out who has not come, or 
 constexpr milliseconds kLookEvery{50};  // at who is known to have ended
 constexpr size_t kNamedMax = 16;
 
-// What PMIx tells from its own thread, perhaps when nobody waits any more.
+// What PMIx tells from its own thread, perhaps when no thread waits any more.
 class Answers {
  public:
   explicit Answers(size_t wanted) : states_(wanted, PMIX_ERR_TIMEOUT), left_(wanted) {}
@@ -50,8 +50,8 @@ class Answers {
 // Lives until PMIx has answered; owned by the call that is under way. PMIx's own thread reads what it is asked with, so
 // that lies here, too.
 struct Question {
-  Question(std::shared_ptr<Answers> told, size_t place, const pmix_proc_t& asked)
-      : answers(std::move(told)), which(place), process(asked) {
+  Question(std::shared_ptr<Answers> shared, size_t place, const pmix_proc_t& asked)
+      : answers(std::move(shared)), which(place), process(asked) {
     std::memset(&option, 0, sizeof option);
   }
   Question(const Question&) = delete;

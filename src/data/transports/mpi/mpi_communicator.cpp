@@ -68,7 +68,7 @@ class MpiCommunicator : public ranks::Communicator {
   ~MpiCommunicator() override {
     leave();
     if (over().has_value()) core_.set_broken();
-    end_told();
+    end_notes();
   }
   // Which ranks this one can share memory with, and they with it.
   Status meet(const ranks::CommunicatorSettings& settings);
@@ -94,8 +94,8 @@ class MpiCommunicator : public ranks::Communicator {
                     const std::function<Status()>& check_peers);
   static Status check_lengths(std::span<const Incoming> in, const MpiFlight& flight);
   Status hear_all();
-  void drop_told();
-  void end_told();
+  void drop_notes();
+  void end_notes();
   std::unique_ptr<SharedRegion> map_of(int rank, int64_t fd, int64_t bytes) const;
   Result<std::shared_ptr<MpiParts>> share(std::span<const int64_t> bytes_by_rank);
 
@@ -106,7 +106,7 @@ class MpiCommunicator : public ranks::Communicator {
   std::vector<int> neighbours_;
   bool shares_cores_ = false;       // there are fewer than neighbours
   std::vector<int64_t> processes_;  // their ids, by rank; 0: no neighbour
-  std::list<MpiFlight> told_;       // notes on their way
+  std::list<MpiFlight> notes_;      // notes on their way
 };
 
 Status MpiCommunicator::post(std::span<const Outgoing> out,
@@ -225,37 +225,37 @@ Result<bool> MpiCommunicator::transfer(std::span<const Outgoing> out,
   return true;
 }
 
-void MpiCommunicator::drop_told() {
-  told_.remove_if([](MpiFlight& flight) {
+void MpiCommunicator::drop_notes() {
+  notes_.remove_if([](MpiFlight& flight) {
     int is_done = 0;
     return MPI_Test(flight.requests.data(), &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
            is_done != 0;
   });
 }
 
-// Notes leave before their sender does, if somebody takes them.
-void MpiCommunicator::end_told() {
+// Notes leave before their sender does, if a rank takes them.
+void MpiCommunicator::end_notes() {
   const Clock::time_point end = Clock::now() + kTellWithin;
   Patience patience(shares_cores_);
-  while (!told_.empty()) {
+  while (!notes_.empty()) {
     auto held = core_.lock();
     if (!held.ok()) return;
-    drop_told();
+    drop_notes();
     if (Clock::now() < end) {
       held.value().unlock();
       patience.wait();
       continue;
     }
-    for (MpiFlight& flight : told_) core_.bury(std::move(flight));
-    told_.clear();
+    for (MpiFlight& flight : notes_) core_.bury(std::move(flight));
+    notes_.clear();
   }
 }
 
 void MpiCommunicator::tell(int to, const Note& note) {
   const auto held = core_.lock();
   if (!held.ok()) return;
-  drop_told();
-  MpiFlight& flight = told_.emplace_back();
+  drop_notes();
+  MpiFlight& flight = notes_.emplace_back();
   const WireNote head{static_cast<int64_t>(note.kind), note.calls};
   std::vector<std::byte>& bytes = flight.buffers.emplace_back(sizeof head + note.text.size());
   std::memcpy(bytes.data(), &head, sizeof head);
@@ -328,13 +328,13 @@ Status MpiCommunicator::meet(const ranks::CommunicatorSettings& settings) {
   const std::string own_host =
       fmt::format("{} {}", host.ok() ? host.value() : "", rank_ / per_host);
   CD_ASSIGN(const std::vector<std::string> hosts, gather(own_host, limit()));
-  const int64_t told[] = {::getpid(), host.ok() && trial.ok() ? trial.value()->fd() : -1, number};
-  CD_ASSIGN(const std::vector<int64_t> all, all_gather(told));
+  const int64_t mine[] = {::getpid(), host.ok() && trial.ok() ? trial.value()->fd() : -1, number};
+  CD_ASSIGN(const std::vector<int64_t> all, all_gather(mine));
   processes_.assign(static_cast<size_t>(size_), 0);
   std::vector<int64_t> reaches(static_cast<size_t>(size_), 0);
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<size_t>(rank);
-    if (rank == rank_ || hosts[i] != own_host || all[3 * i + 1] < 0 || told[1] < 0) continue;
+    if (rank == rank_ || hosts[i] != own_host || all[3 * i + 1] < 0 || mine[1] < 0) continue;
     processes_[i] = all[3 * i];
     const auto mapped = map_of(rank, all[3 * i + 1], kTrialBytes);
     // The same process id may be another process's, where ranks see other processes each (containers).

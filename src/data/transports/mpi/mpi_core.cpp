@@ -27,12 +27,12 @@ void exit_without_mpi(int status, int rank) {
       "rank {} ends without it\n",
       kFinalizeWithin.count(),
       rank);
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(status);  // nobody listens
+  if (write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(status);  // no reader is left
   std::fflush(nullptr);
   _exit(status);
 }
 
-// Whoever loads this plugin does not show its symbols to others; parts that MPI loads look for its own among all.
+// The loader of this plugin does not show its symbols to others; parts that MPI loads look for its own among all.
 void show_symbols() {
   Dl_info info = {};
   if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &info) == 0) return;

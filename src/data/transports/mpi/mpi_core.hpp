@@ -1,9 +1,9 @@
 // The MPI of this process: started once if the program has not, called by one thread at a time, ended with the process.
 //
-// Communicators and windows are freed by MPI_Finalize, whoever calls it: all ranks are there then, which both need, and
-// a communicator that is destroyed need wait for nobody. After a rank has given up, nothing is freed and MPI_Finalize
-// is left out, for it would wait for ranks that are gone. Where MPI_Finalize does not end by itself once all ranks have
-// come to it, the process ends without it.
+// Communicators and windows are freed by MPI_Finalize, whichever thread calls it: all ranks are there then, which both
+// need, and a communicator that is destroyed need wait for no rank. After a rank has given up, nothing is freed and
+// MPI_Finalize is left out, for it would wait for ranks that are gone. Where MPI_Finalize does not end by itself once
+// all ranks have come to it, the process ends without it.
 #pragma once
 
 #include <atomic>

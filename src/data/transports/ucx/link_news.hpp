@@ -1,4 +1,4 @@
-// What happened on the links of a transport while UCX was making progress, kept until UCX has returned: whoever is told
+// What happened on the links of a transport while UCX was making progress, kept until UCX has returned: a listener
 // may then use the links at once, which UCX would not allow from within its callbacks.
 #pragma once
 
@@ -35,10 +35,10 @@ class LinkNews {
   // Tells what is there now; what is added meanwhile waits for the next time. False if there was nothing.
   bool tell(LinkEvents& events) {
     if (items_.empty()) return false;
-    items_.swap(told_);
-    note_bytes_.swap(told_bytes_);
-    std::span<const std::byte> bytes = told_bytes_;
-    for (const Item& item : told_) {
+    items_.swap(said_);
+    note_bytes_.swap(said_bytes_);
+    std::span<const std::byte> bytes = said_bytes_;
+    for (const Item& item : said_) {
       switch (item.kind) {
         case Kind::kPlaced:
           events.placed(item.link, item.header, item.payload);
@@ -56,8 +56,8 @@ class LinkNews {
           break;
       }
     }
-    told_.clear();
-    told_bytes_.clear();
+    said_.clear();
+    said_bytes_.clear();
     return true;
   }
 
@@ -70,8 +70,8 @@ class LinkNews {
     std::byte* payload;
     uint64_t value;  // bytes of the note, the token, or the checksum
   };
-  std::vector<Item> items_, told_;
-  std::vector<std::byte> note_bytes_, told_bytes_;
+  std::vector<Item> items_, said_;
+  std::vector<std::byte> note_bytes_, said_bytes_;
 };
 
 }  // namespace crossdock::transports

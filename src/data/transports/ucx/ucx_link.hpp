@@ -9,7 +9,7 @@
 //
 // Frames are active messages: large ones by rendezvous, so that the payload goes from the sender's segment straight to
 // the place that the receiver names, small ones at once. What UCX reads or writes after a call has returned lies in
-// records that live until UCX says it is done, also when the link fails; only then is the link told lost.
+// records that live until UCX says it is done, also when the link fails; only then is the link reported lost.
 #pragma once
 
 #include <array>
@@ -73,16 +73,16 @@ class UcxLink : public Link {
   // The two sides still shake hands.
   bool is_meeting() const { return !has_met_ && failure_ == UCS_OK; }
   bool is_failing() const { return failure_ != UCS_OK && !is_lost_; }
-  // Of a failing link: UCX still works for it though it was told to stop, for longer than it may.
+  // Of a failing link: UCX still works for it though it was asked to stop, for longer than it may.
   bool is_overdue() const;
   const UcxWorker& worker() const { return worker_; }
   // Of a failing link: gets rid of what is under way, a bit at a time; tells lost() when nothing is left. `events`
-  // null: nobody is left to tell.
+  // null: no listener is left.
   void settle(LinkEvents* events);
   // Tells the peer, if that can be done at once, that the link is over here. UCX keeps a connection that both sides
   // made until both have closed it, so that the peer would only find out by silence.
   void say_goodbye();
-  // Asks that all that was put or told leaves; null if there is nothing to wait for. To be freed by the caller.
+  // Asks that all that was put or noted leaves; null if there is nothing to wait for. To be freed by the caller.
   ucs_status_ptr_t flush();
   void close() { fail(UCS_ERR_CANCELED); }
   // The worker is going. False: UCX has not let go of all that is under way.

@@ -122,7 +122,7 @@ bool UcxTransport::settle_links(LinkEvents* events) {
     if (!link->is_failing()) continue;
     any = true;
     if (link->is_overdue()) {
-      stop_worker_of(*link);  // what UCX says of it meanwhile is told before the links are lost
+      stop_worker_of(*link);  // what UCX says of it meanwhile is reported before the links are lost
       break;
     }
     link->settle(events);
@@ -153,7 +153,7 @@ void UcxTransport::progress_until(const std::function<bool()>& is_done) {
   }
 }
 
-// What was told last, such as that all has arrived, still leaves; then the endpoints close, and what a peer that does
+// What was said last, such as that all has arrived, still leaves; then the endpoints close, and what a peer that does
 // not answer keeps under way goes with the workers.
 UcxTransport::~UcxTransport() {
   // UCX 1.13 can abort a process whose peer goes while the two shake hands.

@@ -30,7 +30,7 @@ constexpr Default kDefaults[] = {
 constexpr Default kTcpDefaults[] = {
     {"TLS", "tcp"},
     {"RNDV_SCHEME", "am"},
-    // Its own choice is to wait in connect(), for minutes if nobody answers.
+    // Its own choice is to wait in connect(), for minutes if no peer answers.
     {"TCP_CONN_NB", "y", "CONN_NB"},
     // The receive buffer of a connection holds the largest frame that is sent without asking: UCX then hands over the
     // buffer itself, and does not put the frame together from parts first. Two links of 10 Gbit between network
@@ -172,7 +172,7 @@ Status UcxWorker::check_device() const {
   std::free(text);
   if (info.find("/" + device_.name) != std::string::npos) return {};
   return make_error(ErrorCode::kProbeFailed,
-                    "UCX was told to use the network device {} and uses others:\n{}",
+                    "UCX was asked to use the network device {} and uses others:\n{}",
                     device_.name,
                     info);
 }
@@ -210,7 +210,7 @@ ucs_status_t UcxWorker::take_frame(const Arrived& message) {
 
 ucs_status_t UcxWorker::take_note(const Arrived& message) {
   UcxLink* const link = link_of(message, sizeof(UcxNoteHead));
-  // A note is sent at once and whole; what is not comes from somebody who does not keep to the rules.
+  // A note is sent at once and whole; what is not comes from a peer that does not keep to the rules.
   if (link == nullptr || message.bytes > kNoteBytesMax || message.is_rendezvous) return UCS_OK;
   link->take_note({static_cast<const std::byte*>(message.data), message.bytes});
   return UCS_OK;

@@ -53,7 +53,7 @@ class UcxWorker {
   // Whether payloads may be sent as UCX_RNDV_THRESH says, instead of as Crossdock thinks best.
   bool user_sets_rendezvous() const { return user_sets_rendezvous_; }
 
-  // Messages with this key are the link's; those with a key that nobody has are dropped.
+  // Messages with this key are the link's; those with a key that no link has are dropped.
   void listen(uint64_t key, UcxLink* link) { links_[key] = link; }
   // False: nothing happened. Without `events` frames are dropped.
   bool progress(LinkEvents* events);

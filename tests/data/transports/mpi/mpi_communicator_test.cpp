@@ -142,7 +142,7 @@ TEST_P(MpiRanks, AGroupThatCountsOtherwiseIsRefused) {
   EXPECT_THAT(ran.output, HasSubstr("is rank 0 of 77 of its group, and rank 1 of 2 to MPI"));
 }
 
-// In any round: whoever fails is named by the others, unless the launcher has ended them before.
+// In any round: a rank that fails is named by the others, unless the launcher has ended them before.
 TEST_P(MpiRanks, ARankThatFailsEndsAll) {
   for (const std::string how : {"throw", "error"}) {
     for (int round = 0; round < 3; ++round) {
@@ -163,7 +163,7 @@ TEST_P(MpiRanks, ARankThatIsKilledEndsAll) {
   }
 }
 
-// Nobody waits for ever, and nothing stays: no folder of the launcher's, no shared memory.
+// No rank waits for ever, and nothing stays: no folder of the launcher's, no shared memory.
 TEST_P(MpiRanks, ARankThatIsKilledInAnyPhaseLeavesNothing) {
   const auto temporary = std::filesystem::temp_directory_path() /
                          fmt::format("crossdock-killed-{}-{}", GetParam().name, ::getpid());

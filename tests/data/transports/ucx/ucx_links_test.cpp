@@ -24,7 +24,7 @@ using testing::HasSubstr;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Ucx, Links, UcxEnd);
 
-// Memory whose use after unmap() ends the process, whoever uses it.
+// Memory whose use after unmap() ends the process, whatever uses it.
 class MappedPayload {
  public:
   explicit MappedPayload(size_t bytes)
@@ -107,7 +107,7 @@ TEST(UcxLinks, AStoppedWorkerLetsGoOfAllMemory) {
   ASSERT_LT(sent_puts, kFrames) << "nothing is under way any more: send more";
 
   from.worker->stop();
-  from.payload.unmap();  // whoever reads it now ends the process
+  from.payload.unmap();  // reading it now ends the process
   ASSERT_TRUE(step_until([&] { return !from.lost_causes.empty() && !to.lost_causes.empty(); }));
   to.payload.unmap();
   for (int i = 0; i < 100; ++i) from.step(), to.step();

@@ -91,9 +91,11 @@ class UcxProcesses : public testing::Test {
     std::filesystem::create_directory(folder_);
     // The leak checker's own walk over the threads crashes now and then in a process where a thread of UCX has just
     // ended. The leaks of transports are looked for in this process, which opens and closes as many.
-    const char* const told = std::getenv("ASAN_OPTIONS");
+    const char* const options_before = std::getenv("ASAN_OPTIONS");
     setenv(
-        "ASAN_OPTIONS", (std::string(told == nullptr ? "" : told) + ":detect_leaks=0").c_str(), 1);
+        "ASAN_OPTIONS",
+        (std::string(options_before == nullptr ? "" : options_before) + ":detect_leaks=0").c_str(),
+        1);
   }
   ~UcxProcesses() override { std::filesystem::remove_all(folder_); }
 
@@ -202,7 +204,7 @@ TEST_F(UcxHosts, FramesAreStripedOverAllLinks) {
   for (const double frames : numbers(output, "placed_by_link_1")) EXPECT_GT(frames, 50) << output;
 }
 
-// TCP sends again what the cut has lost: no link has to be made anew.
+// TCP sends again what the cut has lost: no link has to be made again.
 TEST_F(UcxHosts, AWireThatComesBackCarriesOn) {
   const std::string cut =
       "if [ $TEST_HOST = 0 ]; then (sleep 0.5; ip link set link0 down; sleep 0.5; ip link set "

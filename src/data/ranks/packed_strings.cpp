@@ -1,5 +1,5 @@
-// See packed_texts.hpp.
-#include "data/ranks/packed_texts.hpp"
+// See packed_strings.hpp.
+#include "data/ranks/packed_strings.hpp"
 
 #include <charconv>
 
@@ -12,15 +12,15 @@ constexpr char kAfterLength = '\n';
 
 }  // namespace
 
-std::string packed_texts(const std::vector<std::string>& texts) {
+std::string packed_strings(const std::vector<std::string>& strings) {
   std::string all;
-  for (const std::string& text : texts)
+  for (const std::string& text : strings)
     all += fmt::format("{}{}{}", text.size(), kAfterLength, text);
   return all;
 }
 
-std::optional<std::vector<std::string>> unpacked_texts(std::string_view all, size_t count) {
-  std::vector<std::string> texts;
+std::optional<std::vector<std::string>> unpacked_strings(std::string_view all, size_t count) {
+  std::vector<std::string> strings;
   while (!all.empty()) {
     size_t bytes = 0;
     const auto [rest, problem] = std::from_chars(all.data(), all.data() + all.size(), bytes);
@@ -29,10 +29,10 @@ std::optional<std::vector<std::string>> unpacked_texts(std::string_view all, siz
         all.size() - digits - 1 < bytes) {
       return std::nullopt;
     }
-    texts.emplace_back(all.substr(digits + 1, bytes));
+    strings.emplace_back(all.substr(digits + 1, bytes));
     all.remove_prefix(digits + 1 + bytes);
   }
-  return texts.size() == count ? std::optional(std::move(texts)) : std::nullopt;
+  return strings.size() == count ? std::optional(std::move(strings)) : std::nullopt;
 }
 
 }  // namespace crossdock::ranks
