@@ -79,3 +79,5 @@ select a, exists (select 1 from u join names using (s) where u.a = t.a) from t;
 select a, (select count(*) from u where u.a = t.a) > 1 from t where exists (select 1 from u where u.a = t.a);
 select a = any (select a from u) from t where a is not null and a < 3;
 select null = null, null is not distinct from null;
+select a, (select count(*) from u where u.a = t.a and v > 1) c, (select coalesce(max(v), -1) from u where u.a = t.a) m, (select count(*) * 2 + 1 from u where u.a = t.a) k from t;
+select a, cast((select count(*) from u where u.a = t.a) + 1.5 as bigint) c from t;
