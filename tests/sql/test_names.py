@@ -320,3 +320,16 @@ def test_a_subquery_of_several_rows_is_an_error_of_the_run(dock: xd.Dock) -> Non
         dock.sql("select (select a from t)").collect()
     text = "select (select a from t where a = 2), (select a from t where a > 5)"
     assert rows(dock.sql(text)) == [(2, None)]
+
+
+def test_lists_are_unnested_beside_columns_of_any_layout(dock: xd.Dock) -> None:
+    lists = pa.array([["a", "b"], [], ["c"]], pa.list_(pa.string()))
+    names = pa.array(["x", "y", "z"], pa.string_view())
+    dock.register("t", pa.table({"k": names, "l": lists}))
+    assert rows(dock.sql("select k, x from t, unnest(l) as w(x)")) == [
+        ("x", "a"),
+        ("x", "b"),
+        ("z", "c"),
+    ]
+    found = dock.sql("select k, unnest(string_split(k || ',1', ',')) as x from t")
+    assert [row[1] for row in rows(found)] == ["x", "1", "y", "1", "z", "1"]

@@ -16,6 +16,7 @@ from crossdock.expressions.orders import Order
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Filter, GroupBy, GroupLists, ListItem, Node, Scan, Sort, Unnest
+from crossdock.values.row_taking import take
 
 Run = Callable[[Node], Any]  # gives the rows of a node as a pyarrow.Table
 
@@ -95,7 +96,7 @@ def unnested(node: Unnest, batches: Iterator[Any]) -> Iterator[Any]:
             lists = _with_nulls(lists)
         rows = pc.list_parent_indices(lists)
         columns = [
-            pc.list_flatten(lists) if i == place else column.take(rows)
+            pc.list_flatten(lists) if i == place else take(column, rows)
             for i, column in enumerate(batch.columns)
         ]
         if len(rows):
