@@ -193,7 +193,7 @@ struct KeyedJoin {
   std::vector<uint8_t> bytes;
 };
 
-// The pairs of a full join, and the texts of the build side's rows in order of their numbers.
+// The pairs of a full join, and the strings of the build side's rows in order of their numbers.
 KeyedJoin join_by_keys(operators::DeviceRunner& runner,
                        const KeyColumns& build,
                        const KeyColumns& probe) {
@@ -209,7 +209,7 @@ KeyedJoin join_by_keys(operators::DeviceRunner& runner,
   std::vector<uint64_t> rows;
   for (const auto& [probe_row, build_row] : joined.pairs) rows.push_back(build_row);
   const operators::DeviceBuffer chosen = load(runner, rows);
-  const operators::DeviceColumnData texts =
+  const operators::DeviceColumnData strings =
       std::move(operators::gather_column_on_device(runner,
                                                    {.from = loaded_build.spec.columns[0],
                                                     .rows = chosen.words(),
@@ -217,9 +217,9 @@ KeyedJoin join_by_keys(operators::DeviceRunner& runner,
                                                     .can_miss = true})
                     .value());
   joined.offsets =
-      operators::read_values<int32_t>(runner, texts.values.words(), rows.size() + 1).value();
+      operators::read_values<int32_t>(runner, strings.values.words(), rows.size() + 1).value();
   joined.bytes =
-      operators::read_values<uint8_t>(runner, texts.bytes.words(), texts.text_bytes).value();
+      operators::read_values<uint8_t>(runner, strings.bytes.words(), strings.text_bytes).value();
   return joined;
 }
 

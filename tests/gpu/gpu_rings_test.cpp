@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                  .segment_rows = 33,
                  .slot_bits = 0,
                  .rows_per_block = 5000},
-        RingCase{.name = "texts",
+        RingCase{.name = "strings",
                  .lanes = {{.width_bytes = 8}, {.width_bytes = 16, .is_text = true}},
                  .appending_blocks = 5,
                  .heap_bytes = 1 << 14},

@@ -43,7 +43,7 @@ class SegmentCopier {
 };
 
 // `to` is the window as the mover sees it. Where its consumer is a kernel, ready words and head lie on the device, so
-// that nobody polls the host's memory: the ready word follows the segment as a copy from `generations` (word g is g),
+// that no kernel polls pinned memory: the ready word follows the segment as a copy from `generations` (word g is g),
 // and the head comes as a mirror. The mover's own ready words then are its memory of what it has published.
 struct MoverLink {
   rings::Ring from;

@@ -55,7 +55,7 @@ struct BlockRange {
         improve_word<Memory, rings::Scope::kDevice>(
             *device_most, static_cast<int64_t>(most), false);
     }
-    group.sync();  // nobody begins the next range before it is done
+    group.sync();  // no thread begins the next range before it is done
   }
 };
 

@@ -65,7 +65,7 @@ struct MergeProbe {
         const uint64_t end = search_sorted(build_keys, {first, near.end}, key, true);
         return {first, end - first};
       };
-      // Syncs, so that nobody searches for the next tile before all have read this one.
+      // Syncs, so that no thread searches for the next tile before all have read this one.
       matches.write_tile(tile, range, scratch.totals, group, RowProbe{key_of, find});
     }
   }
