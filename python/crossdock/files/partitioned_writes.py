@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -34,7 +34,8 @@ _ENDINGS = {"parquet": "parquet", "ipc": "arrow", "csv": "csv", "json": "ndjson"
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns are folders, in which order, and how files are written and named."""
+    """Which columns are folders, in which order, and how files are written and named. A folder has
+    no ending that says what they are: of no kind, they are Parquet."""
 
     keys: tuple[str, ...]
     options: WriteOptions = field(default_factory=WriteOptions)
@@ -182,9 +183,10 @@ class _Parts:
         while len(self._open) >= _OPEN_FILES:
             self._close(next(iter(self._open.values())))
         options = self._layout.options
+        options = replace(options, kind=options.kind or "parquet")
         folder = self._folder / part.place
         folder.mkdir(parents=True, exist_ok=True)
-        name = f"{self._layout.prefix}-{part.files:05d}.{_ENDINGS[options.kind or 'parquet']}"
+        name = f"{self._layout.prefix}-{part.files:05d}.{_ENDINGS[options.kind]}"
         part.files += 1
         part.opened = contextlib.ExitStack()
         stream: BinaryIO = part.opened.enter_context((folder / name).open("xb"))
