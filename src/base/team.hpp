@@ -18,7 +18,7 @@
 
 namespace crossdock {
 
-// Set once by whoever wants a run to end; read by all workers between morsels.
+// Set once by a thread that wants a run to end; read by all workers between morsels.
 class CancelFlag {
  public:
   CancelFlag() = default;

@@ -1,4 +1,4 @@
-// Texts that are cut to a length, as long values are in errors and long names in graphs.
+// Strings that are cut to a length, as long values are in errors and long names in graphs.
 #pragma once
 
 #include <string_view>

@@ -13,7 +13,7 @@ namespace {
 
 using operators::FindOptions;
 using operators::OperatorRun;
-using operators::TableStretch;
+using operators::TableRange;
 using sorters::SegmentList;
 
 constexpr const char* kPhase = "build table";
@@ -139,13 +139,13 @@ Status JoinTable::build_runs(OperatorRun& run, const Input& input) {
     for (const auto* scatter : input.scatters) {
       lists.push_back(&scatter->partition(static_cast<int>(p)));
     }
-    operators::build_stretch({directory_.as<uint32_t>() + (p << part_bits),
-                              table_.words,
-                              table_.carry,
-                              first_row[p],
-                              input.partition_bits,
-                              part_bits},
-                             lists);
+    operators::build_range({directory_.as<uint32_t>() + (p << part_bits),
+                            table_.words,
+                            table_.carry,
+                            first_row[p],
+                            input.partition_bits,
+                            part_bits},
+                           lists);
     return {};
   }));
   unique_ = operators::words_are_unique(table_) && !keys_.needs_verification();

@@ -1,4 +1,4 @@
-// Domains, constructors and texts of expressions.
+// Domains, constructors and the notation of expressions.
 #include "expressions/expression.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 struct OpName {
   ExpressionOp op;
   const char* name;
-  const char* sign;  // between two arguments in texts; nullptr: written as a function
+  const char* sign;  // between two arguments; nullptr: written as a function
 };
 
 constexpr OpName kOpNames[] = {

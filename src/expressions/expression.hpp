@@ -156,7 +156,7 @@ struct Expression {
   DataType type;
   int column = -1;                   // kColumn: position in the schema
   std::string name;                  // kColumn
-  std::vector<LiteralValue> values;  // kLiteral: one; kIsIn: all; tests of texts: one
+  std::vector<LiteralValue> values;  // kLiteral: one; kIsIn: all; tests of strings: one
   std::vector<ExpressionPtr> arguments;
 
   ValueDomain domain() const;
@@ -170,7 +170,7 @@ ExpressionPtr make_literal(DataType type, LiteralValue value);
 
 // A call with its type, and conversions of its arguments where their types differ. `type` is that of
 // a cast (kToInteger, kToScale, kToReal), else not read; `values` are those of kIsIn and tests of
-// texts, in the type of the first argument. Error kUnsupportedType names the function and the types.
+// strings, in the type of the first argument. Error kUnsupportedType names the function and the types.
 struct CallParts {
   ExpressionOp op = ExpressionOp::kAdd;
   std::vector<ExpressionPtr> arguments;

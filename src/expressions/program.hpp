@@ -37,7 +37,7 @@ class Program {
   const DataType& output_type(int32_t output) const {
     return steps_[outputs_[output]].expression->type;
   }
-  // The step that reads a decimal column, whose values stay until the block ends: whoever wants the column
+  // The step that reads a decimal column, whose values stay until the block ends: a step that needs the column
   // too need not read it twice. -1: none does.
   int32_t decimal_step(int column) const;
   int32_t slot_count() const { return slot_count_; }

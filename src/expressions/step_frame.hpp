@@ -31,7 +31,7 @@ struct Value {
   const uint8_t* valid = nullptr;    // 0 or 1; nullptr: all are. Rows without value hold anything.
   const uint16_t* poison = nullptr;  // 1 + the step that failed, 0 = none; nullptr: none
   int32_t bits = 63;                 // all integers are in [-2^bits, 2^bits)
-  bool bits_known = true;            // false: nobody has looked yet
+  bool bits_known = true;            // false: not looked at yet
   bool constant = false;             // the same on every row
 };
 
@@ -86,7 +86,7 @@ inline Int128 integer_at(const Value& value, int32_t row) {
   return join_words(value.low[row], value.high[row]);
 }
 
-// The bound of the value's words, looked for if nobody has.
+// The bound of the value's words, looked for if it is not known.
 int32_t known_bits(Value& value, int32_t count);
 
 // What integers of a type may be.

@@ -1,7 +1,7 @@
 // Memory of the strings that steps make of one block of rows. Internal to the room.
 //
 // Takes memory as strings come, and keeps the largest piece for the next block. An error of the budget
-// is kept until somebody asks: the strings that found no room are empty until then.
+// is kept until it is asked for: the strings that found no room are empty until then.
 #pragma once
 
 #include <cstdint>

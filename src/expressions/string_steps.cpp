@@ -237,7 +237,7 @@ size_t write_date(int64_t days, char* to) {
   return static_cast<size_t>(write_padded(date.day, 2, at) - to);
 }
 
-void make_texts(const Frame& frame, int32_t index) {
+void write_as_strings(const Frame& frame, int32_t index) {
   constexpr size_t kMostBytes = 24;
   const DataType& from = frame.step(index).expression->arguments[0]->type;
   const Value& a = frame.argument(index, 0);
@@ -275,7 +275,7 @@ void make_strings(const Frame& frame, int32_t index) {
     case ExpressionOp::kPadRight:
       return make_padded(frame, index);
     case ExpressionOp::kToText:
-      return make_texts(frame, index);
+      return write_as_strings(frame, index);
     default:
       return make_in_case(frame, index);
   }

@@ -53,7 +53,7 @@ class Memory : public std::enable_shared_from_this<Memory> {
   // Error kOutOfMemoryBudget: "<who> needs N, M of L are free". Blocks in the cache are freed first.
   Result<Block> get(int64_t bytes, std::string_view who);
 
-  // Takes bytes of the budget for memory that somebody else maps (shared with other processes, say); given back when
+  // Takes bytes of the budget for memory that another owner maps (shared with other processes, say); given back when
   // the last copy is dropped. The same error.
   Result<std::shared_ptr<const void>> charge(int64_t bytes, std::string_view who);
 

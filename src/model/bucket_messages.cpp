@@ -1,4 +1,4 @@
-// Sums over the stretches that a task and an owner have in common.
+// Sums over the ranges that a task and an owner have in common.
 #include "model/bucket_messages.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 //
 //   kTaskBuffers   L^2 T ceil(B / (L S))             every task for itself, in buffers of (address, value)
 //   kChunkBuffers  L T k ceil(B / (k S)), k = max(1, L / T)   task t sends chunk t of all its rank's tasks
-//   kContiguous    L (L - 1)                         whole stretches of counts, put as they lie; sorted there
+//   kContiguous    L (L - 1)                         whole ranges of counts, put as they lie; sorted there
 //   kCombined      L (L - 1)                         the same of sums over the rank's tasks: 1/T of the bytes
 //   kScanned       about L log2 L + L                sums of all buckets, in rounds between ranks; no owners
 //

@@ -18,7 +18,7 @@ namespace crossdock::model {
 struct GroupRates {
   double scan_keys = 0.5;     // looking for ranges or order
   double encode = 0.6;        // key words
-  double hash = 5.0;          // words of texts, per row
+  double hash = 5.0;          // words of strings, per row
   double lookup = 3.3;        // in a table in the second-level cache
   double lookup_apart = 1.2;  // where no two groups share a place
   double lookup_dense = 0.9;  // in an array there

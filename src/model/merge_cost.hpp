@@ -11,7 +11,7 @@ namespace crossdock::model {
 // Nanoseconds per row and core, measured on one Zen 4 core.
 struct MergeRates {
   double check_order = 0.7;
-  double scan_ranges = 1.5;  // keys of several columns, and texts
+  double scan_ranges = 1.5;  // keys of several columns, and strings
   double encode_wide = 2.0;  // their words, beyond what one integer costs
   double find_range = 1.0;   // beyond JoinRates::scatter
   double sort_pair = 6.0;    // in cache, loading included

@@ -10,7 +10,7 @@
 namespace crossdock::model {
 
 // Nanoseconds per row and core, measured on one Zen 4 core: those of tables that miss the caches with
-// 10 M rows into 2 to 8,192 partitions, the near ones with 60,000 rows. Texts had 12 bytes.
+// 10 M rows into 2 to 8,192 partitions, the near ones with 60,000 rows. Strings had 12 bytes.
 struct PartitionRates {
   double scan_key = 1.5;  // one key column, looking for its range
   double scan_text = 5.5;

@@ -1,7 +1,7 @@
 // The rates of every model, with a name each: what `crossdock calibrate` measures and planners read.
 //
 // Built-in rates are of the machine that the models were made on. Measured ones belong to the machine this process runs
-// on, so a process has one set; whoever plans takes the set in force at that time. Rates change what is chosen and
+// on, so a process has one set; a planner takes the set in force at that time. Rates change what is chosen and
 // predicted, never what a result is.
 #pragma once
 

@@ -5,7 +5,7 @@
 
 namespace crossdock::model {
 
-// Rates that hang on devices and not on the graph of links. Nobody has measured them here: the defaults are what
+// Rates that hang on devices and not on the graph of links. They are not measured here: the defaults are what
 // publications say, and a machine that is measured replaces them.
 struct TransferRates {
   // A message costs as much as that many bytes of its link before its own bytes count. Wu et al. (MGI, PVLDB 19(9),

@@ -212,7 +212,7 @@ Status ColumnCursor::read_values(Portion& portion) {
   return {};
 }
 
-// Strings become views or codes at once, other values when somebody tests them: a large dictionary of which few are
+// Strings become views or codes at once, other values when they are first tested: a large dictionary of which few are
 // picked stays as it is.
 Status ColumnCursor::check_dictionary() {
   if (form_.physical == PhysicalType::kByteArray) return make_dictionary();

@@ -1,4 +1,4 @@
-// A file of this machine, open for reading. It is read by copies, not mapped: a file that somebody cuts short gives an
+// A file of this machine, open for reading. It is read by copies, not mapped: a file that is cut short gives an
 // error, not a signal. Of many files none stays open: a process may have some hundreds.
 #pragma once
 

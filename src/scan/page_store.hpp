@@ -1,4 +1,5 @@
-// The pages of one column chunk, in the order of its rows: found by their headers, decompressed when somebody asks.
+// The pages of one column chunk, in the order of its rows: found by their headers, decompressed when they are asked
+// for.
 #pragma once
 
 #include <cstdint>

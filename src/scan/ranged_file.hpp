@@ -1,4 +1,4 @@
-// A file that lies elsewhere, read by ranges that somebody else is asked for.
+// A file that lies elsewhere, read by ranges that a caller fetches.
 #pragma once
 
 #include <atomic>
@@ -77,7 +77,7 @@ class RangedFile final : public ByteSource {
     return offset >= bytes_ - static_cast<int64_t>(tail_.size());
   }
   const RangedFile* ranged() const override { return this; }
-  // Asks for at most kRangeBytesMost, from which read() takes what lies in it while somebody owns the answer.
+  // Asks for at most kRangeBytesMost, from which read() takes what lies in it while the answer is owned.
   std::shared_ptr<FetchedRange> ask(ByteRange range, Block memory) const;
 
  private:

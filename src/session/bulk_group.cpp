@@ -73,7 +73,7 @@ Status leave_window(Memory& memory, bulk::BulkResult& arrived) {
   return {};
 }
 
-// Whoever sorts what came has the sort over ranks (operators/sort/rank_sort.hpp).
+// A caller that sorts what came has the sort over ranks (operators/sort/rank_sort.hpp).
 Result<bulk::BulkResult> exchange_ordered(const bulk::RankRun& run,
                                           const Table& rows,
                                           const std::vector<bulk::CutKey>& keys) {

@@ -30,12 +30,12 @@ class BulkRanks {
   // "auto" a channel if some rank has no communicator, or none whose windows reach all hosts; with "bulk" the error of
   // the first such rank, CD-105 or CD-603. `group` may be null: a process alone, which needs no communicator.
   Result<ranks::Communicator*> choose(const std::string& how, ranks::RankGroup* group);
-  // Why ranks that MPI started go by channel; null if they do not, or nobody has chosen yet.
+  // Why ranks that MPI started go by channel; null if they do not, or it is not chosen yet.
   const Error* refusal() const;
   // Who brings notes of all ranks together: the communicator from when all are known to have one, which asks no
   // launcher, and else `group`.
   ranks::RankGroup& meeting(ranks::RankGroup& group) const;
-  // The communicator's; without one nobody is told.
+  // The communicator's; without one no rank hears of it.
   void give_up(const Error& cause) const;
 
  private:
@@ -63,7 +63,7 @@ struct BulkMove {
 };
 
 // The rows of all sources that belong to this rank. What ranks pass that are no source counts for its schema alone. A
-// rank that cannot say where its rows go passes its error, which all get: nobody waits for it.
+// rank that cannot say where its rows go passes its error, which all get: no rank waits for it.
 Result<bulk::BulkResult> exchange_in_bulk(ranks::Communicator& ranks,
                                           const BulkEngine& engine,
                                           const Table& rows,

@@ -30,7 +30,7 @@ constexpr Setting kSettings[] = {
     {"meet", "", "where they meet: a rendezvous' address, or a folder that all can write to"},
     {"control", "", "agent through which they meet instead, HOST:PORT or unix:/path"},
     {"moves", "auto", "how rows go between ranks: auto, bulk (by puts of MPI) or channels"},
-    {"job", "", "name under which they meet, which nobody else meets under"},
+    {"job", "", "name under which they meet, which no other group meets under"},
     {"open_within_s",
      "30",
      "seconds that ranks wait for each other to join, and to open a channel"},

@@ -25,7 +25,7 @@ struct ExportedTree {
   std::vector<Node*> children;
   std::vector<const void*> buffers;   // arrays only
   std::shared_ptr<const void> owner;  // arrays only: keeps the buffers alive
-  std::vector<std::string> texts;     // schemas only
+  std::vector<std::string> strings;   // schemas only
 
   static void release(Node* node) {
     auto* tree = static_cast<ExportedTree*>(node->private_data);
@@ -130,7 +130,7 @@ size_t fill_array(const DataType& type,
 }
 
 const char* keep_text(ExportedTree<ArrowSchema>& tree, std::string text) {
-  return tree.texts.emplace_back(std::move(text)).c_str();
+  return tree.strings.emplace_back(std::move(text)).c_str();
 }
 
 void fill_schema(const Field& field, ExportedTree<ArrowSchema>& tree, ArrowSchema& node) {
@@ -225,7 +225,7 @@ void stream_release(ArrowArrayStream* stream) {
 
 void export_schema(const Schema& schema, ArrowSchema* out) {
   auto tree = make_tree<ArrowSchema>(schema);
-  tree->texts.reserve(2 + 4 * schema.fields.size());  // never grows: nodes point into it
+  tree->strings.reserve(2 + 4 * schema.fields.size());  // never grows: nodes point into it
   tree->nodes[0].format = "+s";
   tree->nodes[0].name = "";
   ArrowSchema* dictionary = tree->nodes.data() + 1 + schema.fields.size();

@@ -20,7 +20,7 @@ void export_batch(const Batch& batch, ArrowArray* out);
 // at a time (the C stream interface asks for no more).
 using BatchPuller = std::function<Result<std::optional<Batch>>()>;
 
-// The stream owns `next`; releasing it destroys `next`. An error is told through get_last_error as
+// The stream owns `next`; releasing it destroys `next`. An error is said through get_last_error as
 // "CD-xxx: text" with errno EIO (ECANCELED for kCancelled, ENOMEM for kOutOfMemoryBudget).
 void export_stream(SchemaPtr schema, BatchPuller next, ArrowArrayStream* out);
 

@@ -18,11 +18,11 @@ constexpr uint32_t kNoCode = UINT32_MAX;
 // Equal values have one code, whatever the type and layout of their columns (strings, binary, and
 // dictionaries of them): the count of values known before. Codes stay. Values are copied, into
 // blocks of `memory`, which must outlive the interner. Not thread-safe to change; find() is safe
-// from many threads while nobody changes it.
+// from many threads while no thread changes it.
 class BytesInterner {
  public:
   // For the calls of find() of one thread for one column of type `type`. Keeps the codes of its
-  // dictionary; dictionaries are told apart by their memory, so those given with one Scratch must be
+  // dictionary; dictionaries are distinguished by their memory, so those given with one Scratch must be
   // the same or outlive it.
   class Scratch {
    public:
@@ -42,7 +42,7 @@ class BytesInterner {
   BytesInterner(Memory& memory, uint32_t values_max, uint64_t seed);
 
   // Adds the values of rows [begin, begin + count), count <= kMaxKeyRows. Nulls are none, and values
-  // of a dictionary count only where a row has them. Dictionaries are told apart by their memory:
+  // of a dictionary count only where a row has them. Dictionaries are distinguished by their memory:
   // all that are added one after the other must be the same or live until the last. Error
   // kOutOfMemoryBudget; the values added until then are there.
   Status add(const DataType& type, const ColumnView& column, int64_t begin, int32_t count);

@@ -1,4 +1,4 @@
-// Views of Arrow columns: pointers into memory that somebody else owns.
+// Views of Arrow columns: pointers into memory that another object owns.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ColumnView {
   const int64_t* heap_bytes = nullptr;    // kViews: their sizes
   int32_t heap_count = 0;
   const ColumnView* dictionary = nullptr;  // kDictionary: the values (never a dictionary itself)
-  int64_t longest_text = -1;  // no text of the view has more bytes; -1 = nobody has looked
+  int64_t longest_text = -1;               // no text of the view has more bytes; -1 = not known
 
   bool is_valid(int64_t row) const {
     if (validity == nullptr) return true;

@@ -105,13 +105,16 @@ class Copier {
         places.values = reserve(batch_.rows * fixed_bytes(field.type));
         break;
       default:
-        CD_TRY(place_texts(field, from, view, places));
+        CD_TRY(place_strings(field, from, view, places));
     }
     places_.push_back(places);
     return {};
   }
 
-  Status place_texts(const Field& field, const DataType& from, const ColumnView& view, Places& to) {
+  Status place_strings(const Field& field,
+                       const DataType& from,
+                       const ColumnView& view,
+                       Places& to) {
     const Layout into = layout(field.type);
     for (int64_t row = 0; row < batch_.rows; ++row) {
       const size_t bytes = text_at(view, layout(from), row).size();
@@ -120,14 +123,15 @@ class Copier {
     }
     constexpr int64_t kBytesMax = std::numeric_limits<int32_t>::max();
     if (into != Layout::kOffsets64 && to.text_bytes > kBytesMax) {
-      return make_error(ErrorCode::kValueOutOfRange,
-                        "the texts of column {:?} take {} bytes in {} rows\n  limit    {} for {}\n"
-                        "  try      batches of fewer rows, or large_utf8",
-                        field.name,
-                        to.text_bytes,
-                        batch_.rows,
-                        kBytesMax,
-                        type_name(field.type));
+      return make_error(
+          ErrorCode::kValueOutOfRange,
+          "the strings of column {:?} take {} bytes in {} rows\n  limit    {} for {}\n"
+          "  try      batches of fewer rows, or large_utf8",
+          field.name,
+          to.text_bytes,
+          batch_.rows,
+          kBytesMax,
+          type_name(field.type));
     }
     const int64_t offset_bytes = into == Layout::kOffsets64 ? 8 : 4;
     to.offsets = reserve(into == Layout::kViews ? batch_.rows * kViewBytes
@@ -175,10 +179,10 @@ class Copier {
         break;
       }
       case Layout::kOffsets32:
-        view.offsets = copy_texts<int32_t>(column);
+        view.offsets = copy_strings<int32_t>(column);
         break;
       case Layout::kOffsets64:
-        view.offsets = copy_texts<int64_t>(column);
+        view.offsets = copy_strings<int64_t>(column);
         break;
       case Layout::kViews:
         copy_views(column);
@@ -194,7 +198,7 @@ class Copier {
   }
 
   template <class Offset>
-  const void* copy_texts(size_t column) {
+  const void* copy_strings(size_t column) {
     const Places& places = places_[column];
     const Layout from = layout(batch_.schema->fields[column].type);
     auto* offsets = reinterpret_cast<Offset*>(block_.data() + places.offsets);

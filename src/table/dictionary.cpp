@@ -127,7 +127,7 @@ class MergedDictionary {
         write_views(merger);
         break;
     }
-    values_.reserve(1);  // never a null pointer, even if all texts are empty
+    values_.reserve(1);  // never a null pointer, even if all strings are empty
     view_.values = values_.data();
   }
   MergedDictionary(const MergedDictionary&) = delete;

@@ -99,7 +99,7 @@ void OrderRange::merge(const OrderRange& other) {
 
 Result<OrderKeyPlan> OrderKeyPlan::create(std::vector<OrderTerm> terms,
                                           std::vector<OrderSide> sides,
-                                          DictionaryTexts texts) {
+                                          DictionaryStrings strings) {
   if (terms.empty()) {
     return make_error(ErrorCode::kInvalidArgument, "an order needs one key at least");
   }
@@ -108,7 +108,7 @@ Result<OrderKeyPlan> OrderKeyPlan::create(std::vector<OrderTerm> terms,
   plan.readers_.resize(sides.size());
   for (size_t p = 0; p < terms.size(); ++p) {
     bool unsigned_words = false;
-    bool has_ranks = texts == DictionaryTexts::kRanks;
+    bool has_ranks = strings == DictionaryStrings::kRanks;
     std::vector<OrderReader*> readers;
     for (const OrderSide& side : sides) {
       const ChunkedColumn& column = side.store->column(side.columns[p]);

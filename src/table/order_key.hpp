@@ -10,7 +10,7 @@
 // the other, the first one on top, in the low `word_bits` bits of the word.
 //
 // If all columns fit, the word is exact: equal words are equal keys. Otherwise the last column that
-// fits in part is cut, and rows with equal words are told apart by further words, each of which reads
+// fits in part is cut, and rows with equal words are ordered by further words, each of which reads
 // on where the last one ended (`Ties`), or by an OrderComparer (row_order.hpp).
 //
 //   OrderKeyPlan plan = OrderKeyPlan::create(terms, {{&store, columns}}).value();
@@ -44,9 +44,9 @@ struct OrderSide {
   std::vector<int> columns;
 };
 
-// How texts of dictionaries are read. Ranks among the values of the plan's own dictionaries make the better words; only
-// texts compare with words of a plan that has other dictionaries, as in another process.
-enum class DictionaryTexts : uint8_t { kRanks, kTexts };
+// How strings of dictionaries are read. Ranks among the values of the plan's own dictionaries make the better words;
+// only strings compare with words of a plan that has other dictionaries, as in another process.
+enum class DictionaryStrings : uint8_t { kRanks, kStrings };
 
 // What is known of the values of one key; merged over workers and sides.
 struct OrderRange {
@@ -77,7 +77,7 @@ class OrderKeyPlan {
   // Errors: kInvalidArgument without terms.
   static Result<OrderKeyPlan> create(std::vector<OrderTerm> terms,
                                      std::vector<OrderSide> sides,
-                                     DictionaryTexts texts = DictionaryTexts::kRanks);
+                                     DictionaryStrings strings = DictionaryStrings::kRanks);
 
   OrderRanges make_ranges() const { return OrderRanges(parts_.size()); }
   // Widens `ranges` by rows [begin, begin + count) of a batch of the side's store. Thread-safe.

@@ -35,7 +35,7 @@ OrderForm form_of(KeyForm form) {
 
 }  // namespace
 
-int compare_texts(const Slice& a, const Slice& b) {
+int compare_strings(const Slice& a, const Slice& b) {
   const int64_t shared = std::min(a.bytes, b.bytes);
   const int order = shared <= 0 ? 0 : std::memcmp(a.data, b.data, static_cast<size_t>(shared));
   if (order != 0) return order;
@@ -232,11 +232,11 @@ void rank_dictionaries(std::vector<OrderReader*> readers) {
     reader->form_ = OrderForm::kWord;
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return compare_texts(a.slice, b.slice) < 0;
+    return compare_strings(a.slice, b.slice) < 0;
   });
   uint64_t rank = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (i > 0 && compare_texts(entries[i - 1].slice, entries[i].slice) != 0) ++rank;
+    if (i > 0 && compare_strings(entries[i - 1].slice, entries[i].slice) != 0) ++rank;
     *entries[i].rank = rank;
   }
 }

@@ -108,10 +108,10 @@ class OrderReader {
 };
 
 // Byte by byte; where one text starts the other, the shorter one comes first.
-int compare_texts(const keys::Slice& a, const keys::Slice& b);
+int compare_strings(const keys::Slice& a, const keys::Slice& b);
 
 // Turns dictionaries of text into ranks, in common for all sides of one key: their form is then kWord,
-// and equal ranks are equal texts. All readers must be dictionaries of form kBytes.
+// and equal ranks are equal strings. All readers must be dictionaries of form kBytes.
 void rank_dictionaries(std::vector<OrderReader*> readers);
 
 }  // namespace crossdock

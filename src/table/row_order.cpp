@@ -63,7 +63,7 @@ int OrderComparer::compare_part(int part, RowRef left, RowRef right) const {
     Slice b;
     lefts.read_slices(left_row, 1, nullptr, &a);
     rights.read_slices(right_row, 1, nullptr, &b);
-    order = compare_texts(a, b);
+    order = compare_strings(a, b);
   }
   return term.descending ? -order : order;
 }

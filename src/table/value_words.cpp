@@ -33,7 +33,7 @@ int64_t longest_of(const void* offsets, int64_t first, int32_t count) {
   return longest;
 }
 
-// Texts of at most 7 bytes lie in their views, padded with zeros: length, 4 bytes, the other 8.
+// Strings of at most 7 bytes lie in their views, padded with zeros: length, 4 bytes, the other 8.
 void view_numbers(
     const ColumnView& column, int64_t begin, int32_t count, int32_t bytes_max, uint64_t* numbers) {
   const uint8_t* views = column.values + (column.offset + begin) * 16;
@@ -186,10 +186,10 @@ int64_t ValueReader::longest_text(const ColumnView& column, int64_t begin, int32
   return longest;
 }
 
-void ValueReader::texts(const ColumnView& column,
-                        int64_t begin,
-                        int32_t count,
-                        TextNumbers out) const {
+void ValueReader::strings(const ColumnView& column,
+                          int64_t begin,
+                          int32_t count,
+                          TextNumbers out) const {
   const auto [bytes_max, low, high] = out;
   CD_CHECK(bytes_max >= 1 && bytes_max <= kMaxTextKeyBytes, "bytes {}", bytes_max);
   if (side_.stored == Stored::kByteViews && high == nullptr) {
@@ -256,7 +256,7 @@ void ValueReader::text_images(const ColumnView& column,
   }
 }
 
-int compare_texts(const TextSlice& left, const TextSlice& right) {
+int compare_strings(const TextSlice& left, const TextSlice& right) {
   const int64_t bytes = std::min(left.bytes, right.bytes);
   const int order = bytes == 0 ? 0 : std::memcmp(left.data, right.data, static_cast<size_t>(bytes));
   if (order != 0) return order;
@@ -269,25 +269,25 @@ TextReader::TextReader(const ChunkedColumn& column)
 void TextReader::read(const RowRef* refs,
                       int32_t count,
                       const uint8_t* valid,
-                      TextSlice* texts) const {
+                      TextSlice* strings) const {
   CD_CHECK(count <= kMaxValueRows, "rows {}", count);
   const keys::RefRows rows{*column_, refs};
   if (!side_.dictionary) {
     Slice slices[kMaxValueRows];
     keys::read_slices(rows, side_.stored, valid, count, slices);
-    for (int32_t i = 0; i < count; ++i) texts[i] = {slices[i].data, slices[i].bytes};
+    for (int32_t i = 0; i < count; ++i) strings[i] = {slices[i].data, slices[i].bytes};
     return;
   }
   uint64_t indices[kMaxValueRows];
   keys::read_words(rows, side_.index, count, indices);
   const ColumnView& dictionary = *column_->dictionary;
   for (int32_t i = 0; i < count; ++i) {
-    texts[i] = {};
+    strings[i] = {};
     if (valid != nullptr && valid[i] == 0) continue;
     Slice slice;
     const RangeRows value{dictionary, static_cast<int64_t>(indices[i])};
     keys::read_slices(value, side_.stored, nullptr, 1, &slice);
-    texts[i] = {slice.data, slice.bytes};
+    strings[i] = {slice.data, slice.bytes};
   }
 }
 

@@ -1,6 +1,6 @@
 // Reads blocks of column values as 64-bit words, for what computes with them (sums, minima, packed
 // keys): integers and instants sign- or zero-extended, bools as 0 and 1, floats as float64 bits,
-// decimals as one or two words, short texts as numbers that order as the texts do.
+// decimals as one or two words, short strings as numbers that order as the strings do.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class ValueForm : uint8_t {
 ValueForm value_form(const DataType& type);
 
 constexpr int32_t kMaxValueRows = 2048;     // rows of one call
-constexpr int32_t kMaxTextKeyBytes = 15;    // texts up to this length are exact as numbers
+constexpr int32_t kMaxTextKeyBytes = 15;    // strings up to this length are exact as numbers
 constexpr int32_t kMaxTextImageBytes = 23;  // and up to this, as three words
 
 // One per thread and column. Dictionaries given to one reader must be the same or outlive it.
@@ -53,7 +53,7 @@ class ValueReader {
   // Bytes of the longest text; null rows count as empty. For kBytes.
   int64_t longest_text(const ColumnView& column, int64_t begin, int32_t count) const;
 
-  // Texts of at most `bytes_max` (<= kMaxTextKeyBytes) bytes as numbers of 8 * bytes_max + 4 bits:
+  // Strings of at most `bytes_max` (<= kMaxTextKeyBytes) bytes as numbers of 8 * bytes_max + 4 bits:
   // the bytes, padded with zeros, then the length in the lowest 4 bits. `high` may be nullptr if they
   // fit 64 bits. For kBytes; not for dictionaries.
   struct TextNumbers {
@@ -61,9 +61,9 @@ class ValueReader {
     uint64_t* low;
     uint64_t* high;
   };
-  void texts(const ColumnView& column, int64_t begin, int32_t count, TextNumbers out) const;
+  void strings(const ColumnView& column, int64_t begin, int32_t count, TextNumbers out) const;
 
-  // Texts of at most kMaxTextImageBytes bytes as three words: the bytes, padded with zeros, then the
+  // Strings of at most kMaxTextImageBytes bytes as three words: the bytes, padded with zeros, then the
   // length in the top byte of the last. For kBytes; not for dictionaries.
   void text_images(const ColumnView& column,
                    int64_t begin,
@@ -90,15 +90,15 @@ struct TextSlice {
 };
 
 // Bytewise; a prefix comes before what it begins. < 0, 0 or > 0.
-int compare_texts(const TextSlice& left, const TextSlice& right);
+int compare_strings(const TextSlice& left, const TextSlice& right);
 
-// Reads texts by reference; dictionary columns by their values. Thread-safe.
+// Reads strings by reference; dictionary columns by their values. Thread-safe.
 class TextReader {
  public:
   explicit TextReader(const ChunkedColumn& column);
 
-  // valid == nullptr: all rows have a value; others give empty texts. count <= kMaxValueRows.
-  void read(const RowRef* refs, int32_t count, const uint8_t* valid, TextSlice* texts) const;
+  // valid == nullptr: all rows have a value; others give empty strings. count <= kMaxValueRows.
+  void read(const RowRef* refs, int32_t count, const uint8_t* valid, TextSlice* strings) const;
 
  private:
   const ChunkedColumn* column_;

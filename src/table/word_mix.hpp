@@ -2,7 +2,7 @@
 // be computed back from the word, and nothing else needs to be stored or compared.
 //
 // word = ((key * a) ^ (.. >> 32)) * b ^ (.. >> 32) modulo 2^64, with odd a drawn per engine: strided and
-// clustered keys spread over the top bits (partition, then slot), and nobody can prepare keys that
+// clustered keys spread over the top bits (partition, then slot), and no user can prepare keys that
 // collide without knowing the seed.
 #pragma once
 

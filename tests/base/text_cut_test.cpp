@@ -1,4 +1,4 @@
-// Where texts are cut.
+// Where strings are cut.
 #include "base/text_cut.hpp"
 
 #include <string>

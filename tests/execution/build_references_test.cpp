@@ -33,7 +33,7 @@ TablePtr regions() {
     rate.push_back(i == 5 ? std::nullopt : std::optional<Wide>(i % 2 == 0 ? kLongest : -i));
   }
   return make_table({{{"g", fixed<int64_t>("l", key)},
-                      {"name", texts("u", name)},
+                      {"name", strings("u", name)},
                       {"rate", fixed<Wide>("d:18,2", rate)}}});
 }
 
@@ -51,7 +51,7 @@ TablePtr items() {
   }
   return make_table({{{"i", fixed<int64_t>("l", key)},
                       {"g", fixed<int64_t>("l", region)},
-                      {"title", texts("vu", title)},
+                      {"title", strings("vu", title)},
                       {"price", fixed<Wide>("d:15,2", price)}}});
 }
 
@@ -93,7 +93,8 @@ plan::NodePtr joined(JoinKind outer, JoinKind inner) {
   return node_of(plan::make_join(filtered(lines(), 1), build, of_lines));
 }
 
-std::vector<Texts> rows_without(const plan::NodePtr& plan, const std::vector<std::string>& rules) {
+std::vector<Strings> rows_without(const plan::NodePtr& plan,
+                                  const std::vector<std::string>& rules) {
   Setting setting;
   setting.threads = 2;
   setting.rules = Rules::without(rules).value();
@@ -106,7 +107,7 @@ TEST(BuildReferences, ChangeNoRow) {
   for (const JoinKind outer : kKinds) {
     for (const JoinKind inner : kKinds) {
       const plan::NodePtr plan = joined(outer, inner);
-      const std::vector<Texts> expected = rows_without(plan, {"pipelined_joins"});
+      const std::vector<Strings> expected = rows_without(plan, {"pipelined_joins"});
       ASSERT_GT(expected.size(), 900U);
       EXPECT_EQ(rows_without(plan, {}), expected);
       EXPECT_EQ(rows_without(plan, {"build_side"}), expected);
@@ -121,7 +122,7 @@ TEST(BuildReferences, ADecimalThatIsLongerThanItsTypeIsAnError) {
   const TablePtr table =
       make_table({{{"k", fixed<int64_t>("l", key)}, {"d", fixed<Wide>("d:10,0", value)}}});
   const TablePtr names =
-      make_table({{{"k", fixed<int64_t>("l", key)}, {"name", texts("u", {"a", "b", "c"})}}});
+      make_table({{{"k", fixed<int64_t>("l", key)}, {"name", strings("u", {"a", "b", "c"})}}});
   plan::Join join;
   join.spec.keys = {{0, 0}};
   join.spec.output = {

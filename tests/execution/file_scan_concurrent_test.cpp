@@ -22,14 +22,14 @@ Schema like() {
   return schema;
 }
 
-// n: 0, 1, 2, ...; t: one of five texts.
+// n: 0, 1, 2, ...; t: one of five strings.
 class FileScanConcurrentTest : public testing::Test {
  protected:
   static scan::FileBytes bytes() {
     scan::WrittenColumn numbers = scan::numbered_column("n", kRows, 10'000, 0);
-    scan::WrittenColumn texts = scan::string_column("t", kRows, 7'000, 5);
-    texts.coded_pages = static_cast<int32_t>(texts.pages.size());
-    return scan::written_parquet({numbers, texts});
+    scan::WrittenColumn strings = scan::string_column("t", kRows, 7'000, 5);
+    strings.coded_pages = static_cast<int32_t>(strings.pages.size());
+    return scan::written_parquet({numbers, strings});
   }
 
   plan::NodePtr rows() const {

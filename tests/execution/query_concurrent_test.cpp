@@ -40,7 +40,7 @@ TablePtr dimension() {
     key.push_back(2 * i);
     group.push_back("group " + std::to_string(i % 40));
   }
-  return make_table({{{"k", fixed<int64_t>("l", key)}, {"g", texts("u", group)}}});
+  return make_table({{{"k", fixed<int64_t>("l", key)}, {"g", strings("u", group)}}});
 }
 
 plan::NodePtr joined() {
@@ -72,7 +72,7 @@ TEST(QueryConcurrent, GroupsOfAJoinAreThoseOfAMap) {
     sum += i % 1'000;
     ++count;
   }
-  std::vector<Texts> rows;
+  std::vector<Strings> rows;
   for (const auto& [group, sums] : expected) {
     rows.push_back({group, std::to_string(sums.first), std::to_string(sums.second)});
   }

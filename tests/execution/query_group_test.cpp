@@ -39,8 +39,8 @@ TablePtr shops(bool unique) {
     size.push_back(i % 11);
   }
   return make_table({{{"k", fixed<int64_t>("l", key)},
-                      {"name", texts("u", name)},
-                      {"city", texts("u", city)},
+                      {"name", strings("u", name)},
+                      {"city", strings("u", city)},
                       {"size", fixed<int64_t>("l", size)}}});
 }
 
@@ -75,13 +75,14 @@ plan::NodePtr grouped(const plan::NodePtr& input, const std::vector<int>& keys) 
   return node_of(plan::make_group(input, spec));
 }
 
-std::vector<Texts> expected_groups(const std::vector<Texts>& rows, const std::vector<int>& keys) {
+std::vector<Strings> expected_groups(const std::vector<Strings>& rows,
+                                     const std::vector<int>& keys) {
   struct Sums {
     int64_t sum = 0, values = 0, rows = 0;
   };
-  std::map<Texts, Sums> groups;
-  for (const Texts& row : rows) {
-    Texts key;
+  std::map<Strings, Sums> groups;
+  for (const Strings& row : rows) {
+    Strings key;
     for (const int column : keys) key.push_back(row[column]);
     Sums& sums = groups[key];
     ++sums.rows;
@@ -89,9 +90,9 @@ std::vector<Texts> expected_groups(const std::vector<Texts>& rows, const std::ve
     sums.sum += std::stoll(row[1]);
     ++sums.values;
   }
-  std::vector<Texts> expected;
+  std::vector<Strings> expected;
   for (const auto& [key, sums] : groups) {
-    Texts& row = expected.emplace_back(key);
+    Strings& row = expected.emplace_back(key);
     row.push_back(sums.values == 0 ? "null" : std::to_string(sums.sum));
     row.push_back(std::to_string(sums.rows));
   }
@@ -106,7 +107,7 @@ TEST_P(QueryGroup, IsThatOfAMapOverTheJoin) {
   Setting setting;
   setting.threads = 2;
   const plan::NodePtr join = joined(kind, unique);
-  const std::vector<Texts> rows = sorted_rows(run(join, setting));
+  const std::vector<Strings> rows = sorted_rows(run(join, setting));
   for (const std::vector<int>& keys : std::vector<std::vector<int>>{
            {0}, {2}, {3}, {0, 2}, {2, 0, 3}, {3, 2}, {4, 3}, {2, 4, 0}, {3, 4, 2}}) {
     const Outcome outcome = run(grouped(join, keys), setting);
@@ -119,7 +120,7 @@ TEST_P(QueryGroup, IsThatOfAMapOverTheJoin) {
 TEST(QueryGroupOfALeftJoinWithACondition, IsThatOfAMapOverTheJoin) {
   Setting setting;
   const plan::NodePtr join = joined(JoinKind::kLeft, true, true);
-  const std::vector<Texts> rows = sorted_rows(run(join, setting));
+  const std::vector<Strings> rows = sorted_rows(run(join, setting));
   for (const std::vector<int>& keys : std::vector<std::vector<int>>{{0, 2}, {0, 3, 2}, {2}}) {
     const Outcome outcome = run(grouped(join, keys), setting);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
@@ -142,11 +143,11 @@ TEST_P(QueryGroup, TheFirstOfItAreThoseOfTheWhole) {
   ASSERT_TRUE(first.status.ok()) << first.status.error().message;
   ASSERT_EQ(first.batches.size(), 1u);
   for (int c = 0; c < 5; ++c) {
-    Texts whole;
+    Strings whole;
     for (const Batch& batch : all.batches) {
       for (const std::string& cell : cells(batch, c)) whole.push_back(cell);
     }
-    EXPECT_EQ(cells(first.batches[0], c), Texts(whole.begin() + 2, whole.begin() + 9));
+    EXPECT_EQ(cells(first.batches[0], c), Strings(whole.begin() + 2, whole.begin() + 9));
   }
 }
 

@@ -18,15 +18,14 @@ enum class Keys { kInteger, kTwoIntegers, kString, kDictionary };
 TablePtr side(Keys keys, int64_t rows, int64_t step) {
   Optionals<int64_t> numbers;
   Optionals<int64_t> seconds;
-  Optionals<std::string> strings;
+  Optionals<std::string> names;
   Optionals<int64_t> values;
   for (int64_t i = 0; i < rows; ++i) {
     const int64_t key = i * step % 97;
     const bool is_null = i % 13 == 0;
     numbers.push_back(is_null ? kNone : std::optional<int64_t>(key * 1'000'003));
     seconds.push_back(is_null ? kNone : std::optional<int64_t>(-(key % 5)));
-    strings.push_back(is_null ? kNone
-                              : std::optional("a key of some length " + std::to_string(key)));
+    names.push_back(is_null ? kNone : std::optional("a key of some length " + std::to_string(key)));
     values.push_back(i);
   }
   Optionals<int64_t> indices;
@@ -39,9 +38,9 @@ TablePtr side(Keys keys, int64_t rows, int64_t step) {
   const Column value{"v", fixed<int64_t>("l", values)};
   switch (keys) {
     case Keys::kString:
-      return make_table({{{"k", texts("u", strings)}, second, value}});
+      return make_table({{{"k", strings("u", names)}, second, value}});
     case Keys::kDictionary:
-      return make_table({{{"k", encoded("i", indices, texts("u", words))}, second, value}});
+      return make_table({{{"k", encoded("i", indices, strings("u", words))}, second, value}});
     default:
       return make_table({{{"k", fixed<int64_t>("l", numbers)}, second, value}});
   }
@@ -72,12 +71,12 @@ operators::JoinSpec spec_of(const Case& test) {
 }
 
 // Rows by nested loops over the cells of both sides.
-std::vector<Texts> expected_rows(const Case& test, const Table& left, const Table& right) {
-  const Texts cells_of[2][3] = {{cells(left, 0), cells(left, 1), cells(left, 2)},
-                                {cells(right, 0), cells(right, 1), cells(right, 2)}};
+std::vector<Strings> expected_rows(const Case& test, const Table& left, const Table& right) {
+  const Strings cells_of[2][3] = {{cells(left, 0), cells(left, 1), cells(left, 2)},
+                                  {cells(right, 0), cells(right, 1), cells(right, 2)}};
   const auto [lk, lj, lv] = std::tie(cells_of[0][0], cells_of[0][1], cells_of[0][2]);
   const auto [rk, rj, rv] = std::tie(cells_of[1][0], cells_of[1][1], cells_of[1][2]);
-  std::vector<Texts> rows;
+  std::vector<Strings> rows;
   std::vector<bool> right_matched(rk.size(), false);
   const bool pairs = test.kind != JoinKind::kSemi && test.kind != JoinKind::kAnti;
   for (size_t l = 0; l < lk.size(); ++l) {

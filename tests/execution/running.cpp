@@ -48,16 +48,16 @@ Outcome run(const plan::NodePtr& plan, Setting& setting) {
   return outcome;
 }
 
-std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome) {
-  std::vector<arrow_test::Texts> rows;
+std::vector<arrow_test::Strings> sorted_rows(const Outcome& outcome) {
+  std::vector<arrow_test::Strings> rows;
   for (const Batch& batch : outcome.batches) {
-    std::vector<arrow_test::Texts> columns;
+    std::vector<arrow_test::Strings> columns;
     for (size_t c = 0; c < batch.columns.size(); ++c) {
       columns.push_back(arrow_test::cells(batch, static_cast<int>(c)));
     }
     for (int64_t row = 0; row < batch.rows; ++row) {
-      arrow_test::Texts& texts = rows.emplace_back();
-      for (const arrow_test::Texts& column : columns) texts.push_back(column[row]);
+      arrow_test::Strings& strings = rows.emplace_back();
+      for (const arrow_test::Strings& column : columns) strings.push_back(column[row]);
     }
   }
   std::sort(rows.begin(), rows.end());

@@ -35,8 +35,8 @@ expressions::ExpressionPtr has_value(const plan::NodePtr& node, int column);
 expressions::ExpressionPtr is_less(const Schema& schema, int column, int other);
 
 Outcome run(const plan::NodePtr& plan, Setting& setting);
-// Every row as texts, in ascending order.
-std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome);
+// Every row as strings, in ascending order.
+std::vector<arrow_test::Strings> sorted_rows(const Outcome& outcome);
 
 // Columns of 64-bit integers; those that a row does not have are null.
 using IntegerRow = std::array<std::optional<int64_t>, 8>;

@@ -16,7 +16,7 @@ namespace {
 using arrow_test::Columns;
 using arrow_test::fixed;
 using arrow_test::Optionals;
-using arrow_test::Texts;
+using arrow_test::Strings;
 
 constexpr Int128 kHuge = static_cast<Int128>(1) << 100;
 
@@ -43,7 +43,7 @@ Result<ComputedColumns> computed(const Columns& columns,
 }
 
 // The computed values as text, bools as 1 and 0; or the error's code and message.
-Texts run(const Columns& columns, const std::string& output, const std::string& where = "[]") {
+Strings run(const Columns& columns, const std::string& output, const std::string& where = "[]") {
   const Result<ComputedColumns> made = computed(columns, output, where);
   EXPECT_TRUE(made.ok()) << made.error().message;
   const TablePtr table = arrow_test::make_table({columns});
@@ -54,7 +54,7 @@ Texts run(const Columns& columns, const std::string& output, const std::string& 
       with_computed_columns(*table, made.value(), team, *memory, cancel);
   if (!result.ok()) return {code_text(result.error().code), result.error().message};
   const int out = static_cast<int>(columns.size());
-  Texts cells = arrow_test::cells(*result.value(), out);
+  Strings cells = arrow_test::cells(*result.value(), out);
   for (std::string& cell : cells) {
     if (cell == "true") cell = "1";
     if (cell == "false") cell = "0";
@@ -75,7 +75,7 @@ TEST(BlockEvaluator, DecimalsBeyondWordsAreExact) {
 TEST(BlockEvaluator, OverflowNamesThePartAndTheRow) {
   const Columns columns = {{"a", fixed<int8_t>("c", {1, 100, std::nullopt})},
                            {"b", fixed<int8_t>("c", {1, 28, 100})}};
-  const Texts found = run(columns, call("abs", call("add", column("a") + "," + column("b"))));
+  const Strings found = run(columns, call("abs", call("add", column("a") + "," + column("b"))));
   EXPECT_EQ(found[0], "CD-304");
   EXPECT_THAT(found[1], testing::HasSubstr("a + b does not fit int8"));
   EXPECT_THAT(found[1], testing::HasSubstr("row      1 of a batch of 3"));
@@ -93,7 +93,7 @@ TEST(BlockEvaluator, ErrorsCountOnlyWhereTheRowIsWanted) {
   const std::string guarded = call("case",
                                    call("not_equal", column("b") + "," + literal("0", "l")) + "," +
                                        quotient + "," + literal("-1", "l"));
-  EXPECT_EQ(run(columns, guarded), (Texts{"-1", "6", "-4", "-1"}));
+  EXPECT_EQ(run(columns, guarded), (Strings{"-1", "6", "-4", "-1"}));
   // A later filter sees only what an earlier one left.
   const std::string where = "[" + call("not_equal", column("b") + "," + literal("0", "l")) + "," +
                             call("greater", quotient + "," + literal("0", "l")) + "]";
@@ -106,16 +106,16 @@ TEST(BlockEvaluator, RemaindersFollowTheDivisor) {
       {"b", fixed<int64_t>("l", {3, 3, -3, -3, -1, 0})},
   };
   EXPECT_EQ(run(columns, call("remainder", column("a") + "," + column("b"))),
-            (Texts{"1", "2", "-2", "-1", "0", "null"}));
+            (Strings{"1", "2", "-2", "-1", "0", "null"}));
 }
 
 TEST(BlockEvaluator, UnsignedNumbersUseAllTheirBits) {
   const Columns columns = {{"u", fixed<uint64_t>("L", {UINT64_MAX, 1, std::nullopt})}};
   EXPECT_EQ(run(columns, call("subtract", column("u") + "," + literal("1", "L"))),
-            (Texts{"18446744073709551614", "0", "null"}));
+            (Strings{"18446744073709551614", "0", "null"}));
   EXPECT_EQ(run(columns, call("add", column("u") + "," + literal("1", "L")))[0], "CD-304");
   EXPECT_EQ(run(columns, call("greater", column("u") + "," + literal("5", "L"))),
-            (Texts{"1", "0", "null"}));
+            (Strings{"1", "0", "null"}));
   EXPECT_EQ(run(columns, call("subtract", literal("0", "L") + "," + column("u")))[0], "CD-304");
 }
 
@@ -132,33 +132,33 @@ TEST(BlockEvaluator, LogicHasThreeValues) {
   const Columns columns = {{"a", arrow_test::bools(a)}, {"b", arrow_test::bools(b)}};
   const std::string both = column("a") + "," + column("b");
   EXPECT_EQ(run(columns, call("and_kleene", both)),
-            (Texts{"1", "0", "null", "0", "0", "0", "null", "0", "null"}));
+            (Strings{"1", "0", "null", "0", "0", "0", "null", "0", "null"}));
   EXPECT_EQ(run(columns, call("or_kleene", both)),
-            (Texts{"1", "1", "1", "1", "0", "null", "1", "null", "null"}));
+            (Strings{"1", "1", "1", "1", "0", "null", "1", "null", "null"}));
   EXPECT_EQ(run(columns, call("invert", column("a")))[6], "null");
   EXPECT_EQ(run(columns, call("is_null", column("b"))),
-            (Texts{"0", "0", "1", "0", "0", "1", "0", "0", "1"}));
+            (Strings{"0", "0", "1", "0", "0", "1", "0", "0", "1"}));
 }
 
-TEST(BlockEvaluator, TextsOfEveryLayoutAreTested) {
+TEST(BlockEvaluator, StringsOfEveryLayoutAreTested) {
   const Optionals<std::string> names = {
       "air", "a longer text than a view", std::nullopt, "", "rail"};
   for (const char* format : {"u", "U", "vu"}) {
-    const Columns columns = {{"s", arrow_test::texts(format, names)}};
+    const Columns columns = {{"s", arrow_test::strings(format, names)}};
     EXPECT_EQ(run(columns, call("equal", column("s") + "," + literal(R"("rail")", "u"))),
-              (Texts{"0", "0", "null", "0", "1"}));
+              (Strings{"0", "0", "null", "0", "1"}));
     EXPECT_EQ(run(columns, call("is_in", column("s"), R"(, "values": ["", "air"])")),
-              (Texts{"1", "0", "null", "1", "0"}));
+              (Strings{"1", "0", "null", "1", "0"}));
     EXPECT_EQ(run(columns, call("ends_with", column("s"), R"(, "values": ["view"])")),
-              (Texts{"0", "1", "null", "0", "0"}));
+              (Strings{"0", "1", "null", "0", "0"}));
   }
   const Columns encoded = {
       {"s",
        arrow_test::encoded("c",
                            {1, 0, std::nullopt, 2, 1, 1},
-                           arrow_test::texts("u", {"x", "air", std::nullopt}))}};
+                           arrow_test::strings("u", {"x", "air", std::nullopt}))}};
   EXPECT_EQ(run(encoded, call("equal", column("s") + "," + literal(R"("air")", "u"))),
-            (Texts{"1", "0", "null", "null", "1", "1"}));
+            (Strings{"1", "0", "null", "null", "1", "1"}));
 }
 
 TEST(BlockEvaluator, StringsOfAllLayoutsAreComparedWithEachOther) {
@@ -166,28 +166,28 @@ TEST(BlockEvaluator, StringsOfAllLayoutsAreComparedWithEachOther) {
       "air", "a longer text than a view", std::nullopt, "", "rail"};
   const Optionals<std::string> others = {
       "rail", "a longer text than a view", "x", "a", std::nullopt};
-  const Texts less = {"1", "0", "null", "1", "null"};
+  const Strings less = {"1", "0", "null", "1", "null"};
   for (const char* left : {"u", "U", "vu"}) {
     for (const char* right : {"u", "U", "vu"}) {
-      const Columns columns = {{"a", arrow_test::texts(left, names)},
-                               {"b", arrow_test::texts(right, others)}};
+      const Columns columns = {{"a", arrow_test::strings(left, names)},
+                               {"b", arrow_test::strings(right, others)}};
       EXPECT_EQ(run(columns, call("less", column("a") + "," + column("b"))), less);
       EXPECT_EQ(run(columns, call("equal", column("b") + "," + column("a"))),
-                (Texts{"0", "1", "null", "0", "null"}));
+                (Strings{"0", "1", "null", "0", "null"}));
     }
   }
   const auto encoded = arrow_test::encoded(
-      "c", {1, 0, std::nullopt, 2, 1}, arrow_test::texts("u", {"rail", "air", std::nullopt}));
-  const Columns columns = {{"e", encoded}, {"b", arrow_test::texts("u", others)}};
+      "c", {1, 0, std::nullopt, 2, 1}, arrow_test::strings("u", {"rail", "air", std::nullopt}));
+  const Columns columns = {{"e", encoded}, {"b", arrow_test::strings("u", others)}};
   EXPECT_EQ(run(columns, call("greater_equal", column("b") + "," + column("e"))),
-            (Texts{"1", "0", "null", "null", "null"}));
-  EXPECT_EQ(run(columns, call("is_null", column("e"))), (Texts{"0", "0", "1", "1", "0"}));
+            (Strings{"1", "0", "null", "null", "null"}));
+  EXPECT_EQ(run(columns, call("is_null", column("e"))), (Strings{"0", "0", "1", "1", "0"}));
 }
 
 TEST(BlockEvaluator, PatternsTestColumnsAndDictionaries) {
   Optionals<std::string> strings;
   Optionals<int64_t> indices;
-  Texts expected;
+  Strings expected;
   for (int i = 0; i < 3000; ++i) {
     const bool fits = i % 3 == 0;
     strings.push_back(fits ? "some special kind of requests" : "requests of a special kind");
@@ -195,12 +195,12 @@ TEST(BlockEvaluator, PatternsTestColumnsAndDictionaries) {
     expected.push_back(fits ? "1" : "0");
   }
   const std::string pattern = R"(, "values": ["%special%requests%"])";
-  EXPECT_EQ(run({{"s", arrow_test::texts("u", strings)}}, call("like", column("s"), pattern)),
+  EXPECT_EQ(run({{"s", arrow_test::strings("u", strings)}}, call("like", column("s"), pattern)),
             expected);
   const auto encoded = arrow_test::encoded(
       "c",
       indices,
-      arrow_test::texts("u", {"requests of a special kind", "SPECIAL REQUESTS", std::nullopt}));
+      arrow_test::strings("u", {"requests of a special kind", "SPECIAL REQUESTS", std::nullopt}));
   for (int i = 3; i < 3000; i += 7) expected[i] = "null";
   EXPECT_EQ(run({{"e", encoded}}, call("ilike", column("e"), pattern)), expected);
 }
@@ -217,18 +217,18 @@ TEST(BlockEvaluator, NumbersWithoutACommonTypeAreComparedExactly) {
       {"i", fixed<int64_t>("l", {-1, INT64_MAX, INT64_MIN, 5, std::nullopt, 0})},
       {"u", fixed<uint64_t>("L", {UINT64_MAX, INT64_MAX, 0, 5, 7, UINT64_MAX})}};
   EXPECT_EQ(run(columns, call("equal", column("a") + "," + column("b"))),
-            (Texts{"1", "0", "0", "0", "null", "0"}));
+            (Strings{"1", "0", "0", "0", "null", "0"}));
   EXPECT_EQ(run(columns, call("less", column("a") + "," + column("b"))),
-            (Texts{"0", "0", "1", "1", "null", "0"}));
+            (Strings{"0", "0", "1", "1", "null", "0"}));
   EXPECT_EQ(run(columns, call("less", column("b") + "," + column("a"))),
-            (Texts{"0", "1", "0", "0", "null", "1"}));
+            (Strings{"0", "1", "0", "0", "null", "1"}));
   EXPECT_EQ(run(columns, call("less", column("i") + "," + column("u"))),
-            (Texts{"1", "0", "1", "0", "null", "1"}));
+            (Strings{"1", "0", "1", "0", "null", "1"}));
 }
 
 TEST(BlockEvaluator, BlocksAndPiecesJoinWithoutSeams) {
   Optionals<int32_t> values;
-  Texts expected;
+  Strings expected;
   for (int32_t i = 0; i < 40'007; ++i) {
     values.push_back(i % 7 == 3 ? std::optional<int32_t>() : i);
     expected.push_back(i % 7 == 3 ? "null" : i % 2 == 0 ? "1" : "0");
@@ -249,7 +249,7 @@ TEST(BlockEvaluator, SlicesBeginAnywhere) {
   Columns columns = whole;
   for (auto& each : columns) each.array = arrow_test::sliced(each.array, 1, 4);
   EXPECT_EQ(run(columns, call("case", column("b") + "," + column("i") + "," + literal("-1", "s"))),
-            (Texts{"-1", "-1", "4", "-1"}));
+            (Strings{"-1", "-1", "4", "-1"}));
 }
 
 TEST(BlockEvaluator, SharedPartsAreComputedOnce) {
@@ -280,12 +280,13 @@ TEST(BlockEvaluator, BitsAndDivisorsAtTheirLimits) {
                            {"u", fixed<uint64_t>("L", {UINT64_MAX, 1, std::nullopt, 0, 5})}};
   const std::string both = column("a") + "," + column("b");
   EXPECT_EQ(run(columns, call("bit_xor", both)),
-            (Texts{"0", std::to_string(INT64_MAX ^ 6), "-63", "null", "63"}));
+            (Strings{"0", std::to_string(INT64_MAX ^ 6), "-63", "null", "63"}));
   EXPECT_EQ(
       run(columns, call("bit_not", column("u"))),
-      (Texts{"0", "18446744073709551614", "null", "18446744073709551615", "18446744073709551610"}));
+      (Strings{
+          "0", "18446744073709551614", "null", "18446744073709551615", "18446744073709551610"}));
   EXPECT_EQ(run(columns, call("shift_right", both)),
-            (Texts{"0", std::to_string(INT64_MAX >> 6), "-1", "null", "0"}));
+            (Strings{"0", std::to_string(INT64_MAX >> 6), "-1", "null", "0"}));
   EXPECT_EQ(run(columns, call("shift_left", both))[0], "CD-304");
   EXPECT_EQ(run(columns, call("shift_left", literal("1", "l") + "," + literal("62", "l")))[0],
             std::to_string(int64_t{1} << 62));
@@ -299,9 +300,9 @@ TEST(BlockEvaluator, TimesAtTheirLimits) {
       {"t", fixed<int64_t>("tsu:", {INT64_MIN + 86'400'000'000, INT64_MAX, std::nullopt, -1})},
       {"d", fixed<int32_t>("tdD", {INT32_MIN, INT32_MAX, 0, std::nullopt})},
       {"y", fixed<int64_t>("l", {INT64_MIN, INT64_MAX, 2024, std::nullopt})}};
-  const Texts written =
+  const Strings written =
       run(columns, call("strftime", column("t") + "," + literal("\"%Y-%m-%d %H\"", "u")));
-  EXPECT_EQ(written, (Texts{"-290308-12-22 19", "294247-01-10 04", "null", "1969-12-31 23"}));
+  EXPECT_EQ(written, (Strings{"-290308-12-22 19", "294247-01-10 04", "null", "1969-12-31 23"}));
   EXPECT_EQ(run(columns, call("strftime", column("d") + "," + literal("\"%A\"", "u")))[2],
             "Thursday");
   const std::string difference =

@@ -7,7 +7,7 @@
 //   {"call": "is_in", "of": [x], "values": ["3", "5"]}, {"call": "starts_with", "of": [x], "values": ["a"]}
 //
 // Literals: null; integers, decimals, dates and times as JSON integers or as their digits in a text;
-// floats as numbers, "inf", "-inf" or "nan"; bools; texts.
+// floats as numbers, "inf", "-inf" or "nan"; bools; strings.
 #include "expressions/expression_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,7 +26,7 @@ Error malformed(fmt::format_string<Args...> text, Args&&... args) {
                     fmt::format(text, std::forward<Args>(args)...));
 }
 
-// JSON texts are made of what a caller gave; errors show the beginning. Lists and objects may be nested
+// JSON strings are made of what a caller gave; errors show the beginning. Lists and objects may be nested
 // deeper than the stack can follow, and are named only.
 std::string shown(const Json& json) {
   constexpr size_t kShownBytes = 80;

@@ -24,7 +24,7 @@ using arrow_test::random_array;
 using arrow_test::random_columns;
 using arrow_test::random_shape;
 using arrow_test::Shape;
-using arrow_test::Texts;
+using arrow_test::Strings;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
@@ -50,7 +50,7 @@ void check_readable(const Batch& batch) {
   CD_CHECK(again.ok(), "{}", again.error().message);
   CD_CHECK(is_valid(again.value()), "exported {} rows", batch.rows);
   for (int i = 0; i < batch.schema->column_count(); ++i) {
-    const Texts before = arrow_test::cells(batch, i);
+    const Strings before = arrow_test::cells(batch, i);
     CD_CHECK(before == arrow_test::cells(again.value(), i), "column {} changed", i);
   }
 }
@@ -115,9 +115,9 @@ void try_arrays(Choices& choices) {
   const Result<TablePtr> table = import_stream(&stream);
   CD_CHECK(table.ok(), "{}", table.error().message);
   for (int i = 0; i < schema->column_count(); ++i) {
-    Texts expected;
+    Strings expected;
     for (const Batch& batch : good) {
-      const Texts part = arrow_test::cells(batch, i);
+      const Strings part = arrow_test::cells(batch, i);
       expected.insert(expected.end(), part.begin(), part.end());
     }
     CD_CHECK(arrow_test::cells(*table.value(), i) == expected, "column {} of the stream", i);

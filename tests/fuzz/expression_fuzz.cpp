@@ -293,7 +293,7 @@ void try_program(Choices& choices) {
       parsed("[" + value + "," + test + "]", schema);
   const std::vector<expressions::ExpressionPtr> filters = parsed("[" + filter + "]", schema);
   if (outputs.empty() || outputs[0]->domain() == expressions::ValueDomain::kText)
-    return;  // texts have no lane
+    return;  // strings have no lane
   auto program = expressions::Program::create(filters, outputs);
   if (!program.ok()) {
     check_parse_error(program.error());

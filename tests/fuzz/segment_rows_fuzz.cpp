@@ -24,7 +24,7 @@ namespace {
 
 using arrow_test::Columns;
 
-// Of texts, bits, widths of all sizes, with NULLs and destinations.
+// Of strings, bits, widths of all sizes, with NULLs and destinations.
 Columns columns() {
   arrow_test::Random random(1);
   Columns made;
@@ -73,7 +73,7 @@ const Known& known() {
   return one;
 }
 
-void read_texts(const Batch& batch, size_t column) {
+void read_strings(const Batch& batch, size_t column) {
   const ColumnView& view = batch.columns[column];
   uint64_t sum = 0;
   for (int64_t row = 0; row < batch.rows; ++row) {
@@ -89,7 +89,7 @@ void read_batch(const segments::RowLayout& layout, const std::byte* segment) {
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     const auto valid = validate_column(batch.schema->fields[i], batch.columns[i]);
     CD_CHECK(valid.ok(), "{}", valid.error().message);
-    read_texts(batch, i);
+    read_strings(batch, i);
   }
 }
 

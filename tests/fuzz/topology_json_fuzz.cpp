@@ -15,15 +15,15 @@
 namespace crossdock {
 namespace {
 
-const std::vector<std::string>& known_texts() {
-  static const std::vector<std::string> texts = [] {
+const std::vector<std::string>& known_strings() {
+  static const std::vector<std::string> strings = [] {
     std::vector<std::string> made;
     for (const char* name : {"gh200", "figure-2a", "figure-2i", "dgx-1v"}) {
       made.push_back(topology::graph_to_json(topology::make_machine(name).value()));
     }
     return made;
   }();
-  return texts;
+  return strings;
 }
 
 // Pieces that a reader trips over more likely than over bytes.
@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (data[0] % 8 == 0) {
     read({reinterpret_cast<const char*>(data), size});
   } else {
-    read(changed(known_texts()[data[0] % known_texts().size()], {data + 1, size - 1}, kPieces));
+    read(changed(known_strings()[data[0] % known_strings().size()], {data + 1, size - 1}, kPieces));
   }
   return 0;
 }

@@ -224,7 +224,7 @@ KeyedJoin join_by_keys(operators::DeviceRunner& runner,
 }
 
 // Kernels find what the same source finds on CPU threads, which tests of operators/device compare with the CPU's join.
-TEST(GpuOperators, joins_by_texts_and_several_columns_are_those_of_cpu_threads) {
+TEST(GpuOperators, joins_by_strings_and_several_columns_are_those_of_cpu_threads) {
   const auto runner = open_runner();
   operators::HostRunner host;
   const KeyColumns build(20'000, 9000, 1);

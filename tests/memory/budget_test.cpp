@@ -1,4 +1,4 @@
-// The budget holds, whoever asks; blocks are aligned, kept for the next user, and given back.
+// The budget holds, whichever thread asks; blocks are aligned, kept for the next user, and given back.
 #include "memory/budget.hpp"
 
 #include <cstring>

@@ -62,14 +62,14 @@ TEST(JoinCost, ProbesFetchesAndComparisonsHaveRatesOfTheirOwn) {
     slow.*rate *= 2;
     return cost(of, machine, slow).seconds() > cost(of, machine, JoinRates()).seconds();
   };
-  JoinShape texts = shape;
-  texts.hashed = true;
+  JoinShape strings = shape;
+  strings.hashed = true;
   EXPECT_TRUE(grows(&JoinRates::touch_memory, direct_join_cost, shape));
   EXPECT_FALSE(grows(&JoinRates::touch_memory, radix_join_cost, shape));
   EXPECT_TRUE(grows(&JoinRates::fetch_memory, radix_join_cost, shape));
   EXPECT_FALSE(grows(&JoinRates::verify_memory, radix_join_cost, shape));
-  EXPECT_TRUE(grows(&JoinRates::verify_memory, radix_join_cost, texts));
-  EXPECT_TRUE(grows(&JoinRates::verify_memory, direct_join_cost, texts));
+  EXPECT_TRUE(grows(&JoinRates::verify_memory, radix_join_cost, strings));
+  EXPECT_TRUE(grows(&JoinRates::verify_memory, direct_join_cost, strings));
 }
 
 TEST(JoinCost, RowsThatLieInPartitionsAreNotPartitioned) {

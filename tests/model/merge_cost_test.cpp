@@ -56,9 +56,9 @@ TEST(MergeCost, GrowsWithRowsAndWhatKeysNeed) {
   MergeShape larger = shape;
   larger.rows[1] *= 2;
   EXPECT_GT(seconds(larger), seconds(shape));
-  MergeShape texts = shape;
-  texts.one_word = texts.exact = false;
-  EXPECT_GT(seconds(texts), seconds(shape));
+  MergeShape strings = shape;
+  strings.one_word = strings.exact = false;
+  EXPECT_GT(seconds(strings), seconds(shape));
   MergeShape alone = shape;
   alone.threads = 1;
   EXPECT_DOUBLE_EQ(seconds(alone), 2 * seconds(shape));

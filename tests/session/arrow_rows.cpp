@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(const ArrowTable& table) {
   const Table& rows = *table.state()->table;
   std::vector<std::string> lines(static_cast<size_t>(rows.rows));
   for (int column = 0; column < rows.schema->column_count(); ++column) {
-    const arrow_test::Texts cells = arrow_test::cells(rows, column);
+    const arrow_test::Strings cells = arrow_test::cells(rows, column);
     for (size_t row = 0; row < lines.size(); ++row) lines[row] += cells[row] + " ";
   }
   std::ranges::sort(lines);

@@ -13,7 +13,7 @@ namespace {
 using arrow_test::encoded;
 using arrow_test::fixed;
 using arrow_test::live_structs;
-using arrow_test::texts;
+using arrow_test::strings;
 using testing::ElementsAre;
 using testing::Gt;
 
@@ -145,11 +145,11 @@ TEST_F(RowChannels, AloneThereAreNoBounds) {
   EXPECT_EQ(lines_of(group_.exchange(rows, {.by = {"k"}, .bounds = bounds})), lines_of(rows));
 }
 
-TEST_F(RowChannels, TextsAreViewsWhereTheyLieAndAsSentInATable) {
-  const ArrowTable rows =
-      table_of(engine_,
-               {{{"t", texts("u", {"short", std::nullopt, "too long to lie in its view"})},
-                 {"d", encoded("i", {1, 0, 1}, texts("u", {"red", "some green that is long"}))}}});
+TEST_F(RowChannels, StringsAreViewsWhereTheyLieAndAsSentInATable) {
+  const ArrowTable rows = table_of(
+      engine_,
+      {{{"t", strings("u", {"short", std::nullopt, "too long to lie in its view"})},
+        {"d", encoded("i", {1, 0, 1}, strings("u", {"red", "some green that is long"}))}}});
   RowChannel channel = group_.channel(rows, {.by = {"t"}});
   RowSender sender = channel.open_sender(0);
   RowReceiver receiver = channel.open_receiver(0);
@@ -180,7 +180,7 @@ TEST_F(RowChannels, ColumnsOfATableAreFoundByName) {
   expect_thrown([&] { sender.send(table_of(engine_, {columns})); }, "CD-101", "\"w\"");
   columns.erase(columns.begin());
   expect_thrown([&] { sender.send(table_of(engine_, {columns})); }, "CD-101", "\"v\"");
-  columns[1] = {"v", texts("u", {"a", "b", "c"})};
+  columns[1] = {"v", strings("u", {"a", "b", "c"})};
   expect_thrown([&] { sender.send(table_of(engine_, {columns})); }, "CD-102", "cast it");
   sender.flush();
   EXPECT_THAT(lines_of(receiver.collect()), ElementsAre("0 0 ", "1 10 ", "2 20 "));

@@ -18,7 +18,7 @@ namespace {
 
 using arrow_test::fixed;
 using arrow_test::Optionals;
-using arrow_test::texts;
+using arrow_test::strings;
 using testing::ElementsAre;
 
 constexpr int64_t kOrders = 3'000;
@@ -47,7 +47,7 @@ ArrowTable customers_of(const Engine& engine, int64_t begin, int64_t step) {
     ids.emplace_back(row);
     names.emplace_back("customer with the number " + std::to_string(row));
   }
-  return table_of(engine, {{{"id", fixed<int64_t>("l", ids)}, {"name", texts("u", names)}}});
+  return table_of(engine, {{{"id", fixed<int64_t>("l", ids)}, {"name", strings("u", names)}}});
 }
 
 JoinOptions names_of_orders() {
@@ -150,9 +150,9 @@ TEST(Groups, RefuseHalfOfWhatSaysWhoTheyAre) {
 // The plugin need not be there: what is refused is refused by it, or for want of it.
 TEST(Groups, MeetThroughAnAgent) {
   const Engine engine(kSmall);
-  const GroupOptions nobody = {.rank = 0, .ranks = 2, .control = "127.0.0.1:1"};
+  const GroupOptions unreachable = {.rank = 0, .ranks = 2, .control = "127.0.0.1:1"};
   ::setenv("CROSSDOCK_PLUGINS", "/nowhere", 1);
-  expect_thrown([&] { join_group(engine, nobody); }, "CD-105", "Install gRPC");
+  expect_thrown([&] { join_group(engine, unreachable); }, "CD-105", "Install gRPC");
   ::unsetenv("CROSSDOCK_PLUGINS");
 }
 
@@ -319,10 +319,10 @@ TEST_F(GroupsOfProcesses, AllHearWhyOneLeft) {
       expect_thrown([&] { exchanged(channel, rank, rows); }, "CD-618", "rank 0 has lost its file");
     }
     const std::string text(rank == 0 ? 1'000'000 : 10, 'x');
-    const ArrowTable long_texts = table_of(engine, {{{"t", texts("u", {text})}}});
-    expect_thrown([&] { group.exchange(long_texts, {.by = {"t"}}); },
+    const ArrowTable long_strings = table_of(engine, {{{"t", strings("u", {text})}}});
+    expect_thrown([&] { group.exchange(long_strings, {.by = {"t"}}); },
                   rank == 0 ? "CD-105" : "CD-618",
-                  rank == 0 ? "the texts of row 0" : "rank 0 left the channel before its end");
+                  rank == 0 ? "the strings of row 0" : "rank 0 left the channel before its end");
   });
   EXPECT_TRUE(ranks.all_are_well());
 }

@@ -239,7 +239,7 @@ void write_views(const Optionals<std::string>& values, int64_t heap_bytes, Array
 
 }  // namespace
 
-Array texts(const std::string& format, const Optionals<std::string>& values, int64_t heap_bytes) {
+Array strings(const std::string& format, const Optionals<std::string>& values, int64_t heap_bytes) {
   Array array{format, static_cast<int64_t>(values.size()), 0, 0, {}, nullptr};
   std::vector<bool> valid;
   for (const auto& value : values) {
@@ -397,18 +397,18 @@ std::string cell(const DataType& type, const ColumnView& column, int64_t row) {
   return view_text(column, row);
 }
 
-Texts cells(const Batch& batch, int column) {
-  Texts result;
+Strings cells(const Batch& batch, int column) {
+  Strings result;
   for (int64_t row = 0; row < batch.rows; ++row) {
     result.push_back(cell(batch.schema->fields[column].type, batch.columns[column], row));
   }
   return result;
 }
 
-Texts cells(const Table& table, int column) {
-  Texts result;
+Strings cells(const Table& table, int column) {
+  Strings result;
   for (const Batch& batch : table.batches) {
-    const Texts part = cells(batch, column);
+    const Strings part = cells(batch, column);
     result.insert(result.end(), part.begin(), part.end());
   }
   return result;

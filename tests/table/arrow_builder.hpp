@@ -3,9 +3,9 @@
 // sees a read beyond it.
 //
 //   const Columns columns = {{"id", fixed<int64_t>("l", {1, 2, std::nullopt})},
-//                            {"name", texts("u", {"a", std::nullopt, "long enough for a heap"})}};
+//                            {"name", strings("u", {"a", std::nullopt, "long enough for a heap"})}};
 //   TablePtr table = make_table({columns});
-//   EXPECT_EQ(cells(*table, 1), (Texts{"a", "null", "long enough for a heap"}));
+//   EXPECT_EQ(cells(*table, 1), (Strings{"a", "null", "long enough for a heap"}));
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace crossdock::arrow_test {
 
 using Bytes = std::vector<uint8_t>;
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 template <class T>
 using Optionals = std::vector<std::optional<T>>;
@@ -48,12 +48,12 @@ using Columns = std::vector<Column>;
 // A bitmap of `values`; absent if no value is missing.
 std::optional<Bytes> validity_of(const std::vector<bool>& values);
 
-// Bools ("b"), texts of any of the six string and binary formats, and dictionary-encoded columns.
+// Bools ("b"), strings of any of the six string and binary formats, and dictionary-encoded columns.
 // Views longer than 12 bytes go to heaps of at most `heap_bytes` each (one text may pass that).
 Array bools(const Optionals<bool>& values);
-Array texts(const std::string& format,
-            const Optionals<std::string>& values,
-            int64_t heap_bytes = 64);
+Array strings(const std::string& format,
+              const Optionals<std::string>& values,
+              int64_t heap_bytes = 64);
 Array encoded(const std::string& format, const Optionals<int64_t>& indices, Array values);
 
 // `values` in a fixed-width format whose C type is T. Null slots hold 0xAB bytes.
@@ -93,7 +93,7 @@ TablePtr make_table(std::vector<Columns> batches);
 // The value as text, "null" for none: numbers in decimal, bytes as they are, decimals and float16 as
 // hexadecimal words; dictionary columns decoded.
 std::string cell(const DataType& type, const ColumnView& column, int64_t row);
-Texts cells(const Batch& batch, int column);
-Texts cells(const Table& table, int column);
+Strings cells(const Batch& batch, int column);
+Strings cells(const Table& table, int column);
 
 }  // namespace crossdock::arrow_test

@@ -26,8 +26,8 @@ using arrow_test::live_structs;
 using arrow_test::make_batch;
 using arrow_test::make_schema_ptr;
 using arrow_test::sliced;
-using arrow_test::Texts;
-using arrow_test::texts;
+using arrow_test::Strings;
+using arrow_test::strings;
 using ::testing::HasSubstr;
 
 template <class T>
@@ -36,8 +36,8 @@ Array numbers(const char* format) {
 }
 
 Array words(const char* format) {
-  return texts(format,
-               {"one", kNone, "", "quite a long text, fourth", kNone, "another rather long one"});
+  return strings(format,
+                 {"one", kNone, "", "quite a long text, fourth", kNone, "another rather long one"});
 }
 
 struct Decimal {
@@ -118,11 +118,11 @@ TEST_P(RoundTrip, KeepsValuesTypeAndMemory) {
 TEST_P(RoundTrip, KeepsSlices) {
   const Columns columns = {{"c", sliced(GetParam().array, 1, 4)}};
   Batch batch = make_batch(columns);
-  const Texts all = cells(batch, 0);
+  const Strings all = cells(batch, 0);
   batch.columns[0] = slice(batch.columns[0], 1, 2);
   batch.rows = 2;
   const Batch again = round_trip(batch);
-  EXPECT_EQ(cells(again, 0), (Texts{all[1], all[2]}));
+  EXPECT_EQ(cells(again, 0), (Strings{all[1], all[2]}));
   EXPECT_EQ(again.columns[0].offset, 2);
 }
 

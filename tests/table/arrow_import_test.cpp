@@ -24,26 +24,26 @@ using arrow_test::make_batch;
 using arrow_test::make_schema_ptr;
 using arrow_test::make_stream;
 using arrow_test::sliced;
-using arrow_test::Texts;
-using arrow_test::texts;
+using arrow_test::Strings;
+using arrow_test::strings;
 using ::testing::HasSubstr;
 
 Columns sample() {
   return {{"n", fixed<int64_t>("l", {1, kNone, 3})},
-          {"s", texts("u", {"a", kNone, "ccc"})},
-          {"v", texts("vu", {"a view of many bytes", kNone, "c"})},
-          {"d", encoded("i", {1, kNone, 0}, texts("u", {"x", "y"}))},
+          {"s", strings("u", {"a", kNone, "ccc"})},
+          {"v", strings("vu", {"a view of many bytes", kNone, "c"})},
+          {"d", encoded("i", {1, kNone, 0}, strings("u", {"x", "y"}))},
           {"b", bools({true, kNone, false})}};
 }
 
 TEST(ImportBatch, ReadsEveryLayout) {
   const Batch batch = make_batch(sample());
   EXPECT_EQ(batch.rows, 3);
-  EXPECT_EQ(cells(batch, 0), (Texts{"1", "null", "3"}));
-  EXPECT_EQ(cells(batch, 1), (Texts{"a", "null", "ccc"}));
-  EXPECT_EQ(cells(batch, 2), (Texts{"a view of many bytes", "null", "c"}));
-  EXPECT_EQ(cells(batch, 3), (Texts{"y", "null", "x"}));
-  EXPECT_EQ(cells(batch, 4), (Texts{"true", "null", "false"}));
+  EXPECT_EQ(cells(batch, 0), (Strings{"1", "null", "3"}));
+  EXPECT_EQ(cells(batch, 1), (Strings{"a", "null", "ccc"}));
+  EXPECT_EQ(cells(batch, 2), (Strings{"a view of many bytes", "null", "c"}));
+  EXPECT_EQ(cells(batch, 3), (Strings{"y", "null", "x"}));
+  EXPECT_EQ(cells(batch, 4), (Strings{"true", "null", "false"}));
 }
 
 TEST(ImportBatch, CopiesNothing) {
@@ -69,7 +69,7 @@ TEST(ImportBatch, OwnsTheArrayAsLongAsAnyCopyLives) {
     kept = batch;
   }
   EXPECT_EQ(live_structs(), before + 1);
-  EXPECT_EQ(cells(kept, 0), (Texts{"1", "null", "3"}));
+  EXPECT_EQ(cells(kept, 0), (Strings{"1", "null", "3"}));
   kept = Batch{};
   EXPECT_EQ(live_structs(), before);
 }
@@ -77,22 +77,23 @@ TEST(ImportBatch, OwnsTheArrayAsLongAsAnyCopyLives) {
 TEST(ImportBatch, AppliesOffsetsOfColumnsAndOfTheTable) {
   Columns columns = {
       {"n", sliced(fixed<int32_t>("i", {0, 1, 2, 3, kNone, 5}), 1, 5)},
-      {"s", sliced(texts("U", {"", "b", "", "dd", "eee", kNone}), 1, 5)},
-      {"v", sliced(texts("vz", {"", "b", kNone, "dd", "eee", "f"}), 1, 5)},
+      {"s", sliced(strings("U", {"", "b", "", "dd", "eee", kNone}), 1, 5)},
+      {"v", sliced(strings("vz", {"", "b", kNone, "dd", "eee", "f"}), 1, 5)},
       {"d",
-       sliced(
-           encoded("C", {0, 1, 0, 1, kNone, 0}, sliced(texts("z", {"-", "x", "y"}), 1, 2)), 1, 5)},
+       sliced(encoded("C", {0, 1, 0, 1, kNone, 0}, sliced(strings("z", {"-", "x", "y"}), 1, 2)),
+              1,
+              5)},
       {"b", sliced(bools({false, false, true, kNone, false, true}), 1, 5)}};
   ArrowArray raw = make_array(columns, 3);
   raw.offset = 1;
   const Result<Batch> batch = import_batch(&raw, make_schema_ptr(columns));
   ASSERT_TRUE(batch.ok()) << batch.error().message;
   EXPECT_EQ(batch.value().rows, 3);
-  EXPECT_EQ(cells(batch.value(), 0), (Texts{"2", "3", "null"}));
-  EXPECT_EQ(cells(batch.value(), 1), (Texts{"", "dd", "eee"}));
-  EXPECT_EQ(cells(batch.value(), 2), (Texts{"null", "dd", "eee"}));
-  EXPECT_EQ(cells(batch.value(), 3), (Texts{"x", "y", "null"}));
-  EXPECT_EQ(cells(batch.value(), 4), (Texts{"true", "null", "false"}));
+  EXPECT_EQ(cells(batch.value(), 0), (Strings{"2", "3", "null"}));
+  EXPECT_EQ(cells(batch.value(), 1), (Strings{"", "dd", "eee"}));
+  EXPECT_EQ(cells(batch.value(), 2), (Strings{"null", "dd", "eee"}));
+  EXPECT_EQ(cells(batch.value(), 3), (Strings{"x", "y", "null"}));
+  EXPECT_EQ(cells(batch.value(), 4), (Strings{"true", "null", "false"}));
 }
 
 TEST(ImportBatch, DropsABitmapWithoutNulls) {
@@ -114,7 +115,8 @@ TEST(ImportBatch, KnowsThatNoBitmapMeansNoNulls) {
 }
 
 TEST(ImportBatch, TakesEmptyColumnsWithoutBuffers) {
-  Columns columns = {{"n", fixed<int64_t>("l", {})}, {"s", texts("u", {})}, {"v", texts("vu", {})}};
+  Columns columns = {
+      {"n", fixed<int64_t>("l", {})}, {"s", strings("u", {})}, {"v", strings("vu", {})}};
   ArrowArray raw = make_array(columns);
   for (int i = 0; i < 3; ++i) {
     for (int64_t b = 0; b < raw.children[i]->n_buffers; ++b) raw.children[i]->buffers[b] = nullptr;
@@ -128,10 +130,10 @@ TEST(ImportBatch, TakesEmptyColumnsWithoutBuffers) {
   EXPECT_EQ(*static_cast<const int64_t*>(batch.value().columns[1].offsets), 0);
 }
 
-TEST(ImportBatch, TakesTextsThatAreAllEmptyWithoutBytes) {
-  const Batch batch = make_batch({{"s", texts("u", {"", "", kNone})}});
+TEST(ImportBatch, TakesStringsThatAreAllEmptyWithoutBytes) {
+  const Batch batch = make_batch({{"s", strings("u", {"", "", kNone})}});
   EXPECT_NE(batch.columns[0].values, nullptr);
-  EXPECT_EQ(cells(batch, 0), (Texts{"", "", "null"}));
+  EXPECT_EQ(cells(batch, 0), (Strings{"", "", "null"}));
 }
 
 TEST(ImportBatch, TakesATableWithoutColumns) {
@@ -144,7 +146,7 @@ TEST(ImportBatch, TakesATableWithoutColumns) {
 
 TEST(ImportBatch, RealignsBuffersAtOddAddresses) {
   const Columns columns = {{"n", fixed<int64_t>("l", {7, 8, 9})},
-                           {"s", texts("u", {"a", "", "bc"})}};
+                           {"s", strings("u", {"a", "", "bc"})}};
   std::vector<uint8_t> numbers(1 + 24), offsets(1 + 16);
   ArrowArray raw = make_array(columns);
   memcpy(numbers.data() + 1, raw.children[0]->buffers[1], 24);
@@ -155,7 +157,7 @@ TEST(ImportBatch, RealignsBuffersAtOddAddresses) {
   ASSERT_TRUE(batch.ok());
   EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.value().columns[0].values) % 8, 0u);
   EXPECT_EQ(batch.value().columns[0].data<int64_t>()[2], 9);
-  EXPECT_EQ(cells(batch.value(), 1), (Texts{"a", "", "bc"}));
+  EXPECT_EQ(cells(batch.value(), 1), (Strings{"a", "", "bc"}));
 }
 
 // A change to a well-formed array, and words that the error must have.
@@ -318,7 +320,7 @@ TEST(ImportStream, CollectsBatchesAndDropsEmptyOnes) {
     const TablePtr table = arrow_test::make_table({first, empty, last});
     EXPECT_EQ(table->rows, 3);
     EXPECT_EQ(table->batches.size(), 2u);
-    EXPECT_EQ(cells(*table, 0), (Texts{"1", "2", "null"}));
+    EXPECT_EQ(cells(*table, 0), (Strings{"1", "2", "null"}));
     EXPECT_EQ(live_structs(), before + 2);
   }
   EXPECT_EQ(live_structs(), before);
@@ -360,7 +362,7 @@ TEST(ImportStream, RefusesOneThatWasRead) {
 }
 
 TEST(ImportStream, ChecksContents) {
-  ArrowArrayStream stream = make_stream({{{"d", encoded("i", {5}, texts("u", {"x"}))}}});
+  ArrowArrayStream stream = make_stream({{{"d", encoded("i", {5}, strings("u", {"x"}))}}});
   const int64_t before = live_structs() - 1;
   const Result<TablePtr> table = import_stream(&stream);
   ASSERT_FALSE(table.ok());

@@ -56,8 +56,8 @@ Array random_bools(int64_t rows, Choices& choices) {
   return bools(values);
 }
 
-// Few different texts, so that dictionaries of two batches share some.
-Array random_texts(const std::string& format, int64_t rows, Choices& choices) {
+// Few different strings, so that dictionaries of two batches share some.
+Array random_strings(const std::string& format, int64_t rows, Choices& choices) {
   const bool has_nulls = choices.one_in(2);
   Optionals<std::string> values;
   for (int64_t i = 0; i < rows; ++i) {
@@ -66,13 +66,13 @@ Array random_texts(const std::string& format, int64_t rows, Choices& choices) {
     values.push_back(has_nulls && choices.one_in(5) ? std::nullopt
                                                     : std::optional<std::string>(text));
   }
-  return texts(format, values, 1 + choices.below(64));
+  return strings(format, values, 1 + choices.below(64));
 }
 
 Array random_flat(const std::string& format, int64_t rows, Choices& choices) {
   if (format == "b") return random_bools(rows, choices);
   for (const std::string& text : kTextFormats) {
-    if (format == text) return random_texts(format, rows, choices);
+    if (format == text) return random_strings(format, rows, choices);
   }
   return random_numbers(format, rows, choices);
 }

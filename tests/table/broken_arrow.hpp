@@ -3,7 +3,7 @@
 //
 // The interface tells no buffer's size, so a producer that overstates a length or an offset within
 // bounds cannot be caught by anyone. Only what a consumer can check is broken here; the rest (values,
-// texts, bitmaps) is random but as large as promised.
+// strings, bitmaps) is random but as large as promised.
 #pragma once
 
 #include <algorithm>

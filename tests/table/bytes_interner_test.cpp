@@ -1,4 +1,4 @@
-// Codes of strings, against a plain map: every layout, every length, nulls, slices, dictionaries,
+// Codes of column, against a plain map: every layout, every length, nulls, slices, dictionaries,
 // limits. The arrays' buffers are exactly as large as their values.
 #include "table/bytes_interner.hpp"
 
@@ -30,8 +30,8 @@ const std::vector<std::string>& formats() {
   return all;
 }
 
-struct Strings {
-  explicit Strings(const Array& array)
+struct Column {
+  explicit Column(const Array& array)
       : batch(make_batch({{"k", array}})), type(batch.schema->fields[0].type) {}
 
   const ColumnView& view() const { return batch.columns[0]; }
@@ -41,20 +41,20 @@ struct Strings {
 };
 
 // Calls of any size up to `step`.
-Status add(BytesInterner& interner, const Strings& strings, int64_t step = kMaxKeyRows) {
-  for (int64_t begin = 0; begin < strings.batch.rows; begin += step) {
-    const auto count = static_cast<int32_t>(std::min(step, strings.batch.rows - begin));
-    CD_TRY(interner.add(strings.type, strings.view(), begin, count));
+Status add(BytesInterner& interner, const Column& column, int64_t step = kMaxKeyRows) {
+  for (int64_t begin = 0; begin < column.batch.rows; begin += step) {
+    const auto count = static_cast<int32_t>(std::min(step, column.batch.rows - begin));
+    CD_TRY(interner.add(column.type, column.view(), begin, count));
   }
   return {};
 }
 
-Codes find(const BytesInterner& interner, const Strings& strings, int64_t step = kMaxKeyRows) {
-  Codes codes(static_cast<size_t>(strings.batch.rows), 77);
-  BytesInterner::Scratch scratch(strings.type);
-  for (int64_t begin = 0; begin < strings.batch.rows; begin += step) {
-    const auto count = static_cast<int32_t>(std::min(step, strings.batch.rows - begin));
-    interner.find(strings.view(), begin, count, codes.data() + begin, scratch);
+Codes find(const BytesInterner& interner, const Column& column, int64_t step = kMaxKeyRows) {
+  Codes codes(static_cast<size_t>(column.batch.rows), 77);
+  BytesInterner::Scratch scratch(column.type);
+  for (int64_t begin = 0; begin < column.batch.rows; begin += step) {
+    const auto count = static_cast<int32_t>(std::min(step, column.batch.rows - begin));
+    interner.find(column.view(), begin, count, codes.data() + begin, scratch);
   }
   return codes;
 }
@@ -121,13 +121,13 @@ TEST(BytesInterner, AgreesWithAMapInEveryLayout) {
       Reference reference;
       const Values known = picked(half, 5000, nulls, random);
       reference.add(known);
-      const Strings added(texts(format, known));
+      const Column added(strings(format, known));
       ASSERT_TRUE(add(interner, added, 700).ok());
       ASSERT_EQ(interner.value_count(), reference.codes.size());
       EXPECT_EQ(find(interner, added), reference.find(known)) << format;
       for (const std::string& other : formats()) {
         const Values probes = picked(domain, 3000, nulls, random);
-        EXPECT_EQ(find(interner, Strings(texts(other, probes)), 333), reference.find(probes))
+        EXPECT_EQ(find(interner, Column(strings(other, probes)), 333), reference.find(probes))
             << format << " " << other;
       }
       EXPECT_FALSE(interner.is_full());
@@ -140,13 +140,13 @@ TEST(BytesInterner, ReadsNoByteBeyondShortBuffers) {
   for (const std::string& format : formats()) {
     for (size_t length = 0; length <= 64; ++length) {
       const Values values = {text_of_length(length, random), text_of_length(length / 2, random)};
-      const Strings strings(texts(format, values));
+      const Column column(strings(format, values));
       const auto memory = Memory::create(kBudget);
       BytesInterner interner(*memory, kMany, kSeed);
       Reference reference;
       reference.add(values);
-      ASSERT_TRUE(add(interner, strings).ok());
-      EXPECT_EQ(find(interner, strings), reference.find(values)) << format << " " << length;
+      ASSERT_TRUE(add(interner, column).ok());
+      EXPECT_EQ(find(interner, column), reference.find(values)) << format << " " << length;
     }
   }
 }
@@ -156,15 +156,15 @@ TEST(BytesInterner, AgreesOnEveryInstructionSet) {
   const Values values = tricky_values(random);
   Reference reference;
   reference.add(values);
-  const Strings strings(texts("u", values));
-  const Strings views(texts("vu", values));
+  const Column column(strings("u", values));
+  const Column views(strings("vu", values));
   for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
     hwy::SetSupportedTargetsForTest(left & -left);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     const auto memory = Memory::create(kBudget);
     BytesInterner interner(*memory, kMany, kSeed);
-    EXPECT_TRUE(add(interner, strings).ok());
-    EXPECT_EQ(find(interner, strings), reference.find(values)) << hwy::TargetName(left & -left);
+    EXPECT_TRUE(add(interner, column).ok());
+    EXPECT_EQ(find(interner, column), reference.find(values)) << hwy::TargetName(left & -left);
     EXPECT_EQ(find(interner, views), reference.find(values)) << hwy::TargetName(left & -left);
   }
   hwy::SetSupportedTargetsForTest(0);
@@ -178,14 +178,14 @@ TEST(BytesInterner, ReadsSlices) {
     for (const int64_t begin : {0, 1, 7, 500}) {
       const int64_t count = 301;
       const Values values(all.begin() + begin, all.begin() + begin + count);
-      const Strings strings(sliced(texts(format, all), begin, count));
+      const Column column(sliced(strings(format, all), begin, count));
       const auto memory = Memory::create(kBudget);
       BytesInterner interner(*memory, kMany, kSeed);
       Reference reference;
       reference.add(values);
-      ASSERT_TRUE(add(interner, strings, 100).ok());
+      ASSERT_TRUE(add(interner, column, 100).ok());
       EXPECT_EQ(interner.value_count(), reference.codes.size());
-      EXPECT_EQ(find(interner, strings, 77), reference.find(values)) << format << " " << begin;
+      EXPECT_EQ(find(interner, column, 77), reference.find(values)) << format << " " << begin;
     }
   }
 }
@@ -205,14 +205,14 @@ TEST(BytesInterner, KeepsLongValuesApart) {
   const auto memory = Memory::create(kBudget);
   BytesInterner interner(*memory, kMany, kSeed);
   {
-    const Strings gone(texts("u", values));
+    const Column gone(strings("u", values));
     ASSERT_TRUE(add(interner, gone).ok());
   }
   EXPECT_GE(interner.memory_bytes(), static_cast<int64_t>(6 * length));
   for (const std::string& format : formats()) {
-    EXPECT_EQ(find(interner, Strings(texts(format, values))), reference.find(values)) << format;
+    EXPECT_EQ(find(interner, Column(strings(format, values))), reference.find(values)) << format;
   }
-  EXPECT_EQ(find(interner, Strings(texts("u", {std::string(length, 'x')}))), Codes{kNoCode});
+  EXPECT_EQ(find(interner, Column(strings("u", {std::string(length, 'x')}))), Codes{kNoCode});
 }
 
 TEST(BytesInterner, GrowsToManyValues) {
@@ -220,13 +220,13 @@ TEST(BytesInterner, GrowsToManyValues) {
   for (int i = 0; i < 60000; ++i) values.emplace_back("Customer#" + std::to_string(i % 50000));
   Reference reference;
   reference.add(values);
-  const Strings strings(texts("u", values));
+  const Column column(strings("u", values));
   const auto memory = Memory::create(kBudget);
   {
     BytesInterner interner(*memory, kMany, kSeed);
-    ASSERT_TRUE(add(interner, strings).ok());
+    ASSERT_TRUE(add(interner, column).ok());
     EXPECT_EQ(interner.value_count(), 50000U);
-    EXPECT_EQ(find(interner, strings), reference.find(values));
+    EXPECT_EQ(find(interner, column), reference.find(values));
     EXPECT_EQ(memory->used_bytes(), interner.memory_bytes());
   }
   EXPECT_EQ(memory->used_bytes(), 0);
@@ -235,24 +235,24 @@ TEST(BytesInterner, GrowsToManyValues) {
 TEST(BytesInterner, IsFullOnlyWhenAValueIsLeftOut) {
   const auto memory = Memory::create(kBudget);
   BytesInterner interner(*memory, 3, kSeed);
-  ASSERT_TRUE(add(interner, Strings(texts("u", {"a", "b", std::nullopt, "c", "a"}))).ok());
+  ASSERT_TRUE(add(interner, Column(strings("u", {"a", "b", std::nullopt, "c", "a"}))).ok());
   EXPECT_FALSE(interner.is_full());
-  ASSERT_TRUE(add(interner, Strings(texts("u", {"b", "d", "e"}))).ok());
+  ASSERT_TRUE(add(interner, Column(strings("u", {"b", "d", "e"}))).ok());
   EXPECT_TRUE(interner.is_full());
   EXPECT_EQ(interner.value_count(), 3U);
-  EXPECT_EQ(find(interner, Strings(texts("u", {"d", "c", "e", "a"}))),
+  EXPECT_EQ(find(interner, Column(strings("u", {"d", "c", "e", "a"}))),
             (Codes{kNoCode, 2, kNoCode, 0}));
 
   BytesInterner none(*memory, 0, kSeed);
-  ASSERT_TRUE(add(none, Strings(texts("u", {std::nullopt}))).ok());
+  ASSERT_TRUE(add(none, Column(strings("u", {std::nullopt}))).ok());
   EXPECT_FALSE(none.is_full());
-  ASSERT_TRUE(add(none, Strings(texts("u", {""}))).ok());
+  ASSERT_TRUE(add(none, Column(strings("u", {""}))).ok());
   EXPECT_TRUE(none.is_full());
-  EXPECT_EQ(find(none, Strings(texts("u", {""}))), Codes{kNoCode});
+  EXPECT_EQ(find(none, Column(strings("u", {""}))), Codes{kNoCode});
 
   BytesInterner unbounded(*memory, UINT32_MAX, kSeed);  // no bits are left for tags
-  ASSERT_TRUE(add(unbounded, Strings(texts("u", {"a", "b"}))).ok());
-  EXPECT_EQ(find(unbounded, Strings(texts("u", {"b", "c", "a"}))), (Codes{1, kNoCode, 0}));
+  ASSERT_TRUE(add(unbounded, Column(strings("u", {"a", "b"}))).ok());
+  EXPECT_EQ(find(unbounded, Column(strings("u", {"b", "c", "a"}))), (Codes{1, kNoCode, 0}));
 }
 
 TEST(BytesInterner, AddsAllOfAnother) {
@@ -267,12 +267,12 @@ TEST(BytesInterner, AddsAllOfAnother) {
   reference.add(second);
   {
     BytesInterner b(*memory, kMany, kSeed);
-    ASSERT_TRUE(add(a, Strings(texts("u", first))).ok());
-    ASSERT_TRUE(add(b, Strings(texts("vz", second))).ok());
+    ASSERT_TRUE(add(a, Column(strings("u", first))).ok());
+    ASSERT_TRUE(add(b, Column(strings("vz", second))).ok());
     ASSERT_TRUE(a.add_all(b).ok());
   }
   EXPECT_EQ(a.value_count(), reference.codes.size());
-  EXPECT_EQ(find(a, Strings(texts("U", domain))), reference.find(domain));
+  EXPECT_EQ(find(a, Column(strings("U", domain))), reference.find(domain));
 
   BytesInterner small(*memory, 5, kSeed);
   ASSERT_TRUE(small.add_all(a).ok());
@@ -286,40 +286,40 @@ TEST(BytesInterner, AddsAllOfAnother) {
 TEST(BytesInterner, SeesThroughDictionaries) {
   // Duplicates, a null and values of no row inside the dictionary; nulls among the rows.
   const Array dictionary =
-      texts("u", {"x", "unused", "y", std::nullopt, "x", "a value longer than 28 bytes"});
+      strings("u", {"x", "unused", "y", std::nullopt, "x", "a value longer than 28 bytes"});
   const Optionals<int64_t> indices = {4, std::nullopt, 2, 3, 0, 5, 2};
   const Values values = {
       "x", std::nullopt, "y", std::nullopt, "x", "a value longer than 28 bytes", "y"};
   Reference reference;
   reference.add(values);
   for (const std::string index : {"c", "C", "s", "S", "i", "I", "l", "L"}) {
-    const Strings strings(encoded(index, indices, dictionary));
+    const Column column(encoded(index, indices, dictionary));
     const auto memory = Memory::create(kBudget);
     BytesInterner interner(*memory, kMany, kSeed);
-    ASSERT_TRUE(add(interner, strings, 2).ok());
+    ASSERT_TRUE(add(interner, column, 2).ok());
     EXPECT_EQ(interner.value_count(), 3U);
-    EXPECT_EQ(find(interner, strings, 3), reference.find(values));
-    EXPECT_EQ(find(interner, Strings(texts("vu", values))), reference.find(values));
-    EXPECT_EQ(find(interner, Strings(texts("u", {"unused"}))), Codes{kNoCode});
+    EXPECT_EQ(find(interner, column, 3), reference.find(values));
+    EXPECT_EQ(find(interner, Column(strings("vu", values))), reference.find(values));
+    EXPECT_EQ(find(interner, Column(strings("u", {"unused"}))), Codes{kNoCode});
   }
 }
 
 TEST(BytesInterner, TranslatesADictionaryAgainWhenValuesWereAdded) {
-  const Strings strings(encoded("i", {1, 0, std::nullopt}, texts("U", {"x", "y"})));
-  const Strings other(encoded("i", {0, 0, 0}, texts("U", {"y"})));
+  const Column column(encoded("i", {1, 0, std::nullopt}, strings("U", {"x", "y"})));
+  const Column other(encoded("i", {0, 0, 0}, strings("U", {"y"})));
   const auto memory = Memory::create(kBudget);
   BytesInterner interner(*memory, kMany, kSeed);
-  BytesInterner::Scratch scratch(strings.type);
+  BytesInterner::Scratch scratch(column.type);
   Codes codes(3);
-  interner.find(strings.view(), 0, 3, codes.data(), scratch);
+  interner.find(column.view(), 0, 3, codes.data(), scratch);
   EXPECT_EQ(codes, (Codes{kNoCode, kNoCode, kNoCode}));
   ASSERT_TRUE(add(interner, other).ok());
-  interner.find(strings.view(), 0, 3, codes.data(), scratch);
+  interner.find(column.view(), 0, 3, codes.data(), scratch);
   EXPECT_EQ(codes, (Codes{0, kNoCode, kNoCode}));
   interner.find(other.view(), 0, 3, codes.data(), scratch);
   EXPECT_EQ(codes, (Codes{0, 0, 0}));
-  ASSERT_TRUE(add(interner, strings).ok());
-  interner.find(strings.view(), 0, 3, codes.data(), scratch);
+  ASSERT_TRUE(add(interner, column).ok());
+  interner.find(column.view(), 0, 3, codes.data(), scratch);
   EXPECT_EQ(codes, (Codes{0, 1, kNoCode}));
 }
 
@@ -337,25 +337,25 @@ TEST(BytesInterner, AgreesWithAMapForDictionaries) {
     }
     Reference reference;
     reference.add(values);
-    const Strings strings(encoded("i", indices, texts(format, domain)));
+    const Column column(encoded("i", indices, strings(format, domain)));
     const auto memory = Memory::create(kBudget);
     BytesInterner interner(*memory, kMany, kSeed);
-    ASSERT_TRUE(add(interner, strings, 999).ok());
-    EXPECT_EQ(find(interner, strings, 999), reference.find(values)) << format;
+    ASSERT_TRUE(add(interner, column, 999).ok());
+    EXPECT_EQ(find(interner, column, 999), reference.find(values)) << format;
   }
 }
 
 TEST(BytesInterner, KeepsToTheBudget) {
   Values values;
   for (int i = 0; i < 20000; ++i) values.emplace_back(std::to_string(i));
-  const Strings strings(texts("u", values));
+  const Column column(strings("u", values));
   const auto memory = Memory::create(256 << 10);
   BytesInterner interner(*memory, kMany, kSeed);
-  const Status status = add(interner, strings);
+  const Status status = add(interner, column);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget);
   // What was added before is still there.
-  const Codes codes = find(interner, strings);
+  const Codes codes = find(interner, column);
   EXPECT_GT(interner.value_count(), 0U);
   for (uint32_t i = 0; i < codes.size(); ++i) {
     ASSERT_EQ(codes[i], i < interner.value_count() ? i : kNoCode);
@@ -365,15 +365,15 @@ TEST(BytesInterner, KeepsToTheBudget) {
 TEST(BytesInterner, ConcurrentFindsAgree) {
   Values values;
   for (int i = 0; i < 6000; ++i) values.emplace_back("value number " + std::to_string(i % 3000));
-  const Strings strings(texts("vu", values));
+  const Column column(strings("vu", values));
   const auto memory = Memory::create(kBudget);
   BytesInterner interner(*memory, kMany, kSeed);
-  ASSERT_TRUE(add(interner, strings).ok());
-  const Codes expected = find(interner, strings);
+  ASSERT_TRUE(add(interner, column).ok());
+  const Codes expected = find(interner, column);
   std::vector<Codes> found(4);
   std::vector<std::thread> threads;
   for (Codes& codes : found) {
-    threads.emplace_back([&] { codes = find(interner, strings); });
+    threads.emplace_back([&] { codes = find(interner, column); });
   }
   for (std::thread& thread : threads) thread.join();
   for (const Codes& codes : found) EXPECT_EQ(codes, expected);

@@ -1,4 +1,4 @@
-// copy_rows() against reading cell by cell, over every type, slice, and layout of texts.
+// copy_rows() against reading cell by cell, over every type, slice, and layout of strings.
 #include "table/copy_rows.hpp"
 
 #include <limits>
@@ -46,9 +46,9 @@ TEST(CopyRows, EveryTypeAndSlice) {
   }
 }
 
-TEST(CopyRows, TextsInAnyLayoutOfTexts) {
+TEST(CopyRows, StringsInAnyLayoutOfStrings) {
   Random random(2);
-  for (const auto& layouts : {Texts{"u", "U", "vu"}, Texts{"z", "Z", "vz"}}) {
+  for (const auto& layouts : {Strings{"u", "U", "vu"}, Strings{"z", "Z", "vz"}}) {
     for (const std::string& from : layouts) {
       const Batch batch = make_batch({{"c", random_array(from, 200, 0.1, random)}});
       for (const std::string& to : layouts) {
@@ -63,9 +63,9 @@ TEST(CopyRows, TextsInAnyLayoutOfTexts) {
 TEST(CopyRows, RefusesOtherTypesAndTooMuchMemory) {
   Random random(3);
   const Batch numbers = make_batch({{"c", random_array("l", 100, 0, random)}});
-  const Batch texts = make_batch({{"c", random_array("u", 100, 0, random)}});
+  const Batch strings = make_batch({{"c", random_array("u", 100, 0, random)}});
   const auto memory = Memory::create(kNoLimit);
-  EXPECT_EQ(copy_rows(numbers, texts.schema, *memory).error().code, ErrorCode::kUnsupportedType);
+  EXPECT_EQ(copy_rows(numbers, strings.schema, *memory).error().code, ErrorCode::kUnsupportedType);
   const auto little = Memory::create(100);
   EXPECT_EQ(copy_rows(numbers, numbers.schema, *little).error().code,
             ErrorCode::kOutOfMemoryBudget);

@@ -19,13 +19,13 @@ using arrow_test::kNone;
 using arrow_test::make_batch;
 using arrow_test::Optionals;
 using arrow_test::sliced;
-using arrow_test::Texts;
-using arrow_test::texts;
+using arrow_test::Strings;
+using arrow_test::strings;
 using ::testing::HasSubstr;
 
-Texts dictionary_cells(const Batch& batch) {
+Strings dictionary_cells(const Batch& batch) {
   const ColumnView& dictionary = *batch.columns[0].dictionary;
-  Texts result;
+  Strings result;
   for (int64_t row = 0; row < dictionary.length; ++row) {
     result.push_back(arrow_test::cell(*batch.schema->fields[0].type.dictionary, dictionary, row));
   }
@@ -40,43 +40,43 @@ TablePtr table_of(const std::vector<Array>& arrays) {
 
 constexpr const char* kLong = "a text that no view holds inline";
 
-class MergedTexts : public ::testing::TestWithParam<const char*> {};
+class MergedStrings : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(MergedTexts, IsMergedInOrderOfAppearance) {
+TEST_P(MergedStrings, IsMergedInOrderOfAppearance) {
   const char* format = GetParam();
-  const TablePtr table = table_of({encoded("i", {1, 0, kNone}, texts(format, {"a", kLong})),
-                                   encoded("i", {0, 1, 2}, texts(format, {"", "a", "b"})),
-                                   encoded("i", {0, kNone, 1}, texts(format, {"z", kLong}))});
-  EXPECT_EQ(cells(*table, 0), (Texts{kLong, "a", "null", "", "a", "b", "z", "null", kLong}));
+  const TablePtr table = table_of({encoded("i", {1, 0, kNone}, strings(format, {"a", kLong})),
+                                   encoded("i", {0, 1, 2}, strings(format, {"", "a", "b"})),
+                                   encoded("i", {0, kNone, 1}, strings(format, {"z", kLong}))});
+  EXPECT_EQ(cells(*table, 0), (Strings{kLong, "a", "null", "", "a", "b", "z", "null", kLong}));
   for (const Batch& batch : table->batches) {
-    EXPECT_EQ(dictionary_cells(batch), (Texts{"a", kLong, "", "b", "z"}));
+    EXPECT_EQ(dictionary_cells(batch), (Strings{"a", kLong, "", "b", "z"}));
     EXPECT_TRUE(validate_column(batch.schema->fields[0], batch.columns[0]).ok());
     EXPECT_TRUE(
         same_memory(*batch.columns[0].dictionary, *table->batches[0].columns[0].dictionary));
   }
 }
 
-TEST_P(MergedTexts, KeepsNullsOfDictionaries) {
-  const TablePtr table = table_of({encoded("i", {0, 1}, texts(GetParam(), {"a", "b"})),
-                                   encoded("i", {0, 1, 2}, texts(GetParam(), {"b", kNone, ""})),
-                                   encoded("i", {0}, texts(GetParam(), {kNone}))});
-  EXPECT_EQ(cells(*table, 0), (Texts{"a", "b", "b", "null", "", "null"}));
-  EXPECT_EQ(dictionary_cells(table->batches[2]), (Texts{"a", "b", "null", ""}));
+TEST_P(MergedStrings, KeepsNullsOfDictionaries) {
+  const TablePtr table = table_of({encoded("i", {0, 1}, strings(GetParam(), {"a", "b"})),
+                                   encoded("i", {0, 1, 2}, strings(GetParam(), {"b", kNone, ""})),
+                                   encoded("i", {0}, strings(GetParam(), {kNone}))});
+  EXPECT_EQ(cells(*table, 0), (Strings{"a", "b", "b", "null", "", "null"}));
+  EXPECT_EQ(dictionary_cells(table->batches[2]), (Strings{"a", "b", "null", ""}));
   EXPECT_EQ(table->batches[0].columns[0].dictionary->null_count, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, MergedTexts, ::testing::Values("u", "U", "vu", "z", "Z", "vz"));
+INSTANTIATE_TEST_SUITE_P(Formats, MergedStrings, ::testing::Values("u", "U", "vu", "z", "Z", "vz"));
 
 class MergedIndices : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(MergedIndices, IsRewrittenAtItsOwnWidth) {
-  const TablePtr table = table_of({encoded(GetParam(), {1, 0}, texts("u", {"a", "b"})),
+  const TablePtr table = table_of({encoded(GetParam(), {1, 0}, strings("u", {"a", "b"})),
                                    sliced(encoded(GetParam(),
                                                   {0, 1, kNone, 0, 1, 1, kNone, 0, 1, kNone, 0, 1},
-                                                  texts("u", {"b", "c"})),
+                                                  strings("u", {"b", "c"})),
                                           9,
                                           3)});
-  EXPECT_EQ(cells(*table, 0), (Texts{"b", "a", "null", "b", "c"}));
+  EXPECT_EQ(cells(*table, 0), (Strings{"b", "a", "null", "b", "c"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats,
@@ -86,15 +86,15 @@ INSTANTIATE_TEST_SUITE_P(Formats,
 TEST(UnifyDictionaries, MergesNumbersAndBools) {
   const TablePtr numbers = table_of({encoded("i", {1, 0}, fixed<int64_t>("l", {10, 20})),
                                      encoded("i", {0, 1}, fixed<int64_t>("l", {20, 30}))});
-  EXPECT_EQ(cells(*numbers, 0), (Texts{"20", "10", "20", "30"}));
-  EXPECT_EQ(dictionary_cells(numbers->batches[1]), (Texts{"10", "20", "30"}));
+  EXPECT_EQ(cells(*numbers, 0), (Strings{"20", "10", "20", "30"}));
+  EXPECT_EQ(dictionary_cells(numbers->batches[1]), (Strings{"10", "20", "30"}));
   const TablePtr flags = table_of({encoded("i", {0}, arrow_test::bools({true})),
                                    encoded("i", {0, 1}, arrow_test::bools({false, true}))});
-  EXPECT_EQ(cells(*flags, 0), (Texts{"true", "false", "true"}));
+  EXPECT_EQ(cells(*flags, 0), (Strings{"true", "false", "true"}));
 }
 
 TEST(UnifyDictionaries, LeavesOneDictionaryAlone) {
-  const Batch batch = make_batch({{"c", encoded("i", {0, 1, 0}, texts("u", {"a", "b"}))}});
+  const Batch batch = make_batch({{"c", encoded("i", {0, 1, 0}, strings("u", {"a", "b"}))}});
   std::vector<Batch> batches = {batch, batch};
   ASSERT_TRUE(unify_dictionaries(batches, 0).ok());
   EXPECT_EQ(batches[1].owner, batch.owner);
@@ -103,9 +103,9 @@ TEST(UnifyDictionaries, LeavesOneDictionaryAlone) {
 
 TEST(UnifyDictionaries, KeepsIndicesOfEqualAndOfGrowingDictionaries) {
   std::vector<Batch> batches = {
-      make_batch({{"c", encoded("i", {0, 1}, texts("u", {"a", "b"}))}}),
-      make_batch({{"c", encoded("i", {1, 0}, texts("u", {"a", "b"}))}}),
-      make_batch({{"c", encoded("i", {2, 0}, texts("u", {"a", "b", "c"}))}})};
+      make_batch({{"c", encoded("i", {0, 1}, strings("u", {"a", "b"}))}}),
+      make_batch({{"c", encoded("i", {1, 0}, strings("u", {"a", "b"}))}}),
+      make_batch({{"c", encoded("i", {2, 0}, strings("u", {"a", "b", "c"}))}})};
   const std::vector<Batch> before = batches;
   ASSERT_TRUE(unify_dictionaries(batches, 0).ok());
   for (int i = 0; i < 3; ++i) {
@@ -116,14 +116,14 @@ TEST(UnifyDictionaries, KeepsIndicesOfEqualAndOfGrowingDictionaries) {
 
 TEST(UnifyDictionaries, UsesTheFirstOneWhenItHasAllValues) {
   std::vector<Batch> batches = {
-      make_batch({{"c", encoded("i", {0, 1}, texts("u", {"a", "b", "a"}))}}),
-      make_batch({{"c", encoded("i", {0}, texts("u", {"b"}))}})};
+      make_batch({{"c", encoded("i", {0, 1}, strings("u", {"a", "b", "a"}))}}),
+      make_batch({{"c", encoded("i", {0}, strings("u", {"b"}))}})};
   const uint8_t* bytes = batches[0].columns[0].dictionary->values;
   ASSERT_TRUE(unify_dictionaries(batches, 0).ok());
   EXPECT_EQ(batches[1].columns[0].dictionary->values, bytes);
   EXPECT_EQ(batches[1].columns[0].dictionary->length, 3);
   batches.erase(batches.begin());  // the first batch's memory must outlive it
-  EXPECT_EQ(cells(batches[0], 0), (Texts{"b"}));
+  EXPECT_EQ(cells(batches[0], 0), (Strings{"b"}));
 }
 
 TEST(UnifyDictionaries, TakesNoBatches) {
@@ -149,7 +149,7 @@ TEST(UnifyDictionaries, SaysWhenTheIndexTypeCannotNameAllValues) {
   EXPECT_THAT(status.error().message, HasSubstr("can name 128"));
   std::vector<Batch> wide = batches_of("C");
   ASSERT_TRUE(unify_dictionaries(wide, 0).ok());
-  EXPECT_EQ(cells(wide[1], 0), (Texts{"199"}));
+  EXPECT_EQ(cells(wide[1], 0), (Strings{"199"}));
 }
 
 }  // namespace

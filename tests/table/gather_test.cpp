@@ -150,7 +150,7 @@ TEST(GatherDictionary, SharesTheDictionary) {
 
 TEST(GatherDictionary, WithoutBatchesAllAreNull) {
   Random random(6);
-  const Batch batch = make_batch({{"c", random_encoded("i", texts("u", {"x"}), 1, 0.0, random)}});
+  const Batch batch = make_batch({{"c", random_encoded("i", strings("u", {"x"}), 1, 0.0, random)}});
   RowStore rows(batch.schema);
   rows.freeze();
   const auto memory = Memory::create(kNoGatherLimit);
@@ -163,8 +163,8 @@ TEST(GatherDictionary, WithoutBatchesAllAreNull) {
 
 TEST(GatherViews, HeapsAreSharedOnlyWhenNeeded) {
   const Stored stored =
-      store({{{"c", texts("vu", {"short", "long enough for a heap", std::nullopt})}},
-             {{"c", texts("vu", {"another one that is long", "tiny"})}}});
+      store({{{"c", strings("vu", {"short", "long enough for a heap", std::nullopt})}},
+             {{"c", strings("vu", {"another one that is long", "tiny"})}}});
   const auto memory = Memory::create(kNoGatherLimit);
   const auto keep = std::make_shared<int>(1);
   const std::vector<RowRef> inline_refs = {stored.refs[0], stored.refs[2], stored.refs[4]};
@@ -181,7 +181,7 @@ TEST(GatherViews, HeapsAreSharedOnlyWhenNeeded) {
 
 TEST(GatherStrings, MoreThanTheOffsetsReachIsAnError) {
   const std::string text(int64_t{1} << 20, 'x');
-  const Stored stored = store({{{"comment", texts("u", {text})}}});
+  const Stored stored = store({{{"comment", strings("u", {text})}}});
   const auto memory = Memory::create(kNoGatherLimit);
   const std::vector<RowRef> refs(2048, 0);  // one byte too many
   const auto gathered = gather(stored.rows->column(0), refs, nullptr, *memory);

@@ -153,14 +153,14 @@ struct Maker {
     return column;
   }
 
-  KeyColumn strings(const std::string& format, const std::vector<std::string>& words) {
+  KeyColumn string_column(const std::string& format, const std::vector<std::string>& words) {
     KeyColumn column{format, {}, {}};
     for (int64_t i = 0; i < rows; ++i) {
       column.keys.push_back(next_is_null(null_share, random)
                                 ? std::nullopt
                                 : std::optional<std::string>(words[random() % words.size()]));
     }
-    column.array = texts(format, column.keys);
+    column.array = strings(format, column.keys);
     return column;
   }
 
@@ -201,16 +201,17 @@ KeyFamily numbers(Maker& make) {
   return family;
 }
 
-KeyFamily texts_family(Maker& make,
-                       const std::string& name,
-                       const std::vector<std::string>& formats) {
+KeyFamily strings_family(Maker& make,
+                         const std::string& name,
+                         const std::vector<std::string>& formats) {
   std::vector<std::string> words = {"", "a", std::string("a\0", 2), "ab", "abc", "abcdefgh"};
   for (int i = 0; i < 30; ++i) words.push_back(random_text(make.random));
   words.push_back(std::string(16, 'x'));
   words.push_back(std::string(16, 'x') + "y");
   words.push_back(std::string(300, 'z'));
   KeyFamily family{name, {}};
-  for (const std::string& format : formats) family.columns.push_back(make.strings(format, words));
+  for (const std::string& format : formats)
+    family.columns.push_back(make.string_column(format, words));
   family.columns.push_back(make.encode("i", family.columns[0]));
   family.columns.push_back(make.encode("S", family.columns[2]));
   return family;
@@ -223,8 +224,8 @@ std::vector<KeyFamily> key_families(int64_t rows, double null_share, Random& ran
   constexpr int64_t kSecond = 1'000'000'000;
   std::vector<KeyFamily> families = {
       numbers(make),
-      texts_family(make, "text", {"u", "U", "vu"}),
-      texts_family(make, "binary", {"z", "Z", "vz"}),
+      strings_family(make, "text", {"u", "U", "vu"}),
+      strings_family(make, "binary", {"z", "Z", "vz"}),
       {"bools", {make.booleans(), make.booleans()}},
       {"floats", {make.halves(), make.floats<float>("f"), make.floats<double>("g")}},
       {"dates",

@@ -158,21 +158,21 @@ TEST(KeyHasher, SpreadsSequentialKeys) {
   Optionals<int64_t> numbers;
   Optionals<int64_t> strided;
   Optionals<double> floats;
-  Optionals<std::string> short_texts;
-  Optionals<std::string> long_texts;
+  Optionals<std::string> short_strings;
+  Optionals<std::string> long_strings;
   for (int64_t i = 0; i < kRows; ++i) {
     numbers.push_back(i);
     strided.push_back(i << 32);
     floats.push_back(static_cast<double>(i));
-    short_texts.push_back(std::to_string(i));
-    long_texts.push_back("Customer#" + std::to_string(1000000000 + i));
+    short_strings.push_back(std::to_string(i));
+    long_strings.push_back("Customer#" + std::to_string(1000000000 + i));
   }
   expect_spread(fixed<int64_t>("l", numbers));
   expect_spread(fixed<int64_t>("l", strided));
   expect_spread(fixed<double>("g", floats));
   for (const std::string format : {"u", "U", "vu"}) {
-    expect_spread(texts(format, short_texts));
-    expect_spread(texts(format, long_texts, 1 << 20));
+    expect_spread(strings(format, short_strings));
+    expect_spread(strings(format, long_strings, 1 << 20));
   }
 }
 
@@ -180,7 +180,7 @@ TEST(KeyHasher, TheLengthOfATextCounts) {
   Optionals<std::string> zeros;
   for (int64_t bytes = 0; bytes <= 40; ++bytes) zeros.push_back(std::string(bytes, '\0'));
   for (const std::string format : {"z", "Z", "vz"}) {
-    const Batch batch = make_batch({{"k", texts(format, zeros)}});
+    const Batch batch = make_batch({{"k", strings(format, zeros)}});
     std::vector<uint64_t> hashes(zeros.size());
     KeyHasher(batch.schema->fields[0].type, KeyKind{KeyForm::kBytes}, kHashSeed)
         .hash(batch.columns[0], 0, static_cast<int32_t>(zeros.size()), false, hashes.data());
@@ -189,9 +189,9 @@ TEST(KeyHasher, TheLengthOfATextCounts) {
 }
 
 TEST(KeyHasher, NullsInsideADictionaryAreNulls) {
-  const Array values = texts("u", {"x", std::nullopt});
+  const Array values = strings("u", {"x", std::nullopt});
   const Batch encoded_batch = make_batch({{"k", encoded("c", {0, 1, std::nullopt}, values)}});
-  const Batch plain = make_batch({{"k", texts("vu", {"x", std::nullopt, std::nullopt})}});
+  const Batch plain = make_batch({{"k", strings("vu", {"x", std::nullopt, std::nullopt})}});
   const KeyKind kind{KeyForm::kBytes};
   std::vector<uint64_t> left(3);
   std::vector<uint64_t> right(3);

@@ -149,7 +149,7 @@ OrderedColumn text_column(const std::string& name,
                           const std::vector<std::string>& pool,
                           const Draw& how) {
   auto drawn = draw<std::string>(pool, how, text_key);
-  return {name, texts(format, drawn.values), std::move(drawn.keys)};
+  return {name, strings(format, drawn.values), std::move(drawn.keys)};
 }
 
 template <class Value, class MakeArray>
@@ -226,7 +226,7 @@ std::vector<OrderedColumn> ordered_columns(int64_t rows, double nulls, Random& r
   columns.push_back(dictionary<std::string>(
       "text dictionary",
       long_pool,
-      [](const Optionals<std::string>& values) { return texts("u", values); },
+      [](const Optionals<std::string>& values) { return strings("u", values); },
       text_key,
       how));
   columns.push_back(dictionary<int64_t>(

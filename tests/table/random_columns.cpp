@@ -65,7 +65,7 @@ Array random_array(const std::string& format, int64_t rows, double null_share, R
                            ? std::nullopt
                            : std::optional<std::string>(random_text(random)));
     }
-    return texts(format, values);
+    return strings(format, values);
   }
   switch (width_of(format)) {
     case 1:

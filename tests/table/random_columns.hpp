@@ -14,7 +14,7 @@ using Random = std::mt19937_64;
 // Every non-dictionary format that tables hold.
 const std::vector<std::string>& plain_formats();
 
-// A plain array of `rows` random values, of which about `null_share` are null. Texts have 0 to 40
+// A plain array of `rows` random values, of which about `null_share` are null. Strings have 0 to 40
 // bytes, mostly few, zero bytes among them.
 Array random_array(const std::string& format, int64_t rows, double null_share, Random& random);
 

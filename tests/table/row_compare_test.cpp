@@ -1,4 +1,4 @@
-// RowComparer against comparing texts, for every pair of types that compare.
+// RowComparer against comparing strings, for every pair of types that compare.
 #include "table/row_compare.hpp"
 
 #include <algorithm>

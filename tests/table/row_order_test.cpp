@@ -130,23 +130,23 @@ TEST(OrderComparer, DecimalsBeyondTheCommonScale) {
 TEST(OrderComparer, TextOfTwoLayouts) {
   const std::string zero("a\0", 2);
   expect_row_order({"text and views",
-                    texts("u", {"", "a", "b", "a long text that has a tail"}),
+                    strings("u", {"", "a", "b", "a long text that has a tail"}),
                     {0, 1, 5, 4},
-                    texts("vu", {zero, "a long text that has a head", "b"}),
+                    strings("vu", {zero, "a long text that has a head", "b"}),
                     {2, 3, 5}});
 }
 
 TEST(OrderComparer, TextAndDictionary) {
-  const Array values = texts("u", {"m", "aa", "zz", "common prefix, tail"});
+  const Array values = strings("u", {"m", "aa", "zz", "common prefix, tail"});
   expect_row_order({"text and dictionary",
-                    texts("U", {"aa", "n", "common prefix, head"}),
+                    strings("U", {"aa", "n", "common prefix, head"}),
                     {0, 4, 1},
                     encoded("c", {0, 1, 2, 3}, values),
                     {3, 0, 5, 2}});
   expect_row_order({"two dictionaries",
-                    encoded("i", {0, 1}, texts("z", {"b", "d"})),
+                    encoded("i", {0, 1}, strings("z", {"b", "d"})),
                     {1, 3},
-                    encoded("s", {2, 1, 0}, texts("Z", {"c", "b", "a"})),
+                    encoded("s", {2, 1, 0}, strings("Z", {"c", "b", "a"})),
                     {0, 1, 2}});
 }
 

@@ -55,7 +55,7 @@ TEST(RowStore, OneBatchNeedsNoLookup) {
 
 TEST(RowStore, WithoutBatchesColumnsHaveNoRows) {
   Random random(3);
-  const Array values = texts("u", {"x"});
+  const Array values = strings("u", {"x"});
   const Batch batch = make_batch({{"d", random_encoded("i", values, 5, 0.0, random)}});
   RowStore store(batch.schema);
   store.freeze();

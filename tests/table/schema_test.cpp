@@ -16,7 +16,7 @@ using ::testing::Not;
 Columns sample_schema() {
   return {{"id", arrow_test::fixed<int64_t>("l", {1}), false},
           {"price", arrow_test::fixed<double>("g", {1.5})},
-          {"name", arrow_test::encoded("i", {0}, arrow_test::texts("u", {"a"})), true, true}};
+          {"name", arrow_test::encoded("i", {0}, arrow_test::strings("u", {"a"})), true, true}};
 }
 
 TEST(SchemaFind, AnswersThePosition) {

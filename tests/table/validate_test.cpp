@@ -17,7 +17,7 @@ using arrow_test::encoded;
 using arrow_test::kNone;
 using arrow_test::make_batch;
 using arrow_test::sliced;
-using arrow_test::texts;
+using arrow_test::strings;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -31,14 +31,14 @@ std::string error_of(const Array& array) {
   return status.error().message;
 }
 
-// kRows texts of 0 to 29 bytes, so that views are short and long; null where `nulls` says.
-Array many_texts(const char* format, bool nulls = false) {
+// kRows strings of 0 to 29 bytes, so that views are short and long; null where `nulls` says.
+Array many_strings(const char* format, bool nulls = false) {
   arrow_test::Optionals<std::string> values;
   for (int64_t i = 0; i < kRows; ++i) {
     values.emplace_back(std::string(static_cast<size_t>(i * 7 % 30), 'x'));
     if (nulls && i % 3 == 0) values.back() = kNone;
   }
-  return texts(format, values, 1000);
+  return strings(format, values, 1000);
 }
 
 template <class T>
@@ -49,10 +49,10 @@ T* words_of_text(Array& array, int buffer) {
 class EveryTextFormat : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryTextFormat, PassesWellFormedColumns) {
-  EXPECT_EQ(error_of(many_texts(GetParam())), "");
-  EXPECT_EQ(error_of(many_texts(GetParam(), true)), "");
-  EXPECT_EQ(error_of(sliced(many_texts(GetParam(), true), 4095, 17)), "");
-  EXPECT_EQ(error_of(texts(GetParam(), {})), "");
+  EXPECT_EQ(error_of(many_strings(GetParam())), "");
+  EXPECT_EQ(error_of(many_strings(GetParam(), true)), "");
+  EXPECT_EQ(error_of(sliced(many_strings(GetParam(), true), 4095, 17)), "");
+  EXPECT_EQ(error_of(strings(GetParam(), {})), "");
 }
 
 int64_t longest_of(const Array& array) {
@@ -64,15 +64,15 @@ int64_t longest_of(const Array& array) {
 
 TEST_P(EveryTextFormat, AnswersTheLongestText) {
   const bool views = GetParam()[0] == 'v';
-  EXPECT_EQ(longest_of(many_texts(GetParam())), 29);
+  EXPECT_EQ(longest_of(many_strings(GetParam())), 29);
   // A null view may have any length in its slot.
-  EXPECT_EQ(longest_of(many_texts(GetParam(), true)), views ? -1 : 29);
-  EXPECT_EQ(longest_of(sliced(texts(GetParam(), {"a", "bb", "dddd", "ccc"}), 0, 2)), 2);
-  EXPECT_EQ(longest_of(texts(GetParam(), {})), 0);
+  EXPECT_EQ(longest_of(many_strings(GetParam(), true)), views ? -1 : 29);
+  EXPECT_EQ(longest_of(sliced(strings(GetParam(), {"a", "bb", "dddd", "ccc"}), 0, 2)), 2);
+  EXPECT_EQ(longest_of(strings(GetParam(), {})), 0);
 }
 
 TEST(ValidateColumn, AnswersNoLengthOfWhatIsNoText) {
-  EXPECT_EQ(longest_of(encoded("i", {0, 1}, texts("u", {"a", "bb"}))), -1);
+  EXPECT_EQ(longest_of(encoded("i", {0, 1}, strings("u", {"a", "bb"}))), -1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats,
@@ -82,15 +82,15 @@ INSTANTIATE_TEST_SUITE_P(Formats,
 template <class Offset>
 void expect_offset_errors(const char* format) {
   for (const int64_t row : {int64_t{0}, int64_t{4095}, int64_t{4096}, kRows - 1}) {
-    Array falling = many_texts(format, true);
+    Array falling = many_strings(format, true);
     words_of_text<Offset>(falling, 1)[row] = words_of_text<Offset>(falling, 1)[row + 1] + 1;
     EXPECT_THAT(error_of(falling), HasSubstr(fmt::format(", row {}: its bytes run", row)));
   }
-  Array negative = many_texts(format);
+  Array negative = many_strings(format);
   words_of_text<Offset>(negative, 1)[0] = -1;
   EXPECT_THAT(error_of(negative),
               StartsWith("column \"c\", row 0: its bytes run from offset -1 to 0"));
-  Array wrapping = many_texts(format);
+  Array wrapping = many_strings(format);
   words_of_text<Offset>(wrapping, 1)[5] = std::numeric_limits<Offset>::max();
   words_of_text<Offset>(wrapping, 1)[6] = std::numeric_limits<Offset>::min();
   EXPECT_THAT(error_of(wrapping), HasSubstr("row 5"));
@@ -110,7 +110,7 @@ struct BrokenView {
 class BrokenViews : public ::testing::TestWithParam<BrokenView> {};
 
 TEST_P(BrokenViews, AreRefused) {
-  Array array = many_texts("vu");
+  Array array = many_strings("vu");
   const int64_t row = 4100;
   const int32_t view[4] = {GetParam().length, 0x78787878, GetParam().heap, GetParam().begin};
   std::memcpy(words_of_text<uint8_t>(array, 1) + row * 16, view, sizeof view);
@@ -134,17 +134,17 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST(ValidateViews, TakesExactlyTheHeapsEnd) {
-  EXPECT_EQ(error_of(texts("vu", {"exactly sixteen."}, 16)), "");
+  EXPECT_EQ(error_of(strings("vu", {"exactly sixteen."}, 16)), "");
 }
 
 TEST(ValidateViews, RefusesAnyLongViewWithoutHeaps) {
-  Array array = texts("vu", {"short", "also short"});
+  Array array = strings("vu", {"short", "also short"});
   words_of_text<int32_t>(array, 1)[4] = 13;
   EXPECT_THAT(error_of(array), HasSubstr("there are 0 buffers"));
 }
 
 TEST(ValidateViews, LooksPastNullSlotsToTheWrongRow) {
-  Array array = many_texts("vu", true);  // null slots hold views that would be wrong
+  Array array = many_strings("vu", true);  // null slots hold views that would be wrong
   words_of_text<int32_t>(array, 1)[4 * 9001] = -7;
   EXPECT_THAT(error_of(array), HasSubstr("row 9001"));
 }
@@ -198,7 +198,7 @@ TEST(ValidateIndices, RefusesNegativeOnesOfADictionaryLargerThanTheirType) {
 }
 
 TEST(ValidateDictionary, ChecksItsValuesUnlessKnown) {
-  Array values = texts("u", {"a", "b"});
+  Array values = strings("u", {"a", "b"});
   words_of_text<int32_t>(values, 1)[1] = 9;
   const Batch batch = make_batch({{"c", encoded("i", {0}, values)}});
   const Field& field = batch.schema->fields[0];

@@ -1,4 +1,4 @@
-// Ranges as bytes, told to all.
+// Ranges as bytes, said to all.
 #include "data/bulk/agreed_keys.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ Result<Planned> plan_keys(const RowStore& store, std::span<const CutKey> keys) {
                                  key.nulls_first ? " nulls first" : "");
   }
   CD_ASSIGN(planned.plan,
-            OrderKeyPlan::create(std::move(terms), {std::move(side)}, DictionaryTexts::kTexts));
+            OrderKeyPlan::create(std::move(terms), {std::move(side)}, DictionaryStrings::kStrings));
   return planned;
 }
 
@@ -156,8 +156,8 @@ Result<OrderKeyPlan> agree_on_keys(ranks::Communicator& ranks,
   }
   const Result<std::string> mine =
       scanned.ok() ? Result<std::string>(text_of(ranges)) : scanned.error();
-  CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(ranks, mine, ranks.limit()));
-  for (const std::string& text : texts) CD_TRY(merge_text(text, ranges));
+  CD_ASSIGN(const std::vector<std::string> every, ranks::agree(ranks, mine, ranks.limit()));
+  for (const std::string& text : every) CD_TRY(merge_text(text, ranges));
   plan.settle(ranges);
   return std::move(plan);
 }

@@ -1,6 +1,6 @@
 // Key words that compare with those of all other ranks.
 //
-// A word says how far a key is from the smallest one, after the bytes that all texts share (table/order_key.hpp). So
+// A word says how far a key is from the smallest one, after the bytes that all strings share (table/order_key.hpp). So
 // ranks tell each other what range their keys have, and each lays out the words of the range that holds all.
 #pragma once
 
@@ -46,8 +46,8 @@ Status in_turns(Team& team,
                 const std::function<Status(int worker, int64_t i)>& call);
 
 // All ranks call it, each with its own rows; keys are the same, and their columns' types. The plan is settled, with
-// texts of dictionaries as texts. Errors in all ranks: CD-105 if types differ or there is no key; what keys of these
-// types have (common_key_kind); those of the communicator. `store` must outlive the plan.
+// strings of dictionaries by their bytes. Errors in all ranks: CD-105 if types differ or there is no key; what keys of
+// these types have (common_key_kind); those of the communicator. `store` must outlive the plan.
 Result<OrderKeyPlan> agree_on_keys(ranks::Communicator& ranks,
                                    const RowStore& store,
                                    std::span<const CutKey> keys,

@@ -47,9 +47,9 @@ class Arriver {
     if (bytes != 0) {
       CD_ASSIGN(rows_->block, memory.get(bytes, "rows that arrived in a bulk exchange"));
     }
-    const size_t texts = plan_.heap_lanes.size() * arrivals_.batches.size();
-    rows_->heaps.resize(texts);
-    rows_->heap_bytes.resize(texts);
+    const size_t strings = plan_.heap_lanes.size() * arrivals_.batches.size();
+    rows_->heaps.resize(strings);
+    rows_->heap_bytes.resize(strings);
     return {};
   }
 
@@ -81,7 +81,7 @@ class Arriver {
       for (size_t i = 0; i < plan_.columns.size(); ++i) {
         batch.columns.push_back(view(from, i));
         if (plan_.columns[i].heap >= 0) {
-          add_texts(from, i, {b, text++}, batch.columns.back());
+          add_strings(from, i, {b, text++}, batch.columns.back());
         }
       }
       made->batches.push_back(std::move(batch));
@@ -167,7 +167,7 @@ class Arriver {
     return made;
   }
 
-  void add_texts(const ArrivingBatch& batch, size_t i, TextPlace at, ColumnView& made) {
+  void add_strings(const ArrivingBatch& batch, size_t i, TextPlace at, ColumnView& made) {
     const BulkColumn& column = plan_.columns[i];
     const uint8_t* heap = window_at(column.heap) + batch.heap_at[at.text];
     const int64_t bytes = batch.heap_bytes[at.text];

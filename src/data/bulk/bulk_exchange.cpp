@@ -137,8 +137,8 @@ class Exchange {
     const Result<std::string> mine =
         checked.ok() ? Result<std::string>(shape_text(*table_.schema, route_, options_))
                      : Result<std::string>(checked.error());
-    CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(ranks_, mine, ranks_.limit()));
-    return ranks::check_same(texts, "all ranks exchange tables of one schema by one rule");
+    CD_ASSIGN(const std::vector<std::string> every, ranks::agree(ranks_, mine, ranks_.limit()));
+    return ranks::check_same(every, "all ranks exchange tables of one schema by one rule");
   }
 
   // The histogram, and what all ranks know of the columns.
@@ -174,7 +174,7 @@ class Exchange {
     }
     least.push_back(all_are_near() ? 1 : 0);
     CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(least, ranks::Fold::kMin));
-    nobody_is_far_ = all.back() == 1;
+    all_are_near_ = all.back() == 1;
     std::vector<SeenColumn> seen(counts_.seen.size());
     for (size_t i = 0; i < seen.size(); ++i) {
       seen[i].has_nulls = all[4 * i] == 0;
@@ -186,7 +186,7 @@ class Exchange {
     facts_.packing = "off: all ranks share a host";
     if (options_.packing == BulkPacking::kNever) facts_.packing = "off: asked for";
     if (options_.packing == BulkPacking::kAlways ||
-        (options_.packing == BulkPacking::kAuto && !nobody_is_far_)) {
+        (options_.packing == BulkPacking::kAuto && !all_are_near_)) {
       choose_packing(seen);
     }
     facts_.sent_row_bytes = plan_.sent_row_bytes();
@@ -245,7 +245,7 @@ class Exchange {
       pass_.bits = bits_.as<uint64_t>();
     }
     // In phases all ranks take part, whether or not they send.
-    return nobody_is_far_ ? Status() : prepare_puts(far);
+    return all_are_near_ ? Status() : prepare_puts(far);
   }
 
   Status prepare_puts(int far) {
@@ -257,7 +257,7 @@ class Exchange {
     // TCP gives the sources of a target unlike shares of its link for a while: with more stages the others need not
     // wait for those that go to the one that is behind.
     if (in_phases && is_one_phase(ranks_.size())) stages.stages_per_open *= 2;
-    for (int t = 0; t < counts_.texts; ++t) stages.text_bytes.push_back(mean_text_bytes(t));
+    for (int t = 0; t < counts_.strings; ++t) stages.text_bytes.push_back(mean_text_bytes(t));
     CD_ASSIGN(pool_, StagePool::make(plan_, stages, *memory_));
     PutRoute route{&plan_, window_.get(), pass_.targets, route_.destination_ranks, pool_.get()};
     const int workers = team_.worker_count();
@@ -366,7 +366,7 @@ class Exchange {
   std::unique_ptr<PutOrder> order_;
   ExchangePass pass_;
   BulkFacts facts_;
-  bool nobody_is_far_ = false;  // from any rank: all decide alike, or phases would have too few
+  bool all_are_near_ = false;  // from any rank: all decide alike, or phases would have too few
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Tables between ranks when they are there as a whole: counts first, then every row straight to its place.
 //
 // It follows the radix hash join's network pass of Barthels et al. (PVLDB 10(5), 2017, section 4.1): histogram, windows
-// of exact size, one-sided writes to places that nobody else writes to. It goes on from there: rows of any schema,
+// of exact size, one-sided writes to places that no other rank writes to. It goes on from there: rows of any schema,
 // threads within a rank, memory of other ranks of one host written to without a put, stages of one pool instead of two
 // buffers per partition, phases, integers packed by the ranges that were found. What arrives is an Arrow
 // table that lies in the window, without a copy, ordered by source and by the order of rows there: the same whatever
@@ -63,7 +63,7 @@ struct BulkFacts {
   double total_s = 0;
   int64_t rows_in = 0;
   int64_t rows_received = 0;
-  int64_t plain_row_bytes = 0;  // without texts
+  int64_t plain_row_bytes = 0;  // without strings
   int64_t sent_row_bytes = 0;
   int64_t bytes_sent = 0;    // to other ranks, as they travelled
   int64_t window_bytes = 0;  // for what others send to this rank

@@ -1,6 +1,6 @@
 // What a table's columns are on the way of a bulk exchange, and in the window where they end.
 //
-// A window is cut into lanes: one per column of fixed width, as Arrow has it; for texts one of offsets (or views) and
+// A window is cut into lanes: one per column of fixed width, as Arrow has it; for strings one of offsets (or views) and
 // one of bytes; one of bits per column of booleans, and per column in which some rank has NULLs. Integers may share
 // lanes instead, packed: each as its distance from the smallest value that any rank has, in the bits that the largest
 // distance takes (frame of reference), several of them in one word of 64 bits of which only the bytes in use travel.
@@ -32,7 +32,7 @@ struct ValueRange {
 
 enum class LaneKind : uint8_t {
   kRows,  // width_bytes for each row
-  kHeap,  // bytes of texts
+  kHeap,  // bytes of strings
   kBits,  // bits of rows, in words of 64; those of a cell begin with a word of their own
 };
 
@@ -47,7 +47,7 @@ struct BulkColumn {
   int32_t width_bytes = 0;  // of a value, an offset or a view
   int lane = -1;            // of values, offsets, views or bits; -1: in a word
   int heap = -1;            // lane of bytes
-  int validity = -1;        // lane of bits; -1: nobody has a NULL
+  int validity = -1;        // lane of bits; -1: no rank has a NULL
   int shift = 0;            // in its word
   int bits = 0;
   int64_t base = 0;  // as ValueRange counts
@@ -71,7 +71,7 @@ struct BulkPlan {
   std::vector<int> heap_lanes;
   std::vector<int> bit_lanes;
 
-  // Bytes of a row without texts, as Arrow has it and as it travels; bits count by eighths, rounded up.
+  // Bytes of a row without strings, as Arrow has it and as it travels; bits count by eighths, rounded up.
   int64_t plain_row_bytes() const;
   int64_t sent_row_bytes() const;
 };
@@ -99,7 +99,7 @@ void widen(const DataType& type,
 // One for each column. `packs`: integers whose range is known share words where that takes fewer bytes.
 BulkPlan plan_bulk(SchemaPtr sent, std::span<const SeenColumn> seen, bool packs);
 
-// Where lanes begin in memory for so many rows, words of bits and bytes of texts.
+// Where lanes begin in memory for so many rows, words of bits and bytes of strings.
 struct WindowShape {
   int64_t rows = 0;
   int64_t bit_words = 0;

@@ -12,7 +12,7 @@ constexpr int64_t kBatchUnitRows = 64;
 
 int64_t words_of(int64_t rows) { return (rows + 63) / 64; }
 
-std::vector<char> narrow_texts(const BulkPlan& plan) {
+std::vector<char> narrow_strings(const BulkPlan& plan) {
   std::vector<char> narrow;
   for (const BulkColumn& column : plan.columns) {
     if (column.heap >= 0) narrow.push_back(column.layout != Layout::kOffsets64);
@@ -67,8 +67,9 @@ class Slices {
 // Puts cells one behind the other.
 class Placer {
  public:
-  Placer(Arrivals& arrivals, int texts) : arrivals_(arrivals), texts_(static_cast<size_t>(texts)) {
-    arrivals.shape.heap_bytes.assign(texts_, 0);
+  Placer(Arrivals& arrivals, int strings)
+      : arrivals_(arrivals), strings_(static_cast<size_t>(strings)) {
+    arrivals.shape.heap_bytes.assign(strings_, 0);
   }
 
   void place(const int64_t* cell, bool begins_batch, CellPlace& place) {
@@ -76,7 +77,7 @@ class Placer {
     WindowShape& shape = arrivals_.shape;
     place.row = row_;
     place.bit_word = shape.bit_words;
-    for (size_t t = 0; t < texts_; ++t) {
+    for (size_t t = 0; t < strings_; ++t) {
       const int64_t begin = arrivals_.batches.empty() ? 0 : arrivals_.batches.back().heap_at[t];
       place.offsets.push_back(shape.heap_bytes[t] - begin);
       place.heap_at.push_back(shape.heap_bytes[t]);
@@ -85,7 +86,7 @@ class Placer {
     ArrivingBatch& batch = arrivals_.batches.back();
     batch.cells.push_back({row_, cell[0], shape.bit_words});
     batch.rows += cell[0];
-    for (size_t t = 0; t < texts_; ++t) {
+    for (size_t t = 0; t < strings_; ++t) {
       batch.heap_bytes[t] += cell[1 + t];
       shape.heap_bytes[t] += cell[1 + t];
     }
@@ -108,18 +109,18 @@ class Placer {
     ArrivingBatch batch;
     batch.row = row_;
     batch.heap_at = arrivals_.shape.heap_bytes;
-    batch.heap_bytes.assign(texts_, 0);
+    batch.heap_bytes.assign(strings_, 0);
     arrivals_.batches.push_back(std::move(batch));
   }
 
   Arrivals& arrivals_;
-  size_t texts_;
+  size_t strings_;
   int64_t row_ = 0;
 };
 
 // What a rank tells another of one of its cells, and of its window.
-size_t reply_values(int slices, int texts) {
-  return static_cast<size_t>(slices * (2 + 2 * texts) + 2 + texts);
+size_t reply_values(int slices, int strings) {
+  return static_cast<size_t>(slices * (2 + 2 * strings) + 2 + strings);
 }
 
 void write_reply(const Arrivals& arrivals, std::span<const CellPlace> cells, int64_t* out) {
@@ -136,12 +137,12 @@ void write_reply(const Arrivals& arrivals, std::span<const CellPlace> cells, int
   for (const int64_t bytes : arrivals.shape.heap_bytes) *out++ = bytes;
 }
 
-void read_reply(const int64_t* in, int slices, int texts, TargetPlaces& target) {
+void read_reply(const int64_t* in, int slices, int strings, TargetPlaces& target) {
   for (int k = 0; k < slices; ++k) {
     CellPlace cell;
     cell.row = *in++;
     cell.bit_word = *in++;
-    for (int t = 0; t < texts; ++t) {
+    for (int t = 0; t < strings; ++t) {
       cell.offsets.push_back(*in++);
       cell.heap_at.push_back(*in++);
     }
@@ -149,7 +150,7 @@ void read_reply(const int64_t* in, int slices, int texts, TargetPlaces& target) 
   }
   target.shape.rows = *in++;
   target.shape.bit_words = *in++;
-  for (int t = 0; t < texts; ++t) target.shape.heap_bytes.push_back(*in++);
+  for (int t = 0; t < strings; ++t) target.shape.heap_bytes.push_back(*in++);
 }
 
 }  // namespace
@@ -159,8 +160,8 @@ Arrivals lay_out_arrivals(const CellCounts& cells,
                           const BatchLimits& limits,
                           std::vector<CellPlace>& places) {
   Arrivals arrivals;
-  Placer placer(arrivals, cells.texts);
-  const size_t stride = 1 + static_cast<size_t>(cells.texts);
+  Placer placer(arrivals, cells.strings);
+  const size_t stride = 1 + static_cast<size_t>(cells.strings);
   for (size_t at = 0; at < cells.counts.size(); at += stride) {
     const int64_t* cell = cells.counts.data() + at;
     bool begins = cell[0] > 0 && !placer.has_batch();
@@ -183,12 +184,12 @@ Result<Places> agree_on_places(ranks::Communicator& ranks,
                                RowCounts& counts,
                                std::span<const int> destination_ranks,
                                const BatchLimits& limits) {
-  const std::vector<char> narrow = narrow_texts(plan);
+  const std::vector<char> narrow = narrow_strings(plan);
   Slices own(counts, narrow, limits);
   CD_ASSIGN(const int64_t most,
             ranks.fold(static_cast<int64_t>(own.totals().size()), ranks::Fold::kMax));
   const int slices = std::max(1, static_cast<int>(most));
-  const int texts = counts.texts;
+  const int strings = counts.strings;
   const size_t stride = static_cast<size_t>(counts.per_destination());
   const size_t ask_values = static_cast<size_t>(slices) * stride;
   const auto size = static_cast<size_t>(ranks.size());
@@ -203,20 +204,20 @@ Result<Places> agree_on_places(ranks::Communicator& ranks,
 
   Places places;
   std::vector<CellPlace> cells;
-  places.arrivals = lay_out_arrivals({coming, slices, texts}, narrow, limits, cells);
-  const size_t reply = reply_values(slices, texts);
-  std::vector<int64_t> told(size * reply);
+  places.arrivals = lay_out_arrivals({coming, slices, strings}, narrow, limits, cells);
+  const size_t reply = reply_values(slices, strings);
+  std::vector<int64_t> replies(size * reply);
   for (size_t source = 0; source < size; ++source) {
     const auto of_source =
         std::span(cells).subspan(source * static_cast<size_t>(slices), static_cast<size_t>(slices));
-    write_reply(places.arrivals, of_source, told.data() + source * reply);
+    write_reply(places.arrivals, of_source, replies.data() + source * reply);
   }
-  CD_ASSIGN(const std::vector<int64_t> heard, ranks.all_to_all(told));
+  CD_ASSIGN(const std::vector<int64_t> heard, ranks.all_to_all(replies));
 
   for (size_t d = 0; d < destination_ranks.size(); ++d) {
     TargetPlaces target;
     const auto rank = static_cast<size_t>(destination_ranks[d]);
-    read_reply(heard.data() + rank * reply, slices, texts, target);
+    read_reply(heard.data() + rank * reply, slices, strings, target);
     int64_t words = 0;
     for (int k = 0; k < slices; ++k) {
       const int64_t rows = asked[rank * ask_values + static_cast<size_t>(k) * stride];

@@ -1,6 +1,6 @@
 // Who writes where: counts go to those who receive, places come back.
 //
-// A rank's rows go in slices, nearly always one; several only where the texts or rows for one destination could pass
+// A rank's rows go in slices, nearly always one; several only where the strings or rows for one destination could pass
 // what a batch can hold. A cell is what one source sends one destination in one slice. A destination lays the cells out
 // one behind the other, by source and then by slice, and tells each source where its own begin: so every thread of
 // every rank knows its places in all windows, exactly, before a byte moves, and rows arrive in the order of sources and
@@ -77,7 +77,7 @@ struct Places {
 struct CellCounts {
   std::span<const int64_t> counts;
   int slices = 1;
-  int texts = 0;
+  int strings = 0;
 };
 Arrivals lay_out_arrivals(
     const CellCounts& cells,

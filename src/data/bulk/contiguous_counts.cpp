@@ -1,4 +1,4 @@
-// Whole stretches of counts, one put per pair of ranks.
+// Whole ranges of counts, one put per pair of ranks.
 #include <algorithm>
 
 #include "data/bulk/bucket_forms.hpp"

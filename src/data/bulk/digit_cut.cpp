@@ -230,7 +230,7 @@ Status DigitSorter::put_run(const Pair* from, int64_t at, int64_t count) {
   return {};
 }
 
-// Every rank has rows of all ranks now; each of these is told which of its rows they are.
+// Every rank has rows of all ranks now; each of these learns which of its rows they are.
 Status DigitSorter::tell_rows(uint16_t* destinations) {
   const auto ranks = static_cast<size_t>(ranks_->size());
   const auto source_of = [&](const Pair& pair) {
@@ -240,9 +240,9 @@ Status DigitSorter::tell_rows(uint16_t* destinations) {
   };
   std::vector<int64_t> counts(ranks);
   for (int64_t i = 0; i < count_; ++i) ++counts[source_of(from_[i])];
-  CD_ASSIGN(const std::vector<int64_t> told, ranks_->all_to_all(counts));
+  CD_ASSIGN(const std::vector<int64_t> coming, ranks_->all_to_all(counts));
   std::vector<int64_t> places(ranks + 1);  // of what each rank tells this one
-  for (size_t rank = 0; rank < ranks; ++rank) places[rank + 1] = places[rank] + told[rank];
+  for (size_t rank = 0; rank < ranks; ++rank) places[rank + 1] = places[rank] + coming[rank];
   CD_ASSIGN(const std::vector<int64_t> to,
             ranks_->all_to_all(std::span<const int64_t>(places).first(ranks)));
   CD_ASSIGN(const std::shared_ptr<ranks::Window> rows,

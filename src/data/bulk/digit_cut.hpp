@@ -4,7 +4,7 @@
 //
 // A pass: tasks count their pairs by digit; all ranks find where the pairs of each digit, rank and task start
 // (bucket_counts.hpp); each rank lays its own out by digit and puts the runs straight to their places, in windows of
-// exactly all / ranks pairs. At the end each pair's row is told where it went.
+// exactly all / ranks pairs. At the end the rank of each pair's row learns where it went.
 #pragma once
 
 #include <cstdint>

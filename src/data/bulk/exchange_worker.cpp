@@ -149,7 +149,7 @@ Status ExchangeWorker::send(size_t destination, const Rows& rows, uint32_t count
 template <class Rows>
 Status ExchangeWorker::send_staged(size_t destination, const Rows& rows, uint32_t count) {
   Outlet& outlet = outlets_[destination];
-  const bool has_texts = !pass_.plan->heap_lanes.empty();
+  const bool has_strings = !pass_.plan->heap_lanes.empty();
   uint32_t done = 0;
   while (done < count) {
     if (outlet.stage == nullptr) CD_TRY(open_stage(destination, {}));
@@ -158,7 +158,7 @@ Status ExchangeWorker::send_staged(size_t destination, const Rows& rows, uint32_
     const Rows rest = rows.from(done);
     auto some = static_cast<uint32_t>(
         std::min<int64_t>(count - done, pass_.pool->stage_rows() - stage.rows));
-    if (has_texts && some > 0) {
+    if (has_strings && some > 0) {
       std::vector<int64_t> room;
       for (size_t t = 0; t < stage.heap_bytes.size(); ++t) {
         room.push_back(pass_.pool->heap_bytes()[t] - stage.heap_bytes[t]);
@@ -194,17 +194,17 @@ Status ExchangeWorker::open_stage(size_t destination, std::span<const int64_t> o
     if (stage == nullptr) CD_TRY(pass_.order->step(worker_, true));
     if (stage == nullptr && pass_.ends.load(std::memory_order_relaxed)) return {};
   }
-  const size_t texts = outlet.window_heap.size();
+  const size_t strings = outlet.window_heap.size();
   stage->destination = static_cast<int>(destination);
   stage->window_row = outlet.window_row;
   stage->window_heap = outlet.window_heap;
   stage->rows = 0;
-  stage->heap_bytes.assign(texts, 0);
+  stage->heap_bytes.assign(strings, 0);
   outlet.stage = stage;
   outlet.place.memory = stage->memory;
   outlet.place.layout = stage->layout;
   outlet.place.row = 0;
-  outlet.place.heap_at.assign(texts, 0);
+  outlet.place.heap_at.assign(strings, 0);
   return {};
 }
 

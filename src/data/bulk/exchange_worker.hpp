@@ -34,7 +34,7 @@ struct ExchangePass {
   std::vector<int64_t> bits_at;
   StagePool* pool = nullptr;      // null: all destinations are near
   PutOrder* order = nullptr;      // the same
-  std::atomic<bool> ends{false};  // somebody has an error, so that nobody needs to go on
+  std::atomic<bool> ends{false};  // a worker has an error, so that none needs to go on
 };
 
 class ExchangeWorker {

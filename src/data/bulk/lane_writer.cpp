@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "data/bulk/word_lanes.hpp"
 #include "data/segments/fill_lanes.hpp"
-#include "data/segments/fill_texts.hpp"
+#include "data/segments/fill_strings.hpp"
 #include "data/segments/resolve_dictionary.hpp"
 
 namespace crossdock::bulk {
@@ -27,9 +27,9 @@ struct ColumnPlace {
   uint64_t bit;        // of the first row
 };
 
-// Offsets, and texts one behind the other.
-template <class Offset, class Texts, class Rows, class IsValue>
-void copy_offsets(const Texts& texts,
+// Offsets, and strings one behind the other.
+template <class Offset, class Strings, class Rows, class IsValue>
+void copy_offsets(const Strings& strings,
                   const Rows& rows,
                   uint32_t count,
                   const IsValue& is_value,
@@ -40,7 +40,7 @@ void copy_offsets(const Texts& texts,
   for (uint32_t i = 0; i < count; ++i) {
     offsets[i] = static_cast<Offset>(at);
     if (!is_value(i)) continue;
-    const Text text = texts(rows[i]);
+    const Text text = strings(rows[i]);
     std::byte* out = to.heap + (at - first);
     if (text.bytes > kInlineBytes) {
       copy_long(text.data, text.bytes, out);
@@ -52,23 +52,23 @@ void copy_offsets(const Texts& texts,
   *to.offset = at;
 }
 
-template <class Texts, class Rows, class IsValue>
-void copy_text_rows(const Texts& texts,
+template <class Strings, class Rows, class IsValue>
+void copy_text_rows(const Strings& strings,
                     const Rows& rows,
                     uint32_t count,
                     const IsValue& is_value,
                     const ColumnPlace& to) {
   if (to.column.layout == Layout::kOffsets32) {
-    return copy_offsets<int32_t>(texts, rows, count, is_value, to);
+    return copy_offsets<int32_t>(strings, rows, count, is_value, to);
   }
   if (to.column.layout == Layout::kOffsets64) {
-    return copy_offsets<int64_t>(texts, rows, count, is_value, to);
+    return copy_offsets<int64_t>(strings, rows, count, is_value, to);
   }
   // A view says where its text lies in the batch's heap; the heap that is written to may begin elsewhere.
   const auto first = static_cast<uint32_t>(*to.offset);
   const auto heap = reinterpret_cast<uintptr_t>(to.heap) - first;
   TextLane lane{reinterpret_cast<ViewWords*>(to.values), reinterpret_cast<std::byte*>(heap), first};
-  copy_texts(texts, rows, count, is_value, lane);
+  copy_strings(strings, rows, count, is_value, lane);
   *to.offset = lane.heap_at;
 }
 
@@ -86,8 +86,8 @@ void write_values(const ColumnView& from,
     const auto width = static_cast<uint32_t>(to.width_bytes);
     copy_fixed(width, from.values + from.offset * to.width_bytes, rows, count, to.values);
   } else {
-    with_texts(to.column.layout, from, [&](const auto& texts) {
-      copy_text_rows(texts, rows, count, is_value, to);
+    with_strings(to.column.layout, from, [&](const auto& strings) {
+      copy_text_rows(strings, rows, count, is_value, to);
     });
   }
 }
@@ -107,7 +107,7 @@ void write_plain(const ColumnView& from, const Rows& rows, uint32_t count, const
     write_values(
         from, rows, count, [&](uint32_t i) { return valid(rows[i]); }, to);
   }
-  CD_CHECK(to.validity != nullptr, "a column with NULLs, of which nobody has heard");
+  CD_CHECK(to.validity != nullptr, "a column with NULLs that was agreed to have none");
   put_bits_of(to.validity, to.bit, count, valid, rows);
 }
 
@@ -148,7 +148,7 @@ void write_column(const DataType& type,
       });
 }
 
-// Bytes that a row takes in the heap of a column of texts.
+// Bytes that a row takes in the heap of a column of strings.
 template <class Rows>
 void add_heap_bytes(const BulkColumn& column,
                     const DataType& type,
@@ -163,17 +163,17 @@ void add_heap_bytes(const BulkColumn& column,
   if (type.id == TypeId::kDictionary) {
     in_resolved_blocks(
         type, from, rows, count, [&](uint32_t begin, uint32_t part, const ResolvedRows& some) {
-          with_texts(column.layout, *from.dictionary, [&](const auto& texts) {
+          with_strings(column.layout, *from.dictionary, [&](const auto& strings) {
             for (uint32_t i = 0; i < part; ++i) {
-              if (some(i)) bytes[begin + i] += in_heap(texts.size(some.rows[i]));
+              if (some(i)) bytes[begin + i] += in_heap(strings.size(some.rows[i]));
             }
           });
         });
     return;
   }
-  with_texts(column.layout, from, [&](const auto& texts) {
+  with_strings(column.layout, from, [&](const auto& strings) {
     for (uint32_t i = 0; i < count; ++i) {
-      if (from.is_valid(rows[i])) bytes[i] += in_heap(texts.size(rows[i]));
+      if (from.is_valid(rows[i])) bytes[i] += in_heap(strings.size(rows[i]));
     }
   });
 }

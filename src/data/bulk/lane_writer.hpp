@@ -38,10 +38,10 @@ class LaneWriter {
   // The same of rows first, first + 1, …
   void write_run(uint32_t first, uint32_t count, RowPlace& place) const;
 
-  // How many of the rows have texts that fit the room in each heap.
+  // How many of the rows have strings that fit the room in each heap.
   uint32_t fitting(std::span<const uint32_t> rows, std::span<const int64_t> room_bytes) const;
   uint32_t fitting_run(uint32_t first, uint32_t count, std::span<const int64_t> room_bytes) const;
-  // What a row's texts take, by text.
+  // What a row's strings take, by text.
   std::vector<int64_t> heap_bytes_of(uint32_t row) const;
 
  private:

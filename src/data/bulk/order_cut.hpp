@@ -4,7 +4,7 @@
 // A sample of the key words of all ranks cuts them into some 64 ranges per rank. Every row's range is counted, and
 // ranks begin where ranges do. Where no range begins near enough to a rank's fair first row, the rows of the range are
 // cut in turn: by a sample of their own, by the next word if all words are equal and the keys may yet differ
-// (long texts, further columns), and by (rank, row) if the keys are equal. So counting, and not the luck of a sample,
+// (long strings, further columns), and by (rank, row) if the keys are equal. So counting, and not the luck of a sample,
 // says that no rank has more than its share, also where all keys are equal; and rows with equal keys keep the order
 // (rank, row) from rank to rank, so that a stable sort of what arrives makes the whole stable.
 //

@@ -1,7 +1,7 @@
 // When full stages leave for other hosts.
 //
 //   as they fill   at once, by the thread that filled them: what Barthels et al. do, who found (section 6.2) that many
-//                  processes then put to one at a time, while others wait for nobody.
+//                  processes then put to one at a time, while others wait for none.
 //   in phases      rank i serves i + 1, i + 2, … in turn, so that each rank has one target, and each target one source,
 //                  at a time (phased_order.cpp). Up to kSourcesAtOnce sources share a target's link without loss, so
 //                  with no more of them than that there is one phase, which has them all: stages leave as they fill.

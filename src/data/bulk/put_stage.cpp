@@ -18,7 +18,7 @@ WindowShape shape_of(const StageOptions& options, int64_t rows) {
   WindowShape shape;
   shape.rows = rows;
   for (const double bytes : options.text_bytes) {
-    // A quarter more than the average, so that rows and texts are full at about the same time.
+    // A quarter more than the average, so that rows and strings are full at about the same time.
     const auto wanted = static_cast<int64_t>(bytes * 1.25 * static_cast<double>(rows));
     shape.heap_bytes.push_back(std::max(kHeapBytesMin, wanted));
   }

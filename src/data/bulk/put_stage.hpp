@@ -27,7 +27,7 @@ struct PutStage {
   std::vector<int64_t> window_heap;  // by text: where its first byte goes, in the heap
   int64_t rows = 0;
   std::vector<int64_t> heap_bytes;  // by text
-  // A row whose texts are longer than a stage gets one of its own.
+  // A row whose strings are longer than a stage gets one of its own.
   Block own_memory;
   WindowLayout own_layout;
 };
@@ -50,7 +50,7 @@ class StagePool {
                                                  Memory& memory);
 
   PutStage* take();  // nullptr: all are in use
-  // For one row whose texts take so many bytes; given back like others.
+  // For one row whose strings take so many bytes; given back like others.
   Result<PutStage*> make_own(std::span<const int64_t> heap_bytes);
   void give_back(PutStage* stage);
 

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 #include "data/segments/fill_lanes.hpp"
-#include "data/segments/fill_texts.hpp"
+#include "data/segments/fill_strings.hpp"
 #include "data/segments/resolve_dictionary.hpp"
 
 namespace crossdock::bulk {
@@ -24,9 +24,9 @@ uint64_t heap_bytes(Layout received, uint64_t bytes) {
   return received == Layout::kViews && bytes <= kInlineBytes ? 0 : bytes;
 }
 
-// Calls add(row, bytes) for the rows of a block that have texts.
+// Calls add(row, bytes) for the rows of a block that have strings.
 template <class Add>
-void for_texts(const DataType& type, const ColumnView& column, uint32_t rows, const Add& add) {
+void for_strings(const DataType& type, const ColumnView& column, uint32_t rows, const Add& add) {
   const Layout received = layout(value_type(type));
   if (type.id == TypeId::kDictionary) {
     in_resolved_blocks(type,
@@ -34,18 +34,18 @@ void for_texts(const DataType& type, const ColumnView& column, uint32_t rows, co
                        RowRun{0},
                        rows,
                        [&](uint32_t begin, uint32_t count, const ResolvedRows& some) {
-                         with_texts(received, *column.dictionary, [&](const auto& texts) {
+                         with_strings(received, *column.dictionary, [&](const auto& strings) {
                            for (uint32_t i = 0; i < count; ++i) {
                              if (some(i))
-                               add(begin + i, heap_bytes(received, texts.size(some.rows[i])));
+                               add(begin + i, heap_bytes(received, strings.size(some.rows[i])));
                            }
                          });
                        });
     return;
   }
-  with_texts(received, column, [&](const auto& texts) {
+  with_strings(received, column, [&](const auto& strings) {
     for (uint32_t row = 0; row < rows; ++row) {
-      if (column.is_valid(row)) add(row, heap_bytes(received, texts.size(row)));
+      if (column.is_valid(row)) add(row, heap_bytes(received, strings.size(row)));
     }
   });
 }
@@ -71,7 +71,7 @@ class Counter {
         seen_(schema->fields.size()) {
     for (size_t i = 0; i < schema->fields.size(); ++i) {
       const DataType& type = schema->fields[i].type;
-      if (is_text_type(value_type(type))) texts_.push_back(static_cast<int>(i));
+      if (is_text_type(value_type(type))) strings_.push_back(static_cast<int>(i));
       seen_[i].packs = options.looks_at_ranges && can_pack(type);
     }
   }
@@ -99,9 +99,9 @@ class Counter {
     if (!chunks_.empty()) chunks_.back().span.end = begin;
     RowChunk chunk;
     chunk.span = {begin, begin};
-    chunk.counts.resize(counted_ * (1 + texts_.size()));
+    chunk.counts.resize(counted_ * (1 + strings_.size()));
     chunks_.push_back(std::move(chunk));
-    narrow_bytes_.assign(texts_.size(), 0);
+    narrow_bytes_.assign(strings_.size(), 0);
   }
 
   Status count_block(const RowBlock& block) {
@@ -138,21 +138,21 @@ class Counter {
     }
   }
 
-  // Texts of more bytes than a chunk may have are counted in halves of their block.
+  // Strings of more bytes than a chunk may have are counted in halves of their block.
   void count_part(const RowBlock& block) {
-    std::vector<int64_t> bytes(texts_.size());
+    std::vector<int64_t> bytes(strings_.size());
     bool is_too_long = false;
     bool passes =
         block.first_row + block.rows.rows - chunks_.back().span.begin > options_.chunk_rows;
-    for (size_t t = 0; t < texts_.size(); ++t) {
-      const DataType& type = schema_->fields[texts_[t]].type;
+    for (size_t t = 0; t < strings_.size(); ++t) {
+      const DataType& type = schema_->fields[strings_[t]].type;
       if (layout(value_type(type)) == Layout::kOffsets64) continue;
-      for_texts(type,
-                block.rows.columns[texts_[t]],
-                static_cast<uint32_t>(block.rows.rows),
-                [&](uint32_t, uint64_t more) {
-                  bytes[t] = std::min<int64_t>(bytes[t] + static_cast<int64_t>(more), kSizeMax);
-                });
+      for_strings(type,
+                  block.rows.columns[strings_[t]],
+                  static_cast<uint32_t>(block.rows.rows),
+                  [&](uint32_t, uint64_t more) {
+                    bytes[t] = std::min<int64_t>(bytes[t] + static_cast<int64_t>(more), kSizeMax);
+                  });
       is_too_long |= bytes[t] > options_.chunk_text_bytes;
       passes |= narrow_bytes_[t] + bytes[t] > options_.chunk_text_bytes;
     }
@@ -164,13 +164,13 @@ class Counter {
       return;
     }
     if (passes && block.first_row > chunks_.back().span.begin) open_chunk(block.first_row);
-    for (size_t t = 0; t < texts_.size(); ++t) narrow_bytes_[t] += bytes[t];
+    for (size_t t = 0; t < strings_.size(); ++t) narrow_bytes_[t] += bytes[t];
     add(block);
   }
 
   void add(const RowBlock& block) {
     int64_t* counts = chunks_.back().counts.data();
-    const size_t stride = 1 + texts_.size();
+    const size_t stride = 1 + strings_.size();
     const auto rows = static_cast<size_t>(block.rows.rows);
     const uint16_t* to = destinations_ == nullptr ? nullptr : destinations_ + block.first_row;
     if (to == nullptr) {
@@ -178,14 +178,14 @@ class Counter {
     } else {
       for (size_t i = 0; i < rows; ++i) ++counts[to[i] * stride];
     }
-    for (size_t t = 0; t < texts_.size(); ++t) {
-      for_texts(schema_->fields[texts_[t]].type,
-                block.rows.columns[texts_[t]],
-                static_cast<uint32_t>(rows),
-                [&](uint32_t row, uint64_t bytes) {
-                  const size_t destination = to == nullptr ? 0 : to[row];
-                  counts[destination * stride + 1 + t] += static_cast<int64_t>(bytes);
-                });
+    for (size_t t = 0; t < strings_.size(); ++t) {
+      for_strings(schema_->fields[strings_[t]].type,
+                  block.rows.columns[strings_[t]],
+                  static_cast<uint32_t>(rows),
+                  [&](uint32_t row, uint64_t bytes) {
+                    const size_t destination = to == nullptr ? 0 : to[row];
+                    counts[destination * stride + 1 + t] += static_cast<int64_t>(bytes);
+                  });
     }
   }
 
@@ -195,7 +195,7 @@ class Counter {
   const uint16_t* destinations_;  // by row of the table
   size_t counted_;
   std::unique_ptr<sorters::RowRouter> router_;
-  std::vector<int> texts_;             // columns
+  std::vector<int> strings_;           // columns
   std::vector<int64_t> narrow_bytes_;  // of the open chunk, by text
   std::vector<RowChunk> chunks_;
   std::vector<SeenColumn> seen_;
@@ -245,7 +245,7 @@ Result<RowCounts> count_rows(const TableRows& rows,
     return own->count(rows, rows.share(worker, team.worker_count()));
   }));
   found.seen.resize(schema->fields.size());
-  for (const Field& field : schema->fields) found.texts += is_text_type(value_type(field.type));
+  for (const Field& field : schema->fields) found.strings += is_text_type(value_type(field.type));
   for (size_t worker = 0; worker < counters.size(); ++worker) {
     add_seen(counters[worker]->seen(), found.seen);
     for (RowChunk& chunk : counters[worker]->chunks()) {

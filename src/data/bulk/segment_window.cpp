@@ -42,7 +42,7 @@ struct SegmentPlace {
 };
 
 // What one worker has in one owner's window.
-struct Stretch {
+struct OwnerRange {
   int64_t at = 0;  // of the next segment
   int64_t end = 0;
   int64_t stored = 0;  // bytes written without a put
@@ -58,10 +58,10 @@ struct Owned {
 // Segments of one worker and table.
 class WindowSource : public sorters::SegmentSource {
  public:
-  WindowSource(Memory& memory, const Owned& owned, std::vector<Stretch> stretches, std::string who)
+  WindowSource(Memory& memory, const Owned& owned, std::vector<OwnerRange> ranges, std::string who)
       : window_(*owned.window),
         owners_(*owned.owners),
-        stretches_(std::move(stretches)),
+        ranges_(std::move(ranges)),
         lanes_(owned.lanes),
         places_(owners_.size()),
         pool_(memory, kWindowSegmentRows, lanes_, std::move(who)) {}
@@ -71,14 +71,14 @@ class WindowSource : public sorters::SegmentSource {
 
   Result<sorters::Segment*> open(uint32_t partition) override {
     SegmentPlace& place = places_[partition];
-    Stretch& stretch = stretches_[static_cast<size_t>(owners_[partition])];
+    OwnerRange& range = ranges_[static_cast<size_t>(owners_[partition])];
     CD_CHECK(place.left > 0, "partition {} has more rows than were counted", partition);
     const int64_t rows = std::min(kWindowSegmentRows, rounded_rows(place.left));
-    if (stretch.at + bytes_of_segment(rows, lanes_) > stretch.end) return deceived(partition);
+    if (range.at + bytes_of_segment(rows, lanes_) > range.end) return deceived(partition);
     std::byte* const there = window_.direct(owners_[partition]);
     sorters::Segment* segment = nullptr;
     if (there != nullptr) {
-      segment = new (there + stretch.at) sorters::Segment;
+      segment = new (there + range.at) sorters::Segment;
     } else {
       CD_ASSIGN(segment, staged());
     }
@@ -87,9 +87,9 @@ class WindowSource : public sorters::SegmentSource {
     segment->has_carry = lanes_ > 0;
     segment->carried_lanes = lanes_;
     segment->partition = static_cast<int32_t>(partition);
-    place.open_at = stretch.at;
+    place.open_at = range.at;
     place.left -= std::min(rows, place.left);
-    stretch.at += bytes_of_segment(rows, lanes_);
+    range.at += bytes_of_segment(rows, lanes_);
     return segment;
   }
 
@@ -97,7 +97,7 @@ class WindowSource : public sorters::SegmentSource {
     const int owner = owners_[partition];
     const int64_t bytes = bytes_of_segment(segment->capacity_rows, lanes_);
     if (window_.direct(owner) != nullptr) {
-      stretches_[static_cast<size_t>(owner)].stored += bytes;
+      ranges_[static_cast<size_t>(owner)].stored += bytes;
       return {};
     }
     hwy::FlushStream();
@@ -108,19 +108,19 @@ class WindowSource : public sorters::SegmentSource {
     return {};
   }
 
-  // All segments are closed. Says in the owners' windows which bytes nobody has written.
+  // All segments are closed. Says in the owners' windows which bytes no rank has written.
   Status end() {
-    for (size_t owner = 0; owner < stretches_.size(); ++owner) {
-      const Stretch& stretch = stretches_[owner];
+    for (size_t owner = 0; owner < ranges_.size(); ++owner) {
+      const OwnerRange& range = ranges_[owner];
       const int rank = static_cast<int>(owner);
       std::byte* const there = window_.direct(rank);
-      if (stretch.at < stretch.end && there != nullptr) {
-        new (there + stretch.at) sorters::Segment(unused(stretch));
-      } else if (stretch.at < stretch.end) {
-        unused_.push_back(unused(stretch));
-        CD_TRY(window_.put(rank, stretch.at, std::as_bytes(std::span(&unused_.back(), 1))));
+      if (range.at < range.end && there != nullptr) {
+        new (there + range.at) sorters::Segment(unused(range));
+      } else if (range.at < range.end) {
+        unused_.push_back(unused(range));
+        CD_TRY(window_.put(rank, range.at, std::as_bytes(std::span(&unused_.back(), 1))));
       }
-      if (stretch.stored != 0) window_.note_stored(rank, stretch.stored);
+      if (range.stored != 0) window_.note_stored(rank, range.stored);
     }
     return {};
   }
@@ -133,9 +133,9 @@ class WindowSource : public sorters::SegmentSource {
   }
 
   // As many whole segments as there was room for and none was opened.
-  sorters::Segment unused(const Stretch& stretch) const {
+  sorters::Segment unused(const OwnerRange& range) const {
     sorters::Segment mark;
-    mark.partition = -static_cast<int32_t>((stretch.end - stretch.at) /
+    mark.partition = -static_cast<int32_t>((range.end - range.at) /
                                            bytes_of_segment(kWindowSegmentRows, lanes_));
     return mark;
   }
@@ -161,7 +161,7 @@ class WindowSource : public sorters::SegmentSource {
 
   ranks::Window& window_;
   const std::vector<int>& owners_;
-  std::vector<Stretch> stretches_;  // by owner
+  std::vector<OwnerRange> ranges_;  // by owner
   const int lanes_;
   std::vector<SegmentPlace> places_;     // by partition
   std::deque<sorters::Segment> unused_;  // there until the fence
@@ -327,12 +327,12 @@ void SegmentWindow::State::make_sources(size_t table) {
   const Owned owned{window.get(), &owners, lanes(table)};
   for (const std::vector<int64_t>& counted : load.rows[table]) {
     const std::vector<int64_t> room = room_of(table, counted);
-    std::vector<Stretch> stretches(size());
+    std::vector<OwnerRange> ranges(size());
     for (size_t rank = 0; rank < size(); ++rank) {
-      stretches[rank] = {at[rank], at[rank] + room[rank], 0};
+      ranges[rank] = {at[rank], at[rank] + room[rank], 0};
       at[rank] += room[rank];
     }
-    auto source = std::make_unique<WindowSource>(*memory, owned, std::move(stretches), who);
+    auto source = std::make_unique<WindowSource>(*memory, owned, std::move(ranges), who);
     const bool is_sampled = load.sampled_of[table] != 1;
     for (size_t p = 0; p < counted.size(); ++p) {
       source->expect(p, is_sampled ? INT64_MAX / 2 : counted[p]);

@@ -3,8 +3,8 @@
 // The network pass of the radix hash join of Barthels et al. (PVLDB 10(5), 2017, section 4.1) sends rows to other ranks
 // by few bits of their words, and every rank partitions what it received once more. Here the network pass has the
 // fan-out of the last one: ranks agree which of them owns which partition, count what they have of each, and then their
-// scatters have segments (data/sorters/segment.hpp) that lie in the owner's window, where nobody else writes. After the
-// fence the owner finds every partition as lists of segments, as if its own workers had sorted them.
+// scatters have segments (data/sorters/segment.hpp) that lie in the owner's window, where no other rank writes. After
+// the fence the owner finds every partition as lists of segments, as if its own workers had sorted them.
 //
 // Segments are cut alike wherever they go: full ones, and a last one of as many rows as are left, rounded up to what a
 // scatter flushes at once. Of ranks on one host a scatter writes into the owner's memory itself; for others segments

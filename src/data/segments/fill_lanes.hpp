@@ -75,7 +75,7 @@ void put_bits(uint64_t* bitmap, uint64_t first, uint32_t count, const BitsOf& bi
     const uint32_t part = std::min<uint32_t>(count - done, 64 - static_cast<uint32_t>(at % 64));
     const uint64_t bits = bits_of(done, part);
     if (part == 64) {
-      bitmap[at / 64] = bits;  // nobody else has rows of this word
+      bitmap[at / 64] = bits;  // no other thread has rows of this word
     } else {
       rings::or_bits<rings::CpuRingTraits>(bitmap, at, part, bits);
     }

@@ -15,7 +15,7 @@ constexpr uint64_t kHeapBytesMax = rings::RingDefaults::Word::kHeapUnitsMax * ri
 constexpr uint64_t kRowsMax = kSegmentRowsMax;
 static_assert(kRowsMax == rings::RingDefaults::Word::kRowsMax);
 
-bool has_texts(const DataType& type) { return is_string(type.id) || is_binary(type.id); }
+bool has_strings(const DataType& type) { return is_string(type.id) || is_binary(type.id); }
 
 // What a column is when it arrives.
 Field received_field(const Field& field) {
@@ -34,7 +34,7 @@ rings::LaneShape lane_of(const Field& received) {
   rings::LaneShape lane;
   lane.width_bytes = static_cast<uint16_t>(fixed_bytes(received.type));
   lane.nullable = received.nullable;
-  lane.is_text = has_texts(received.type);
+  lane.is_text = has_strings(received.type);
   return lane;
 }
 
@@ -43,7 +43,7 @@ struct Shares {
   uint64_t heap_bytes = 0;
 };
 
-// How many rows a segment has, such that its lanes and their texts fill it together.
+// How many rows a segment has, such that its lanes and their strings fill it together.
 Shares share(const std::vector<rings::LaneShape>& lanes, const RowLayoutOptions& options) {
   uint64_t row_bits = 0;
   uint64_t edges_bytes = sizeof(rings::SegmentHeader) + rings::kSegmentAlignment;  // of the heap
@@ -83,12 +83,13 @@ Status check_options(const Schema& schema, const RowLayoutOptions& options) {
   }
   const auto limit = static_cast<int64_t>(rings::kSegmentBytesMax);
   if (options.segment_bytes > limit || options.text_bytes < 0 || options.text_bytes > limit) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "segments of {} bytes with texts of {} are wanted; both are at most {}, and "
-                      "texts have 0 or more",
-                      options.segment_bytes,
-                      options.text_bytes,
-                      limit);
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "segments of {} bytes with strings of {} are wanted; both are at most {}, and "
+        "strings have 0 or more",
+        options.segment_bytes,
+        options.text_bytes,
+        limit);
   }
   return {};
 }
@@ -133,7 +134,7 @@ rings::RingShape RowLayout::ring_shape(int slot_bits) const {
 }
 
 rings::SegmentLayout RowLayout::packed(uint32_t rows, uint64_t heap_bytes) const {
-  // A layout has a row at least; nobody sends a segment without any, but somebody may say so.
+  // A layout has a row at least; no sender sends a segment without any, but a broken one may say so.
   auto layout = rings::make_segment_layout(lanes_, std::max<uint32_t>(rows, 1), heap_bytes);
   CD_CHECK(layout.ok(), "{} rows, {} bytes of heap", rows, heap_bytes);
   return layout.value();

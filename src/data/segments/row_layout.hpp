@@ -1,6 +1,6 @@
 // How the rows of a schema lie in segments.
 //
-// Columns of fixed width lie as in Arrow. Texts and binaries lie as Arrow views (16 bytes: length, and up to 12 bytes
+// Columns of fixed width lie as in Arrow. Strings and binaries lie as Arrow views (16 bytes: length, and up to 12 bytes
 // in place or a prefix and an offset into the segment's heap), since many producers append to one heap, where offsets
 // would need an order. Dictionary columns travel as their values. The rows of a segment are Arrow columns as they
 // stand.
@@ -38,15 +38,15 @@ class RowLayout {
   static Result<std::shared_ptr<const RowLayout>> make(SchemaPtr schema, RowLayoutOptions options);
 
   const SchemaPtr& schema() const { return schema_; }  // of what is sent
-  // Of what is received: texts as views, dictionaries as their values; the hidden lane is not in it. A dictionary may
+  // Of what is received: strings as views, dictionaries as their values; the hidden lane is not in it. A dictionary may
   // hold NULLs, so its column is nullable here, whatever it was.
   const SchemaPtr& received_schema() const { return received_schema_; }
   const rings::SegmentLayout& segments() const { return segments_; }
   // 0 <= slot_bits <= kRingSlotBitsMax.
   rings::RingShape ring_shape(int slot_bits) const;
-  // The texts of a row together; those of 12 bytes or less do not count.
+  // The strings of a row together; those of 12 bytes or less do not count.
   int64_t text_bytes_max() const { return static_cast<int64_t>(segments_.heap_bytes); }
-  bool has_texts() const { return segments_.heap_bytes != 0; }
+  bool has_strings() const { return segments_.heap_bytes != 0; }
   bool is_text(int column) const { return lanes_[column].is_text; }
   bool is_nullable(int column) const { return lanes_[column].nullable; }
   int destination_lane() const { return destination_lane_; }  // -1: none

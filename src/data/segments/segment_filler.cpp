@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 #include "data/segments/fill_lanes.hpp"
-#include "data/segments/fill_texts.hpp"
+#include "data/segments/fill_strings.hpp"
 #include "data/segments/resolve_dictionary.hpp"
 #include "data/segments/segment_rows.hpp"
 
@@ -65,7 +65,7 @@ Status check_no_nulls(const Field& field, const ColumnView& column) {
                     field.name);
 }
 
-// Adds what the texts of a column take in the heap; sums end at `limit`, which is far below 2^32.
+// Adds what the strings of a column take in the heap; sums end at `limit`, which is far below 2^32.
 void add_heap_bytes(const FilledColumn& from, uint32_t limit, std::vector<uint32_t>& heap_bytes) {
   const ColumnView& column = from.plain.view;
   const auto rows = static_cast<uint32_t>(heap_bytes.size());
@@ -75,22 +75,22 @@ void add_heap_bytes(const FilledColumn& from, uint32_t limit, std::vector<uint32
   };
   if (from.dictionary != nullptr) {
     const auto add_block = [&](uint32_t begin, uint32_t count, const ResolvedRows& some) {
-      with_texts(from.plain.layout, *column.dictionary, [&](const auto& texts) {
+      with_strings(from.plain.layout, *column.dictionary, [&](const auto& strings) {
         for (uint32_t i = 0; i < count; ++i) {
-          if (some(i)) add(begin + i, texts.size_up_to(some.rows[i], limit));
+          if (some(i)) add(begin + i, strings.size_up_to(some.rows[i], limit));
         }
       });
     };
     in_resolved_blocks(*from.dictionary, column, RowRun{0}, rows, add_block);
     return;
   }
-  with_texts(from.plain.layout, column, [&](const auto& texts) {
+  with_strings(from.plain.layout, column, [&](const auto& strings) {
     if (column.validity == nullptr) {
-      for (uint32_t row = 0; row < rows; ++row) add(row, texts.size_up_to(row, limit));
+      for (uint32_t row = 0; row < rows; ++row) add(row, strings.size_up_to(row, limit));
       return;
     }
     for (uint32_t row = 0; row < rows; ++row) {
-      if (column.is_valid(row)) add(row, texts.size_up_to(row, limit));
+      if (column.is_valid(row)) add(row, strings.size_up_to(row, limit));
     }
   });
 }
@@ -99,10 +99,10 @@ FilledColumn filled_column(const DataType& type, const ColumnView& column) {
   return {{column, layout(value_type(type))}, type.id == TypeId::kDictionary ? &type : nullptr};
 }
 
-// heap_bytes[row] = what the texts of a row take.
-Status measure_texts(const RowLayout& layout,
-                     const Batch& batch,
-                     std::vector<uint32_t>& heap_bytes) {
+// heap_bytes[row] = what the strings of a row take.
+Status measure_strings(const RowLayout& layout,
+                       const Batch& batch,
+                       std::vector<uint32_t>& heap_bytes) {
   heap_bytes.assign(static_cast<size_t>(batch.rows), 0);
   // One more than may be is enough to see that a row is too long.
   const auto limit = static_cast<uint32_t>(layout.text_bytes_max()) + 1;
@@ -113,15 +113,16 @@ Status measure_texts(const RowLayout& layout,
   }
   const auto longest = std::max_element(heap_bytes.begin(), heap_bytes.end());
   if (longest == heap_bytes.end() || *longest < limit) return {};
-  return make_error(ErrorCode::kInvalidArgument,
-                    "the texts of row {} have {} bytes or more, and a segment of this channel has "
-                    "room for {}; make its segments larger (segment_bytes)",
-                    longest - heap_bytes.begin(),
-                    *longest,
-                    limit - 1);
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "the strings of row {} have {} bytes or more, and a segment of this channel has "
+      "room for {}; make its segments larger (segment_bytes)",
+      longest - heap_bytes.begin(),
+      *longest,
+      limit - 1);
 }
 
-// Where rows of a ticket go in one lane, and their texts in the heap.
+// Where rows of a ticket go in one lane, and their strings in the heap.
 struct Target {
   const rings::SegmentLayout& layout;
   std::byte* segment;
@@ -154,8 +155,8 @@ void fill_values(const PlainColumn& from,
   } else {
     TextLane lane{
         reinterpret_cast<ViewWords*>(to.values()), to.segment + to.layout.heap_offset, to.heap_at};
-    with_texts(from.layout, column, [&](const auto& texts) {
-      copy_texts(texts, rows, count, is_value, lane);
+    with_strings(from.layout, column, [&](const auto& strings) {
+      copy_strings(strings, rows, count, is_value, lane);
     });
     to.heap_at = lane.heap_at;
   }
@@ -249,8 +250,8 @@ Status SegmentFiller::set_batch(const Batch& batch, std::span<const uint16_t> de
     if (layout_->is_nullable(static_cast<int>(i))) continue;
     CD_TRY(check_no_nulls(batch.schema->fields[i], batch.columns[i]));
   }
-  if (layout_->has_texts()) {
-    CD_TRY(measure_texts(*layout_, batch, measured_));
+  if (layout_->has_strings()) {
+    CD_TRY(measure_strings(*layout_, batch, measured_));
     std::swap(heap_bytes_, measured_);
   }
   checked_ = batch.schema;
@@ -277,7 +278,7 @@ void SegmentFiller::fill_rows(std::byte* segment,
     const Target to{lanes, segment, lane, ticket.first, heap_at};
     copy_values<uint16_t>(from, rows, ticket.rows, to.values());
   }
-  // What rounding up adds to the ticket's heap is nobody's, and may not show what lay there before.
+  // What rounding up adds to the ticket's heap is no row's, and may not show what lay there before.
   const uint32_t beyond =
       (rings::kHeapUnitBytes - heap_at % rings::kHeapUnitBytes) % rings::kHeapUnitBytes;
   if (beyond != 0) std::memset(segment + lanes.heap_offset + heap_at, 0, beyond);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kInlineBytes = 12;
 
-// What a batch of texts keeps: the segment, and the one buffer that its views lie in.
+// What a batch of strings keeps: the segment, and the one buffer that its views lie in.
 struct HeapOwner {
   std::shared_ptr<const void> segment;
   const uint8_t* heap;
@@ -90,7 +90,7 @@ Status check_text(const uint8_t* view, const uint8_t* heap, uint64_t heap_bytes,
   return malformed_row(at[0], at[1], words[1], "does not start as its view says");
 }
 
-Status check_texts(const rings::SegmentLayout& lanes, const std::byte* segment) {
+Status check_strings(const rings::SegmentLayout& lanes, const std::byte* segment) {
   const rings::SegmentHeader& header = header_of(segment);
   const uint8_t* heap = bytes_at(segment, lanes.heap_offset);
   for (uint32_t lane = 0; lane < lanes.lane_count; ++lane) {
@@ -170,7 +170,7 @@ Batch segment_batch(const RowLayout& layout,
   batch.columns.reserve(columns);
   with_layout(layout, header, [&](const rings::SegmentLayout& lanes) {
     std::shared_ptr<HeapOwner> heap;
-    if (layout.has_texts()) {
+    if (layout.has_strings()) {
       heap = std::make_shared<HeapOwner>(HeapOwner{
           std::move(batch.owner), bytes_at(segment, lanes.heap_offset), header.heap_bytes});
       batch.owner = heap;
@@ -207,7 +207,7 @@ Status check_rows(const RowLayout& layout, const std::byte* segment, uint64_t se
   CD_TRY(check_count("bytes of heap", header.heap_bytes, full.heap_bytes));
   return with_layout(layout, header, [&](const rings::SegmentLayout& lanes) -> Status {
     CD_TRY(check_size(segment_bytes, lanes.bytes));
-    return check_texts(lanes, segment);
+    return check_strings(lanes, segment);
   });
 }
 

@@ -28,12 +28,12 @@ struct FilledColumn {
 }  // namespace filling
 
 // Whether rows of a batch with the schema `sent` can travel as those of `channel`: the same names in the same order,
-// and types that lie alike in a segment. Texts may have other layouts there, and dictionaries may stand where their
+// and types that lie alike in a segment. Strings may have other layouts there, and dictionaries may stand where their
 // values are wanted, or the other way round. CD-101: other columns; CD-102: another type.
 Status check_sent_schema(const Schema& sent, const Schema& channel);
 
 // Writes rows of batches of one schema into segments: column by column, and within one in the order of the rows. One
-// per thread; the batch is given first. Memory: 8 bytes per row of the largest batch if there are texts.
+// per thread; the batch is given first. Memory: 8 bytes per row of the largest batch if there are strings.
 class SegmentFiller {
  public:
   explicit SegmentFiller(std::shared_ptr<const RowLayout> layout);
@@ -41,12 +41,12 @@ class SegmentFiller {
   // From now on rows are those of `batch`, which is not copied and must live, as must `destinations`: by row of the
   // batch, what the hidden lane gets; empty without one. On error the batch before it stays.
   //
-  // CD-101, CD-102: as check_sent_schema; CD-105: a row's texts are over text_bytes_max(), with row and both, or there
-  // are not as many destinations as rows; CD-202: over 2^32 - 1 rows; CD-301: a NULL in a column that has none.
+  // CD-101, CD-102: as check_sent_schema; CD-105: a row's strings are over text_bytes_max(), with row and both, or
+  // there are not as many destinations as rows; CD-202: over 2^32 - 1 rows; CD-301: a NULL in a column that has none.
   Status set_batch(const Batch& batch, std::span<const uint16_t> destinations = {});
 
-  // Bytes of heap that a row takes, 0 if all its texts lie in their views; a ticket takes the sum of its rows'. Only if
-  // has_texts().
+  // Bytes of heap that a row takes, 0 if all its strings lie in their views; a ticket takes the sum of its rows'. Only
+  // if has_strings().
   uint32_t heap_bytes_of(uint32_t row) const { return heap_bytes_[row]; }
 
   // Row rows[i] of the batch becomes row ticket.first + i of the segment; rows.size() == ticket.rows. The ticket has
@@ -73,7 +73,7 @@ class SegmentFiller {
 Batch segment_batch(const RowLayout& layout,
                     const std::byte* segment,
                     std::shared_ptr<const void> owner);
-// The hidden lane of the same rows. Nobody has checked its numbers.
+// The hidden lane of the same rows. Its numbers are not checked.
 std::span<const uint16_t> segment_destinations(const RowLayout& layout, const std::byte* segment);
 
 // Whether a segment from a wire, whose header passed check_header, can be read as rows of this layout: its lanes and

@@ -42,7 +42,7 @@ bool add_zeros(Int128& value, int32_t zeros) {
 }
 
 uint64_t index_at(const DataType& type, const ColumnView& column, int64_t row) {
-  uint64_t index = 0;  // of a NULL perhaps negative; then nobody looks at it
+  uint64_t index = 0;  // of a NULL perhaps negative; then it is not read
   const int32_t width = fixed_bytes(type);
   std::memcpy(&index, column.values + (column.offset + row) * width, static_cast<size_t>(width));
   return index;

@@ -1,4 +1,4 @@
-// The rows of a block by outlet: a counting sort of their numbers. Stable; few outlets are told apart without counting,
+// The rows of a block by outlet: a counting sort of their numbers. Stable; few outlets are separated without counting,
 // up to half as many as a vector has 32-bit lanes.
 //
 // Nanoseconds a row (row_sorter_bench, one core of a Cascade Lake, vectors of 512 bits): 0.5 to 2 outlets, 0.7 to 4,

@@ -1,8 +1,8 @@
-// Moves lanes of rows into places that are known to the row: each range of rows has its stretch of an
+// Moves lanes of rows into places that are known to the row: each range of rows has its part of an
 // array, and a scatter knows where its own rows of every range begin.
 //
 // Unlike RadixScatter, whose segments grow, this needs the ranges counted first. For that, the
-// stretches are arrays without gaps, which can be sorted in place and become the columns of a result,
+// parts are arrays without gaps, which can be sorted in place and become the columns of a result,
 // and the order of arrival is kept across all scatters that share them. A lane is one value of every
 // row, of 1 to 16 bytes; lanes of a row move one after the other with the same ranges.
 //
@@ -29,7 +29,7 @@ struct LaneCursors {
   uint8_t* buffers = nullptr;  // kRangeBufferBytes of each range
   uint8_t** places = nullptr;  // where the first byte of a buffer goes; 64-byte aligned
   uint8_t* fill = nullptr;     // values in the buffer
-  uint8_t* skip = nullptr;     // of these, the first ones that belong to somebody else
+  uint8_t* skip = nullptr;     // of these, the first ones that belong to another task
   bool streams = true;
 };
 

@@ -38,7 +38,7 @@ struct RouteSpec {
 // a date in days and one in milliseconds, text and a dictionary of text, or a decimal and an integer. 1 and 1.0 are
 // equal, so are -0.0 and 0.0, all NaNs, and all NULLs: these go to the destination that their own hash says, and by
 // range to the last one. To that end a value is hashed as that of its family: integers and decimals by value, dates in
-// milliseconds, times and instants in nanoseconds (modulo 2^64), floats as float64, texts and binaries as bytes. One
+// milliseconds, times and instants in nanoseconds (modulo 2^64), floats as float64, strings and binaries as bytes. One
 // per thread.
 class RowRouter {
  public:

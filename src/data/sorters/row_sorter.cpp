@@ -23,9 +23,9 @@ constexpr int kAttempts = 64;
 
 // All rows have the same outlet; there is one at least. Ends at the first that has another.
 bool go_together(const std::vector<uint16_t>& outlets) {
-  constexpr size_t kStretch = 1024;  // compared without branches
-  for (size_t begin = 0; begin < outlets.size(); begin += kStretch) {
-    const size_t end = std::min(begin + kStretch, outlets.size());
+  constexpr size_t kCompared = 1024;  // compared without branches
+  for (size_t begin = 0; begin < outlets.size(); begin += kCompared) {
+    const size_t end = std::min(begin + kCompared, outlets.size());
     uint16_t difference = 0;
     for (size_t i = begin; i < end; ++i) difference |= outlets[i] ^ outlets.front();
     if (difference != 0) return false;
@@ -240,7 +240,7 @@ uint32_t RowSorter::move(uint16_t outlet, const Rows& rows, std::vector<uint16_t
 uint32_t RowSorter::move_some(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published) {
   auto& producer = producers_[outlet];
   const rings::Ticket ticket =
-      layout_->has_texts() ? take_texts(outlet, rows, published) : producer.reserve(rows.count);
+      layout_->has_strings() ? take_strings(outlet, rows, published) : producer.reserve(rows.count);
   if (ticket.rows == 0) return 0;
   if (rows.list != nullptr) {
     filler_.fill(producer.segment(ticket), ticket, {rows.list, ticket.rows});
@@ -259,10 +259,10 @@ void RowSorter::add_published(uint16_t outlet, std::vector<uint16_t>& published)
   trace::SegmentTrace::note(note);
 }
 
-// Rows of which the texts fit, too: the longest prefix.
-rings::Ticket RowSorter::take_texts(uint16_t outlet,
-                                    const Rows& rows,
-                                    std::vector<uint16_t>& published) {
+// Rows of which the strings fit, too: the longest prefix.
+rings::Ticket RowSorter::take_strings(uint16_t outlet,
+                                      const Rows& rows,
+                                      std::vector<uint16_t>& published) {
   auto& producer = producers_[outlet];
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const rings::Room room = producer.offer();

@@ -4,7 +4,7 @@
 // is looked at. The batch is the side pool: rows whose ring is full stay where they are (their numbers are kept, 4
 // bytes each), those of other outlets go on, and nothing is copied twice. Rows of an outlet keep their order.
 //
-// Memory: 2 bytes per row of the batch, 6 per row of a block, 4 per row that waits; with texts 8 per row more.
+// Memory: 2 bytes per row of the batch, 6 per row of a block, 4 per row that waits; with strings 8 per row more.
 //
 // Cost per row and thread with routing (row_sorter_bench, one core of a Zen 4, rows of two int64): 3.2 ns to 2 outlets,
 // 4.5 to 8, 6.2 to 64, 7.9 to 512; an int64 and a text of 20 bytes 7.0, 10.2, 16 and 20 ns. Copying their bytes takes
@@ -70,7 +70,7 @@ class RowSorter {
   void move_whole(std::vector<uint16_t>& published);
   uint32_t move(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   uint32_t move_some(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
-  rings::Ticket take_texts(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
+  rings::Ticket take_strings(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   void add_published(uint16_t outlet, std::vector<uint16_t>& published) const;
   void forget_batch();
 

@@ -65,7 +65,7 @@ enum class AccumulatorKind : uint8_t {
   kMin,
   kMax,
   kFirstRef,
-  kMinRef,  // texts
+  kMinRef,  // strings
   kMaxRef,
   kMoments,
   kDistinctSketch,
@@ -83,7 +83,7 @@ struct AccumulatorSpec {
   friend bool operator==(const AccumulatorSpec&, const AccumulatorSpec&) = default;
 };
 
-// Texts by reference are read from `column`, which must outlive the accumulator.
+// Strings by reference are read from `column`, which must outlive the accumulator.
 struct AccumulatorContext {
   Memory* memory = nullptr;
   const ChunkedColumn* column = nullptr;

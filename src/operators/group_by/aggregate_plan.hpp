@@ -1,4 +1,4 @@
-// From aggregates to what has to be read, kept and finished: value lanes (one per column, whoever
+// From aggregates to what has to be read, kept and finished: value lanes (one per column, whichever
 // uses it), masks (which rows count), accumulators (shared where two aggregates keep the same), and
 // for each aggregate the accumulators it is finished from.
 #pragma once
@@ -36,7 +36,7 @@ struct AggregateInput {
 
 struct PlannedAccumulator {
   AccumulatorSpec spec;
-  int column = -1;  // texts by reference
+  int column = -1;  // strings by reference
   friend bool operator==(const PlannedAccumulator&, const PlannedAccumulator&) = default;
 };
 
@@ -58,7 +58,7 @@ struct AggregatePlan {
 };
 
 // `keyless`: the only group exists without any row. Errors: those of aggregate_type, and
-// kUnsupportedType for extremes of dictionaries of anything but texts.
+// kUnsupportedType for extremes of dictionaries of anything but strings.
 Result<AggregatePlan> plan_aggregates(const GroupSpec& spec, const RowStore& store);
 
 }  // namespace crossdock::operators

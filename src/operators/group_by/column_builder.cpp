@@ -11,7 +11,8 @@
 namespace crossdock::operators {
 namespace {
 
-constexpr int32_t kTextWindow = 16;  // texts are stored 16 bytes at a time, over what follows them
+constexpr int32_t kTextWindow =
+    16;  // strings are stored 16 bytes at a time, over what follows them
 constexpr int64_t kInlineBytes = 12;
 
 struct TextBytes {
@@ -19,12 +20,12 @@ struct TextBytes {
   int32_t length;
 };
 
-TextBytes unpack_text(const PackedTexts& texts, int64_t row) {
-  UInt128 packed = texts.low[row];
-  if (texts.high != nullptr) packed |= static_cast<UInt128>(texts.high[row]) << 64;
+TextBytes unpack_text(const PackedStrings& strings, int64_t row) {
+  UInt128 packed = strings.low[row];
+  if (strings.high != nullptr) packed |= static_cast<UInt128>(strings.high[row]) << 64;
   TextBytes text;
   text.length = static_cast<int32_t>(packed & 15);
-  const UInt128 aligned = (packed >> 4) << (128 - 8 * texts.bytes_max);
+  const UInt128 aligned = (packed >> 4) << (128 - 8 * strings.bytes_max);
   const uint64_t first = __builtin_bswap64(static_cast<uint64_t>(aligned >> 64));
   const uint64_t second = __builtin_bswap64(static_cast<uint64_t>(aligned));
   std::memcpy(text.bytes, &first, 8);
@@ -33,45 +34,45 @@ TextBytes unpack_text(const PackedTexts& texts, int64_t row) {
 }
 
 template <class Offset>
-Result<ColumnView> make_offset_texts(const PackedTexts& texts, BatchMemory& memory) {
+Result<ColumnView> make_offset_strings(const PackedStrings& strings, BatchMemory& memory) {
   int64_t total = 0;
-  for (int64_t i = 0; i < texts.rows; ++i) total += static_cast<int64_t>(texts.low[i] & 15);
+  for (int64_t i = 0; i < strings.rows; ++i) total += static_cast<int64_t>(strings.low[i] & 15);
   if (total > std::numeric_limits<Offset>::max()) {
     return make_error(ErrorCode::kValueOutOfRange,
-                      "group_by: the texts of one batch have {} bytes together, more than 32-bit "
+                      "group_by: the strings of one batch have {} bytes together, more than 32-bit "
                       "offsets reach\n  try      a smaller batch_rows",
                       total);
   }
   CD_ASSIGN(uint8_t * offset_bytes,
-            memory.get((texts.rows + 1) * static_cast<int64_t>(sizeof(Offset))));
+            memory.get((strings.rows + 1) * static_cast<int64_t>(sizeof(Offset))));
   CD_ASSIGN(uint8_t * bytes, memory.get(total + kTextWindow));
   auto* offsets = reinterpret_cast<Offset*>(offset_bytes);
   Offset at = 0;
-  for (int64_t i = 0; i < texts.rows; ++i) {
-    const TextBytes text = unpack_text(texts, i);
+  for (int64_t i = 0; i < strings.rows; ++i) {
+    const TextBytes text = unpack_text(strings, i);
     offsets[i] = at;
     std::memcpy(bytes + at, text.bytes, kTextWindow);
     at += static_cast<Offset>(text.length);
   }
-  offsets[texts.rows] = at;
+  offsets[strings.rows] = at;
   ColumnView column;
-  column.length = texts.rows;
+  column.length = strings.rows;
   column.values = bytes;
   column.offsets = offsets;
   return column;
 }
 
-Result<ColumnView> make_views(const PackedTexts& texts, BatchMemory& memory) {
+Result<ColumnView> make_views(const PackedStrings& strings, BatchMemory& memory) {
   int64_t heap_bytes = 0;
-  for (int64_t i = 0; i < texts.rows; ++i) {
-    const auto length = static_cast<int64_t>(texts.low[i] & 15);
+  for (int64_t i = 0; i < strings.rows; ++i) {
+    const auto length = static_cast<int64_t>(strings.low[i] & 15);
     if (length > kInlineBytes) heap_bytes += length;
   }
-  CD_ASSIGN(uint8_t * views, memory.get(texts.rows * 16));
+  CD_ASSIGN(uint8_t * views, memory.get(strings.rows * 16));
   CD_ASSIGN(uint8_t * heap, memory.get(heap_bytes + kTextWindow));
   int64_t at = 0;
-  for (int64_t i = 0; i < texts.rows; ++i) {
-    const TextBytes text = unpack_text(texts, i);
+  for (int64_t i = 0; i < strings.rows; ++i) {
+    const TextBytes text = unpack_text(strings, i);
     uint8_t* view = views + i * 16;
     std::memcpy(view, &text.length, 4);
     std::memcpy(view + 4, text.bytes, kInlineBytes);
@@ -84,7 +85,7 @@ Result<ColumnView> make_views(const PackedTexts& texts, BatchMemory& memory) {
     at += text.length;
   }
   ColumnView column;
-  column.length = texts.rows;
+  column.length = strings.rows;
   column.values = views;
   memory.set_heap(heap, heap_bytes, column);
   return column;
@@ -195,15 +196,17 @@ void store_words(
   }
 }
 
-Result<ColumnView> make_texts(const DataType& type, const PackedTexts& texts, BatchMemory& memory) {
+Result<ColumnView> make_strings(const DataType& type,
+                                const PackedStrings& strings,
+                                BatchMemory& memory) {
   switch (layout(type)) {
     case Layout::kOffsets32:
-      return make_offset_texts<int32_t>(texts, memory);
+      return make_offset_strings<int32_t>(strings, memory);
     case Layout::kOffsets64:
-      return make_offset_texts<int64_t>(texts, memory);
+      return make_offset_strings<int64_t>(strings, memory);
     default:
       CD_CHECK(layout(type) == Layout::kViews, "type {}", type_name(type));
-      return make_views(texts, memory);
+      return make_views(strings, memory);
   }
 }
 

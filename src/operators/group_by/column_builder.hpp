@@ -1,4 +1,4 @@
-// Columns of a result batch, made of words: the memory they lie in, widths, bitmaps and texts.
+// Columns of a result batch, made of words: the memory they lie in, widths, bitmaps and strings.
 #pragma once
 
 #include <cstdint>
@@ -47,15 +47,17 @@ Result<ColumnView> make_fixed(const DataType& type, int64_t rows, BatchMemory& m
 void store_words(
     const DataType& type, const uint64_t* words, int32_t count, ColumnView& column, int64_t at);
 
-// A text column of texts packed as ValueReader::texts gives them; `high` may be nullptr. Invalid rows
+// A text column of strings packed as ValueReader::strings gives them; `high` may be nullptr. Invalid rows
 // hold 0, which is the empty text.
-struct PackedTexts {
+struct PackedStrings {
   int64_t rows = 0;
   int32_t bytes_max = 0;
   const uint64_t* low = nullptr;
   const uint64_t* high = nullptr;
 };
-Result<ColumnView> make_texts(const DataType& type, const PackedTexts& texts, BatchMemory& memory);
+Result<ColumnView> make_strings(const DataType& type,
+                                const PackedStrings& strings,
+                                BatchMemory& memory);
 
 // The float16 (IEEE binary16) that a double holds exactly.
 uint16_t float16_bits(double value);

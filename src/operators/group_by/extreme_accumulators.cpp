@@ -94,16 +94,16 @@ class TextExtremeAccumulator : public RefAccumulator {
  public:
   TextExtremeAccumulator(const AccumulatorContext& context, int input, bool is_min)
       : RefAccumulator(*context.memory),
-        texts_(*context.memory),
+        strings_(*context.memory),
         reader_(*context.column),
         input_(input),
         is_min_(is_min) {}
   Status resize(int64_t groups) override {
-    CD_TRY(texts_.grow(groups, TextSlice{}));
+    CD_TRY(strings_.grow(groups, TextSlice{}));
     return RefAccumulator::resize(groups);
   }
   void clear() override {
-    texts_.clear();
+    strings_.clear();
     RefAccumulator::clear();
   }
   Status update(const GroupBlock& block) override {
@@ -120,7 +120,7 @@ class TextExtremeAccumulator : public RefAccumulator {
     for (int32_t i = 0; i < pairs.count; ++i) {
       const uint32_t group = pairs.from[i];
       if (other.refs_[group] != kNullRef)
-        offer(pairs.to[i], other.refs_[group], other.texts_[group]);
+        offer(pairs.to[i], other.refs_[group], other.strings_[group]);
     }
     return {};
   }
@@ -128,14 +128,14 @@ class TextExtremeAccumulator : public RefAccumulator {
  private:
   void offer(uint32_t group, RowRef ref, const TextSlice& text) {
     if (refs_[group] != kNullRef) {
-      const int order = compare_texts(text, texts_[group]);
+      const int order = compare_strings(text, strings_[group]);
       if (is_min_ ? order >= 0 : order <= 0) return;
     }
     refs_[group] = ref;
-    texts_[group] = text;
+    strings_[group] = text;
   }
 
-  StateArray<TextSlice> texts_;
+  StateArray<TextSlice> strings_;
   TextReader reader_;
   int input_;
   bool is_min_;

@@ -107,7 +107,7 @@ Result<std::vector<KeyColumnRange>> TableGroupBy::scan_columns(
   return ranges;
 }
 
-// The range of every key column; only columns whose range nobody knows are read.
+// The range of every key column; only columns whose range is not known are read.
 Result<std::vector<KeyColumnRange>> TableGroupBy::key_ranges(GroupRun& run) const {
   std::vector<KeyColumnRange> ranges(spec_.keys.size());
   std::vector<size_t> unknown;

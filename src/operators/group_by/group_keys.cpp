@@ -295,7 +295,7 @@ void GroupKeyEncoder::pack_part(size_t p, const Batch& batch, int64_t begin, int
   if (part.is_wide()) std::fill_n(high_, count, uint64_t{0});
   if (part.form == GroupKeyForm::kText) {
     uint64_t* high = part.value_bits > 64 ? high_ : nullptr;
-    reader.texts(column, begin, count, {part.text_bytes, low_, high});
+    reader.strings(column, begin, count, {part.text_bytes, low_, high});
   } else if (part.form == GroupKeyForm::kWide) {
     reader.wide(column, begin, count, low_, high_);
     const auto base = static_cast<UInt128>(part.base);

@@ -2,7 +2,7 @@
 // and a table can compare, and how the columns are got back from them.
 //
 // Every key column becomes a number of few bits: its distance from the smallest value, one code more
-// for null, texts as padded bytes and length, dictionaries by the number of their value. The numbers
+// for null, strings as padded bytes and length, dictionaries by the number of their value. The numbers
 // stand side by side in one packed key, the first column on top, so packed keys order as the rows do.
 //
 //   dense    few bits: the word is the packed key, shifted to the top; groups are places of an array
@@ -104,7 +104,7 @@ class KeyRangeScanner {
 };
 void merge_ranges(const KeyColumnRange& from, KeyColumnRange& into);
 
-// The range of a column as far as it counts for keys, where that is known without a scan: imported texts
+// The range of a column as far as it counts for keys, where that is known without a scan: imported strings
 // know their longest, and of dictionaries and floats no range is used.
 std::optional<KeyColumnRange> range_without_scan(const ChunkedColumn& column);
 

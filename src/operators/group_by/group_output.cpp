@@ -33,7 +33,7 @@ struct PartRows {
   const DataType* type;
   ColumnView column;
   uint8_t* valid = nullptr;
-  uint64_t* low = nullptr;  // texts: kept until all are known
+  uint64_t* low = nullptr;  // strings: kept until all are known
   uint64_t* high = nullptr;
 };
 
@@ -95,7 +95,7 @@ Status close_part(PartRows& rows, int64_t count, BatchMemory& memory) {
   const GroupKeyPart& part = *rows.part;
   if (part.form == GroupKeyForm::kText) {
     CD_ASSIGN(rows.column,
-              make_texts(*rows.type, {count, part.text_bytes, rows.low, rows.high}, memory));
+              make_strings(*rows.type, {count, part.text_bytes, rows.low, rows.high}, memory));
   }
   return rows.valid == nullptr ? Status() : set_validity(rows.valid, count, memory, rows.column);
 }

@@ -13,10 +13,10 @@ namespace {
 
 // Groups that one worker merges alone without others noticing.
 constexpr int64_t kMergedAloneMax = int64_t{1} << 14;
-// A table that finds less than this share of the rows of a stretch costs more than it spares: looking
+// A table that finds less than this share of the latest rows costs more than it spares: looking
 // up takes some 2.5 ns a row, a row that is found is spared some 9 ns (scatter, second lookup).
 constexpr double kHitRateMin = 0.3;
-constexpr int64_t kStretchRows = int64_t{1} << 16;
+constexpr int64_t kJudgedRows = int64_t{1} << 16;
 // Scatters below this are not worth a second look at the input.
 constexpr int64_t kTurnBytesMin = int64_t{64} << 20;
 
@@ -127,7 +127,7 @@ class TwoPhases {
  private:
   // A first touch of fresh memory costs more than reading the keys once more. Where the freed blocks of
   // earlier runs do not hold half of what the scatter needs, the lower half of the partitions is
-  // scattered and aggregated first, and the upper half in the memory of the lower. Whoever runs again
+  // scattered and aggregated first, and the upper half in the memory of the lower. A second run
   // finds half of the memory there, and then takes one turn.
   bool in_two_turns() const {
     const bool is_cheap_to_read = (run_.blocks.keys->mode == GroupKeyMode::kDense ||
@@ -168,8 +168,8 @@ class TwoPhases {
     std::unique_ptr<sorters::RadixScatter> scatter;
     MissedRows missed;
     bool bypass = false;  // the table is not worth looking into any more
-    int64_t stretch_rows = 0;
-    int64_t stretch_missed = 0;
+    int64_t judged_rows = 0;
+    int64_t judged_missed = 0;
     PartitionedGroups groups;
   };
 
@@ -232,13 +232,13 @@ class TwoPhases {
   }
 
   void judge(Worker& worker) {
-    worker.stretch_rows += worker.block.rows();
-    worker.stretch_missed += worker.missed.count;
-    if (worker.stretch_rows < kStretchRows) return;
-    const auto missed = static_cast<double>(worker.stretch_missed);
-    worker.bypass = missed > (1 - kHitRateMin) * static_cast<double>(worker.stretch_rows);
-    worker.stretch_rows = 0;
-    worker.stretch_missed = 0;
+    worker.judged_rows += worker.block.rows();
+    worker.judged_missed += worker.missed.count;
+    if (worker.judged_rows < kJudgedRows) return;
+    const auto missed = static_cast<double>(worker.judged_missed);
+    worker.bypass = missed > (1 - kHitRateMin) * static_cast<double>(worker.judged_rows);
+    worker.judged_rows = 0;
+    worker.judged_missed = 0;
   }
 
   Status finish_scatters() {

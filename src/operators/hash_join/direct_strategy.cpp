@@ -70,7 +70,7 @@ Status emit_tracked_build(JoinRun& run, const ProbeTarget& target, int64_t posit
   });
 }
 
-// One table over all partitions of the build side: partitions are stretches of it, so workers sort
+// One table over all partitions of the build side: partitions are ranges of it, so workers sort
 // them in at the same time and without a lock.
 class DirectJoin {
  public:
@@ -155,13 +155,13 @@ class DirectJoin {
     const int own_bits = table_.slot_bits - run_.partition_bits;
     CD_TRY(
         run_.for_indices("build table", parts, table_.rows / parts, [&](int, int64_t i) -> Status {
-          const TableStretch stretch{directory_.as<uint32_t>() + (i << own_bits),
-                                     table_.words,
-                                     table_.carry,
-                                     first_row[i],
-                                     run_.partition_bits,
-                                     own_bits};
-          build_stretch(stretch, part(static_cast<int>(i)));
+          const TableRange range{directory_.as<uint32_t>() + (i << own_bits),
+                                 table_.words,
+                                 table_.carry,
+                                 first_row[i],
+                                 run_.partition_bits,
+                                 own_bits};
+          build_range(range, part(static_cast<int>(i)));
           return {};
         }));
     // Knowing that words are unique ends most probes at their first row: worth one pass over the

@@ -17,7 +17,7 @@ class Emitter {
   bool counts_only() const { return counts_only_; }
   int64_t rows() const { return rows_; }
 
-  // Counts rows that nobody looks at; only if counts_only().
+  // Counts rows that are not looked at; only if counts_only().
   void count(int64_t rows) { rows_ += rows; }
   Status emit(const JoinedRows& block);
   // Passes on batches of at least `rows_min` rows (1 = all that hold anything).

@@ -242,7 +242,7 @@ void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
 }
 
 // Unsorted sides are never cheaper to sort than to partition, so merging is considered if both sides are
-// sorted, and nobody asked for what only tables have.
+// sorted, and nothing is asked for that only tables have.
 void consider_merge(const PlannerInput& input, JoinChoice& choice) {
   const JoinSpec& spec = *input.spec;
   if (spec.strategy != Strategy::kMerge) {

@@ -129,8 +129,8 @@ void KeyFilter::fill_partition(int partition,
                                const sorters::SegmentList* const* lists,
                                int list_count) {
   auto* blocks = block_.as<uint64_t>();
-  const int64_t stretch = blocks_ >> partition_bits_;
-  std::memset(blocks + partition * stretch, 0, static_cast<size_t>(stretch) * 8);
+  const int64_t blocks_each = blocks_ >> partition_bits_;
+  std::memset(blocks + partition * blocks_each, 0, static_cast<size_t>(blocks_each) * 8);
   for (int list = 0; list < list_count; ++list) {
     for (const sorters::Segment* segment : *lists[list]) {
       HWY_DYNAMIC_DISPATCH(enter_segment)(dense_, shift_, *segment, blocks);

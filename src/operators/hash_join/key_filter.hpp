@@ -3,7 +3,7 @@
 //
 // Exact and hashed words: a Bloom filter of 64-bit blocks, two bits of one block per key. Dense words:
 // a bitmap of the key range, which is exact. In both, the block is picked by the top bits of the
-// word, so partitions own disjoint stretches and fill them in parallel without atomics.
+// word, so partitions own disjoint ranges and fill them in parallel without atomics.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class KeyFilter {
                                   Memory& memory);
   static int64_t bytes_for(const KeyPlan& keys, int64_t rows, int partition_bits);
 
-  // Zeroes the stretch of one partition, then enters the partition's words.
+  // Zeroes the range of one partition, then enters the partition's words.
   void fill_partition(int partition, const sorters::SegmentList* const* lists, int list_count);
 
   // keep[i] = word may be a build key. Answers how many.

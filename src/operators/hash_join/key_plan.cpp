@@ -9,7 +9,7 @@
 namespace crossdock::operators {
 namespace {
 
-// Bits in which the values of both sides are told apart, or 64 when in doubt.
+// Bits in which the values of both sides differ, or 64 when in doubt.
 int common_bits(const DataType& left, const DataType& right, const KeyKind& kind) {
   if (kind.form == KeyForm::kBool) return 1;
   if (left.id == TypeId::kDictionary || right.id == TypeId::kDictionary) return 64;

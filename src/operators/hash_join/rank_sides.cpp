@@ -69,8 +69,8 @@ class RankPartitioner {
     const Result<std::string> mine =
         stored.ok() ? Result<std::string>(join_text(sides_->spec, *left->schema, *right->schema))
                     : Result<std::string>(stored.error());
-    CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(ranks_, mine, ranks_.limit()));
-    CD_TRY(ranks::check_same(texts, "all ranks join tables of the same schemas in the same way"));
+    CD_ASSIGN(const std::vector<std::string> every, ranks::agree(ranks_, mine, ranks_.limit()));
+    CD_TRY(ranks::check_same(every, "all ranks join tables of the same schemas in the same way"));
     begin_ = RankClock::now();
     before_ = ranks_.traffic();
     CD_TRY(agree_on_rows());
@@ -314,7 +314,7 @@ class RankPartitioner {
   }
 
   bool keeps_unmatchable(Side side) const {
-    if (is_merge()) return false;  // there are none, or nobody wants them: why_not_in_ranges()
+    if (is_merge()) return false;  // there are none, or they are not wanted: why_not_in_ranges()
     const JoinRoles roles = join_roles(sides_->spec.kind, sides_->build);
     return side == sides_->build ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
   }

@@ -9,7 +9,7 @@
 // in order over all ranks, and sorts and matches them as on one machine.
 //
 // It takes what the radix join carries in its two words: keys that fit 64 bits together, and columns that fit another
-// 64 beside them; merge joins take one 64-bit integer. Where rows need more (texts, wide rows, residual predicates),
+// 64 beside them; merge joins take one 64-bit integer. Where rows need more (strings, wide rows, residual predicates),
 // `reason` says so, and rows have to be moved as tables first.
 #pragma once
 

@@ -58,7 +58,7 @@ void place_rows(Lists lists, SlotOf slot, Entry* ends, uint64_t* words_out, uint
 }
 
 template <class Entry>
-void sort_into(Lists lists, SlotOf slot, Entry* directory, int64_t slots, const TableStretch& out) {
+void sort_into(Lists lists, SlotOf slot, Entry* directory, int64_t slots, const TableRange& out) {
   std::memset(directory, 0, slots * sizeof(Entry));
   count_slots(lists, slot, directory);
   counts_to_ends(directory, slots, static_cast<Entry>(out.first_row));
@@ -71,12 +71,12 @@ void sort_into(Lists lists, SlotOf slot, Entry* directory, int64_t slots, const 
 
 }  // namespace
 
-void sort_wide(Lists lists, uint32_t* directory, const TableStretch& out) {
+void sort_wide(Lists lists, uint32_t* directory, const TableRange& out) {
   const SlotOf slot{out.skip_bits, 64 - out.slot_bits};
   sort_into(lists, slot, directory, int64_t{1} << out.slot_bits, out);
 }
 
-void sort_narrow(Lists lists, uint16_t* directory, const TableStretch& out) {
+void sort_narrow(Lists lists, uint16_t* directory, const TableRange& out) {
   const SlotOf slot{out.skip_bits, 64 - out.slot_bits};
   sort_into(lists, slot, directory, int64_t{1} << out.slot_bits, out);
 }
@@ -147,7 +147,7 @@ Result<RunTable> LeafBuilder::build(std::span<const sorters::SegmentList* const>
   if (has_carry_) table.carry[table.rows] = 0;
 
   const int64_t slots = int64_t{1} << table.slot_bits;
-  const TableStretch out{nullptr, table.words, table.carry, 0, table.skip_bits, table.slot_bits};
+  const TableRange out{nullptr, table.words, table.carry, 0, table.skip_bits, table.slot_bits};
   if (table.wide) {
     auto* entries = reinterpret_cast<uint32_t*>(directory);
     HWY_DYNAMIC_DISPATCH(sort_wide)(lists, entries, out);
@@ -160,9 +160,8 @@ Result<RunTable> LeafBuilder::build(std::span<const sorters::SegmentList* const>
   return table;
 }
 
-void build_stretch(const TableStretch& stretch,
-                   std::span<const sorters::SegmentList* const> lists) {
-  HWY_DYNAMIC_DISPATCH(sort_wide)(lists, stretch.directory, stretch);
+void build_range(const TableRange& range, std::span<const sorters::SegmentList* const> lists) {
+  HWY_DYNAMIC_DISPATCH(sort_wide)(lists, range.directory, range);
 }
 
 bool words_are_unique(const RunTable& table) {

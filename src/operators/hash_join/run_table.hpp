@@ -6,7 +6,7 @@
 // the run. Building: two passes over the words, ~16 B read and 16 B written per row.
 //
 // A leaf of a radix join covers one partition and fits in cache; the direct strategy makes one table
-// of all partitions, each sorted into its own stretch of it by whichever worker takes it.
+// of all partitions, each sorted into its own range of it by whichever worker takes it.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,8 @@ class LeafBuilder {
   Block block_;
 };
 
-// A stretch of a shared table: the slots of one partition and the rows that start at `first_row`.
-struct TableStretch {
+// A range of a shared table: the slots of one partition and the rows that start at `first_row`.
+struct TableRange {
   uint32_t* directory = nullptr;  // first slot of the partition
   uint64_t* words = nullptr;      // row 0 of the whole table
   uint64_t* carry = nullptr;
@@ -64,8 +64,8 @@ struct TableStretch {
   int slot_bits = 0;  // of this partition
 };
 
-// Sorts one partition into its stretch. Stretches of different partitions may be filled at once.
-void build_stretch(const TableStretch& stretch, std::span<const sorters::SegmentList* const> lists);
+// Sorts one partition into its range. Ranges of different partitions may be filled at once.
+void build_range(const TableRange& range, std::span<const sorters::SegmentList* const> lists);
 
 // True if no two rows of the table have the same word. O(rows), reads each run.
 bool words_are_unique(const RunTable& table);

@@ -15,12 +15,12 @@ HWY_BEFORE_NAMESPACE();
 namespace crossdock::operators::HWY_NAMESPACE {
 
 // Rows that are compared at once where both sides have the same words for a while.
-constexpr int64_t kStretch = 16;
+constexpr int64_t kRunWords = 16;
 
-// Whether the next kStretch words of both sides are the same.
-HWY_INLINE bool is_same_stretch(const uint64_t* left, const uint64_t* right) {
+// Whether the next kRunWords words of both sides are the same.
+HWY_INLINE bool is_same_run(const uint64_t* left, const uint64_t* right) {
   uint64_t differs = 0;
-  for (int64_t k = 0; k < kStretch; ++k) differs |= left[k] ^ right[k];
+  for (int64_t k = 0; k < kRunWords; ++k) differs |= left[k] ^ right[k];
   return differs == 0;
 }
 
@@ -38,14 +38,14 @@ MatchCounts count_one_to_one(const SortedRange& left, const SortedRange& right) 
   int64_t j = 0;
   int64_t pairs = 0;
   while (i < left.rows && j < right.rows) {
-    if (left.rows - i >= kStretch && right.rows - j >= kStretch &&
-        is_same_stretch(lefts + i, rights + j)) {
-      pairs += kStretch;
-      i += kStretch;
-      j += kStretch;
+    if (left.rows - i >= kRunWords && right.rows - j >= kRunWords &&
+        is_same_run(lefts + i, rights + j)) {
+      pairs += kRunWords;
+      i += kRunWords;
+      j += kRunWords;
       continue;
     }
-    for (int step = 0; step < kStretch && i < left.rows && j < right.rows; ++step) {
+    for (int step = 0; step < kRunWords && i < left.rows && j < right.rows; ++step) {
       const uint64_t a = lefts[i];
       const uint64_t b = rights[j];
       pairs += a == b ? 1 : 0;
@@ -117,17 +117,17 @@ void match_one_to_one(const SortedRange& left,
   while (i < left.rows && j < right.rows && count < kMatchRows) {
     const int64_t room =
         std::min(std::min(left.rows - i, right.rows - j), int64_t{kMatchRows} - count);
-    if (room >= kStretch && is_same_stretch(lefts + i, rights + j)) {
-      for (int64_t k = 0; k < kStretch; ++k) {
+    if (room >= kRunWords && is_same_run(lefts + i, rights + j)) {
+      for (int64_t k = 0; k < kRunWords; ++k) {
         list.left[count + k] = static_cast<uint32_t>(i + k);
         list.right[count + k] = static_cast<uint32_t>(j + k);
       }
-      i += kStretch;
-      j += kStretch;
-      count += kStretch;
+      i += kRunWords;
+      j += kRunWords;
+      count += kRunWords;
       continue;
     }
-    const int64_t steps = std::min(room, kStretch);
+    const int64_t steps = std::min(room, kRunWords);
     for (int64_t step = 0; step < steps; ++step) {
       const uint64_t a = lefts[i];
       const uint64_t b = rights[j];

@@ -63,7 +63,7 @@ Result<MergeKeys> MergeKeys::create(JoinRun& run, const KeyPlan& keys) {
       for (const int side : {0, 1}) {
         merge.lacks_words_[side] |= order.reader(side, p).any_nulls();
       }
-      // No row with a null gets as far as needing a bit for it. (Texts of null rows are not read, so
+      // No row with a null gets as far as needing a bit for it. (Strings of null rows are not read, so
       // those must stay known.)
       if (order.reader(0, p).form() != OrderForm::kBytes) ranges[p].any_null = false;
     }

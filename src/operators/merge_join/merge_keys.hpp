@@ -2,7 +2,7 @@
 //
 // Rows that cannot match (a null in some key column, unless nulls equal nulls) get no word. The others
 // have words as table/order_key.hpp lays them out: exact if the columns fit 64 bits after their ranges
-// are known, else a prefix whose ties are told apart by comparing rows.
+// are known, else a prefix whose ties are broken by comparing rows.
 #pragma once
 
 #include <memory>

@@ -8,7 +8,7 @@
 // ranges that are sorted whole, so nothing is left to merge. A side that is sorted already is neither
 // moved nor sorted: its ranges are found by binary search and read where they lie.
 //
-// Order of the result: ascending by the key columns in turn (NaN above all numbers, -0 = 0, texts by
+// Order of the result: ascending by the key columns in turn (NaN above all numbers, -0 = 0, strings by
 // bytes). Rows without a partner stand where their key belongs. Rows that cannot match because a key
 // column is null come last, left ones before right ones; where nulls equal nulls, a null stands above
 // all values of its column instead.

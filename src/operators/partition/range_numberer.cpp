@@ -16,7 +16,7 @@ struct SampledKey {
   RowRef row = kNullRef;
 };
 
-// The first key of a range, of which the word alone may not say enough: texts with long common
+// The first key of a range, of which the word alone may not say enough: strings with long common
 // beginnings have equal words. Splitters of one word lie side by side in `rows`.
 struct RangeStarts {
   std::vector<sorters::Splitter> words;  // ascending, from word 0 on

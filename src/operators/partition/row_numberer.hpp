@@ -13,7 +13,7 @@ namespace crossdock::operators {
 constexpr int32_t kNumberedRows = 1024;  // rows of one call
 
 // The seed of partitions is no engine's: tables that are partitioned by equal keys into equal numbers of
-// partitions meet, whoever partitioned them, also on a device. A change of it is a change of the format.
+// partitions meet, whatever partitioned them, also a device. A change of it is a change of the format.
 constexpr uint64_t kPartitionSeed = 0x9E3779B97F4A7C15U;
 
 class RowNumberer {

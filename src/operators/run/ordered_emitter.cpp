@@ -7,7 +7,7 @@
 namespace crossdock::operators {
 namespace {
 
-// How often who waits looks at the cancel flag, which wakes nobody.
+// How often who waits looks at the cancel flag, which wakes no thread.
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 
 }  // namespace

@@ -4,7 +4,7 @@
 // owner of the first unfinished part passes its batches straight on; batches of later parts are held,
 // at most `held_max` of them: who would hold more waits. Parts must be taken in ascending order
 // (OperatorRun::for_indices does), so the owner of the first unfinished part never waits for another
-// worker, and nothing can hang. An error must be told by abort(), which frees all who wait.
+// worker, and nothing can hang. An error must be passed to abort(), which frees all who wait.
 #pragma once
 
 #include <condition_variable>

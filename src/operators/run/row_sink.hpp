@@ -1,4 +1,4 @@
-// Where the rows of an operator go: a count, a list of batches, or a bounded queue that somebody reads
+// Where the rows of an operator go: a count, a list of batches, or a bounded queue that a caller reads
 // while the operator runs.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "operators/sort/range_partitions.hpp"
 #include "operators/sort/sampled_ranges.hpp"
 #include "operators/sort/sorted_output.hpp"
-#include "operators/sort/word_stretches.hpp"
+#include "operators/sort/uncounted_ranges.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -48,24 +48,24 @@ class GroupFinisher {
   SortedOutput output_;
 };
 
-// Sorts stretches of words and hands each out by itself, while it is in cache: its words become the
+// Sorts ranges of words and hands each out by itself, while it is in cache: its words become the
 // result's column where they lie.
-class StretchFinisher {
+class UncountedFinisher {
  public:
-  StretchFinisher(SortRun& sort, const SortLayout& layout, WordStretches& stretches)
-      : sort_(&sort), stretches_(&stretches), output_(sort, layout) {}
+  UncountedFinisher(SortRun& sort, const SortLayout& layout, UncountedRanges& ranges)
+      : sort_(&sort), ranges_(&ranges), output_(sort, layout) {}
 
   Status finish(LeafSorter& sorter, int64_t part, OrderedEmitter& out) {
-    RangeGroup& group = stretches_->groups()[part];
+    RangeGroup& group = ranges_->groups()[part];
     const auto blocks = std::make_shared<std::vector<Block>>(std::move(group.lanes));
     int64_t first_row = group.first_row;
     for (int range = group.first_range; range < group.end_range; ++range) {
       CD_TRY(sort_->run->check_cancelled());
-      const int64_t count = stretches_->rows(range);
+      const int64_t count = ranges_->rows(range);
       const WantedRows wanted = sort_->wanted_of(first_row, count);
       first_row += count;
       if (wanted.is_empty()) continue;
-      const Leaf leaf = stretches_->leaf(range);
+      const Leaf leaf = ranges_->leaf(range);
       CD_TRY(sorter.sort(leaf));
       SortedRows rows;
       rows.rows = count;
@@ -80,7 +80,7 @@ class StretchFinisher {
 
  private:
   SortRun* sort_;
-  WordStretches* stretches_;
+  UncountedRanges* ranges_;
   SortedOutput output_;
 };
 
@@ -114,14 +114,14 @@ Status sort_ranges(SortRun& sort, const SortLayout& layout, Ranges& ranges) {
 Status run_msd(SortRun& sort) {
   const SortLayout layout = plan_layout({sort.spec, sort.store.get(), &sort.keys}, sort.schema);
   sorters::RangeMap map = sampled_ranges(sort);
-  if (WordStretches::suit(layout, sort.keys, sort.store->rows(), sort.workers()) &&
-      WordStretches::suit(map)) {
-    WordStretches stretches(sort, map);
-    CD_ASSIGN(const bool fits, stretches.fill(*sort.run));
+  if (UncountedRanges::suit(layout, sort.keys, sort.store->rows(), sort.workers()) &&
+      UncountedRanges::suit(map)) {
+    UncountedRanges ranges(sort, map);
+    CD_ASSIGN(const bool fits, ranges.fill(*sort.run));
     sort.note("ranges_sized", std::string(fits ? "by a sample" : "by counting: a sample deceived"));
     if (fits) {
       sort.note("passes", int64_t{1});
-      return sort_ranges<StretchFinisher>(sort, layout, stretches);
+      return sort_ranges<UncountedFinisher>(sort, layout, ranges);
     }
   } else {
     sort.note("ranges_sized", std::string("by counting"));

@@ -1,5 +1,5 @@
 // Rows to the rank that is named for each, and rows in the order of their keys over all ranks: the exchange behind
-// sorts over ranks, for whoever sorts what came (operators/sort/rank_sort.hpp, session/bulk_group.hpp).
+// sorts over ranks, for callers that sort what came (operators/sort/rank_sort.hpp, session/bulk_group.hpp).
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace crossdock::operators {
 namespace {
 
-// Rows a worker moves at a time. Every task writes the ends of its stretch of every range by themselves,
+// Rows a worker moves at a time. Every task writes the ends of its part of every range by themselves,
 // two lines shared with its neighbours: 1,000 rows of each of 2,048 ranges make that little.
 constexpr int64_t kTaskRows = 1 << 21;
 

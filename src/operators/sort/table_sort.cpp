@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "model/rates.hpp"
-#include "operators/sort/word_stretches.hpp"
+#include "operators/sort/uncounted_ranges.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -83,7 +83,7 @@ model::SortShape TableSort::shape() const {
   shape.word_bits = keys_.word_bits();
   shape.is_exact = keys_.is_exact();
   shape.lanes = static_cast<int>(layout.lanes.size());
-  shape.is_sampled = WordStretches::suit(layout, keys_, shape.rows, worker_count());
+  shape.is_sampled = UncountedRanges::suit(layout, keys_, shape.rows, worker_count());
   for (const SortColumn& column : layout.columns) {
     shape.gathered += column.source == SortColumn::Source::kGathered ? 1 : 0;
   }
@@ -188,7 +188,7 @@ Result<bool> TableSort::run_if_in_order(SortRun& sort) const {
   CD_ASSIGN(const bool holds, check_order(sort, order));
   if (!holds && asked) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "the rows are not in the order that the sort was told they are in\n"
+                      "the rows are not in the declared order\n"
                       "  try      the same without the declaration (assume_sorted)");
   }
   if (!holds) {

@@ -60,7 +60,7 @@ class StringAggRun final : public FunctionRun {
   // Appends the strings of positions [begin, end).
   Status join(uint32_t begin, uint32_t end, uint8_t& any) {
     RowRef refs[kMaxValueRows];
-    TextSlice texts[kMaxValueRows];
+    TextSlice slices[kMaxValueRows];
     while (begin < end) {
       const auto count = static_cast<int32_t>(std::min<uint32_t>(kMaxValueRows, end - begin));
       for (int32_t i = 0; i < count; ++i) refs[i] = names_.ref(begin + static_cast<uint32_t>(i));
@@ -68,13 +68,13 @@ class StringAggRun final : public FunctionRun {
       for (int32_t i = 0; i < count; ++i) {
         valid[i] = values_.is_valid(begin + static_cast<uint32_t>(i)) ? 1 : 0;
       }
-      reader_.read(refs, count, valid, texts);
+      reader_.read(refs, count, valid, slices);
       for (int32_t i = 0; i < count; ++i) {
         if (valid[i] == 0) continue;
         const auto separator = static_cast<int64_t>(any != 0 ? item_.text.size() : 0);
-        CD_TRY(make_room(separator + texts[i].bytes));
+        CD_TRY(make_room(separator + slices[i].bytes));
         append(item_.text.data(), separator);
-        append(texts[i].data, texts[i].bytes);
+        append(slices[i].data, slices[i].bytes);
         any = 1;
       }
       begin += static_cast<uint32_t>(count);

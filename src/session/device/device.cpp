@@ -46,7 +46,7 @@ Device::Device(std::string name, std::unique_ptr<DeviceDriver> driver, uint64_t 
       facts_(driver_->facts()),
       pool_(*driver_, limit_of(facts_, limit_bytes)) {}
 
-// Nobody has memory of it any more. A device that fails now gives its memory back with the process.
+// No table has memory of it any more. A device that fails now gives its memory back with the process.
 Device::~Device() {
   if (driver_->enter().ok()) static_cast<void>(driver_->wait());
 }

@@ -125,13 +125,13 @@ OrderedColumn numbers(const std::vector<int64_t>& values) {
 }
 
 OrderedColumn words(const std::vector<std::string>& values) {
-  OrderedColumn column{"texts", {}, {}};
+  OrderedColumn column{"strings", {}, {}};
   Optionals<std::string> cells;
   for (const std::string& value : values) {
     cells.emplace_back(value);
     column.keys.push_back(PlainKey{.text = value});
   }
-  column.array = texts("u", cells);
+  column.array = strings("u", cells);
   return column;
 }
 

@@ -105,7 +105,7 @@ TEST(DigitCut, ConcurrentRanksCountTheirMessages) {
   }
 }
 
-TEST(DigitCut, ConcurrentRanksRefuseDigitsOfOtherSizesAndLongTexts) {
+TEST(DigitCut, ConcurrentRanksRefuseDigitsOfOtherSizesAndLongStrings) {
   Cutting cutting{{numbers({1, 2})}, {{0}}, {1, 2}};
   for (const int bits : {0, 17}) {
     EXPECT_EQ(cut_digits(cutting, {.digit_bits = bits}).errors,

@@ -71,7 +71,7 @@ TEST(OrderCut, ConcurrentRanksWithoutRowsAndOneWithAll) {
 }
 
 // The first words of all but one are equal, and so are their next few.
-TEST(OrderCut, ConcurrentRanksReadLongTextsToTheEnd) {
+TEST(OrderCut, ConcurrentRanksReadLongStringsToTheEnd) {
   Random random(8);
   std::vector<std::string> values;
   const std::string beginning = "https://www.example.org/a/path/that/all/of/them/share/";
@@ -106,8 +106,8 @@ TEST(OrderCut, ConcurrentRanksCutWhatASampleDoesNotShow) {
   }
 }
 
-// Each rank has numbered its texts by itself.
-TEST(OrderCut, ConcurrentRanksCompareDictionariesByTheirTexts) {
+// Each rank has numbered its strings by itself.
+TEST(OrderCut, ConcurrentRanksCompareDictionariesByTheirStrings) {
   const std::vector<std::string> names[2] = {{"pear", "apple", "fig"}, {"date", "zebra", "banana"}};
   std::vector<std::vector<uint16_t>> destinations(2);
   const Status status =
@@ -115,7 +115,7 @@ TEST(OrderCut, ConcurrentRanksCompareDictionariesByTheirTexts) {
         const auto rank = static_cast<size_t>(communicator.rank());
         const Optionals<std::string> values(names[rank].begin(), names[rank].end());
         const TablePtr table =
-            make_table({Columns{{"d", encoded("i", {{0}, {1}, {2}}, texts("u", values))}}});
+            make_table({Columns{{"d", encoded("i", {{0}, {1}, {2}}, strings("u", values))}}});
         RowStore store(table->schema);
         for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
         store.freeze();
@@ -139,7 +139,7 @@ TEST(OrderCut, ConcurrentRanksRefuseKeysOfTwoTypes) {
       ranks::run_thread_ranks({.ranks = 2}, [&](ranks::Communicator& communicator) -> Status {
         const auto rank = static_cast<size_t>(communicator.rank());
         const TablePtr table = make_table(
-            {Columns{{"k", rank == 0 ? fixed<int64_t>("l", {{1}}) : texts("u", {{"1"}})}}});
+            {Columns{{"k", rank == 0 ? fixed<int64_t>("l", {{1}}) : strings("u", {{"1"}})}}});
         RowStore store(table->schema);
         for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
         store.freeze();

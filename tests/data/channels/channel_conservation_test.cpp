@@ -1,4 +1,4 @@
-// What goes in comes out, once and where it should, whoever moves when; and nobody waits for ever.
+// What goes in comes out, once and where it should, whichever moves when; and no thread waits for ever.
 #include <gtest/gtest.h>
 
 #include "data/channels/channel_world.hpp"
@@ -50,7 +50,7 @@ TEST(ChannelConservation, NobodyIsLeftWaitingWhenAllEndpointsSendBeforeTheyTake)
     trial.is_skewed = seed % 2 == 0;
     trial.slot_bits = static_cast<int>(seed % 2);
     trial.rows_max = 3000;
-    trial.kind = RowKind::kTexts;
+    trial.kind = RowKind::kStrings;
     trial.seed = seed;
     run_trial(trial);
     if (HasFatalFailure()) return;

@@ -25,8 +25,9 @@ class ChannelHosts : public testing::Test {
   ChannelHosts() : folder_(testing::TempDir() + "/channel_hosts." + std::to_string(getpid())) {
     std::filesystem::create_directory(folder_);
     // The leak checker's own walk over the threads crashes now and then where a thread of UCX has just ended.
-    const char* const told = std::getenv("ASAN_OPTIONS");
-    const std::string options = std::string(told == nullptr ? "" : told) + ":detect_leaks=0";
+    const char* const options_before = std::getenv("ASAN_OPTIONS");
+    const std::string options =
+        std::string(options_before == nullptr ? "" : options_before) + ":detect_leaks=0";
     setenv("ASAN_OPTIONS", options.c_str(), 1);
   }
   ~ChannelHosts() override { std::filesystem::remove_all(folder_); }

@@ -390,7 +390,7 @@ ChannelSpec from_zero_to_one() {
   return spec;
 }
 
-// Rank 0 sends, rank 1 takes, and others have no end: these are missed by nobody.
+// Rank 0 sends, rank 1 takes, and others have no end: these are missed by no rank.
 void kill_one_way(int ranks, int victim, uint64_t seed, const char* transports) {
   const bool is_over = victim < 2;
   const int batches = is_over ? -1 : 100;

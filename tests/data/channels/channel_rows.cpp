@@ -29,7 +29,7 @@ struct Buffers {
   std::vector<int32_t> numbers;
   std::vector<double> floats;
   std::vector<int32_t> offsets;
-  std::string texts;
+  std::string strings;
   std::vector<uint8_t> bits;
   std::vector<uint8_t> validity;
 };
@@ -55,8 +55,8 @@ void fill(Buffers& of, const std::vector<int64_t>& keys) {
     const int64_t key = keys[row];
     of.numbers.push_back(number_of(key));
     of.floats.push_back(float_of(key));
-    of.texts += text_of(key);
-    of.offsets.push_back(static_cast<int32_t>(of.texts.size()));
+    of.strings += text_of(key);
+    of.offsets.push_back(static_cast<int32_t>(of.strings.size()));
     if (flag_of(key)) set_bit(of.bits, row);
     if (!is_null(key)) set_bit(of.validity, row);
   }
@@ -90,7 +90,7 @@ bool is_right(RowKind kind, const Batch& rows, int64_t row, int64_t key) {
       if (floats.is_valid(row) == is_null(key)) return false;
       return is_null(key) || floats.data<double>()[row] == float_of(key);
     }
-    case RowKind::kTexts:
+    case RowKind::kStrings:
       return text_at(rows.columns[1], row) == text_of(key);
     case RowKind::kFlags:
       return bit_at(rows.columns[1], row) == flag_of(key);
@@ -107,7 +107,7 @@ SchemaPtr rows_schema(RowKind kind) {
     schema->fields.push_back({"number", type_of("i"), false, ""});
     schema->fields.push_back({"float", type_of("g"), true, ""});
   }
-  if (kind == RowKind::kTexts) schema->fields.push_back({"text", type_of("u"), false, ""});
+  if (kind == RowKind::kStrings) schema->fields.push_back({"text", type_of("u"), false, ""});
   if (kind == RowKind::kFlags) schema->fields.push_back({"flag", type_of("b"), false, ""});
   return schema;
 }
@@ -125,12 +125,12 @@ Batch make_rows(RowKind kind, const std::vector<int64_t>& keys) {
     batch.columns.back().validity = buffers->validity.data();
     batch.columns.back().null_count = -1;
   }
-  if (kind == RowKind::kTexts) {
-    ColumnView texts;
-    texts.length = batch.rows;
-    texts.values = reinterpret_cast<const uint8_t*>(buffers->texts.data());
-    texts.offsets = buffers->offsets.data();
-    batch.columns.push_back(texts);
+  if (kind == RowKind::kStrings) {
+    ColumnView strings;
+    strings.length = batch.rows;
+    strings.values = reinterpret_cast<const uint8_t*>(buffers->strings.data());
+    strings.offsets = buffers->offsets.data();
+    batch.columns.push_back(strings);
   }
   if (kind == RowKind::kFlags) {
     ColumnView flags;

@@ -394,7 +394,7 @@ TEST_F(ChannelCalls, ASenderThatMeetsASegmentBeingOpenedDoesNotSleepThroughIt) {
 }
 
 // Three destinations; the number says which row it is.
-ChannelSpec texts_spec(const Batch& rows) {
+ChannelSpec strings_spec(const Batch& rows) {
   ChannelSpec spec = spec_of(1, 3);
   spec.schema = rows.schema;
   spec.route.keys = {1};
@@ -403,7 +403,7 @@ ChannelSpec texts_spec(const Batch& rows) {
   return spec;
 }
 
-TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
+TEST_F(ChannelCalls, StringsGoToOneDestinationInWhateverLayoutTheyAreSent) {
   arrow_test::Optionals<std::string> words;
   arrow_test::Optionals<int64_t> numbers;
   for (int row = 0; row < 200; ++row) {
@@ -411,18 +411,18 @@ TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
     if (row % 17 == 0) words.back() = std::nullopt;
     numbers.push_back(row);
   }
-  const auto batch_of = [&numbers](const arrow_test::Array& texts) {
+  const auto batch_of = [&numbers](const arrow_test::Array& strings) {
     return arrow_test::make_batch(
-        {{"number", arrow_test::fixed<int64_t>("l", numbers)}, {"text", texts}});
+        {{"number", arrow_test::fixed<int64_t>("l", numbers)}, {"text", strings}});
   };
-  const arrow_test::Array plain = arrow_test::texts("u", words);
+  const arrow_test::Array plain = arrow_test::strings("u", words);
   const Batch usual = batch_of(plain);
   const std::vector<Batch> sent = {usual,
-                                   batch_of(arrow_test::texts("U", words)),
-                                   batch_of(arrow_test::texts("vu", words)),
+                                   batch_of(arrow_test::strings("U", words)),
+                                   batch_of(arrow_test::strings("vu", words)),
                                    batch_of(arrow_test::encoded("i", numbers, plain)),
                                    usual};
-  const ChannelSpec spec = texts_spec(usual);
+  const ChannelSpec spec = strings_spec(usual);
   sorters::RouteSpec route = spec.route;
   route.destinations = 3;
   std::vector<uint16_t> to(words.size());
@@ -448,7 +448,7 @@ TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
   }
 }
 
-// Read as the channel's type, such keys would be numbers that nobody sent, and end beyond the batch.
+// Read as the channel's type, such keys would be numbers that were not sent, and end beyond the batch.
 TEST_F(ChannelCalls, KeysOfAnotherTypeAreRefusedBeforeTheyAreRead) {
   const Batch narrow =
       arrow_test::make_batch({{"key", arrow_test::fixed<int8_t>("c", {0, 1, 2, 1, 0, 1, 2, 1})}});

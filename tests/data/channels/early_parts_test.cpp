@@ -1,4 +1,4 @@
-// What is kept of channels that nobody has opened yet, and what goes first.
+// What is kept of channels that are not open yet, and what goes first.
 #include "data/channels/early_parts.hpp"
 
 #include <gmock/gmock.h>

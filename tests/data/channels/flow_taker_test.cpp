@@ -92,7 +92,8 @@ struct Case {
 };
 
 constexpr uint64_t kRowsPerProducer = 2000;
-constexpr auto kLong = std::chrono::seconds(20);  // nobody sleeps that long unless a ring was lost
+constexpr auto kLong =
+    std::chrono::seconds(20);  // no thread sleeps that long unless a ring was lost
 
 // A flow, its two bells, and what each cursor has seen.
 struct Stage {
@@ -125,7 +126,7 @@ void produce(Stage& stage, uint64_t first) {
         if (producer.commit(ticket)) filled.ring();
         break;
       }
-      // Nobody rings who is about to open a segment, so a producer beside others does not sleep for long.
+      // A thread that is about to open a segment does not ring, so a producer beside others does not sleep for long.
       freed.wait(note, std::chrono::milliseconds(1));
     }
   }
@@ -197,7 +198,7 @@ TEST_P(FlowTakerConcurrent, every_cursor_sees_every_row_once) {
     }
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kLong) << "somebody slept through a ring";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kLong) << "a thread slept through a ring";
   const uint64_t sum = stage.expected_rows * (stage.expected_rows - 1) / 2;
   for (int cursor = 0; cursor < test.cursors; ++cursor) {
     EXPECT_EQ(stage.rows[static_cast<size_t>(cursor)], stage.expected_rows);

@@ -80,12 +80,12 @@ TEST(RankReach, AllThatCanShareTheWork) {
   }
 }
 
-TEST(RankReach, TextsThatNoRankWrites) {
+TEST(RankReach, StringsThatNoRankWrites) {
   for (const std::string text : {"x", "3", "-1", "1x", "1,2", " 1", "99999999999"}) {
     const auto reach = RankReach::parse({"", text, ""}, {0, 1, 2});
     ASSERT_FALSE(reach.ok()) << text;
     EXPECT_EQ(reach.error().code, ErrorCode::kMalformedMessage);
-    EXPECT_THAT(reach.error().message, HasSubstr("rank 1 told"));
+    EXPECT_THAT(reach.error().message, HasSubstr("rank 1 gave"));
   }
 }
 

@@ -44,7 +44,7 @@ class SendActor : public rings::Actor {
   SendActor(std::unique_ptr<Sender> sender, Batch rows, bool is_named, int named)
       : sender_(std::move(sender)), rows_(std::move(rows)), is_named_(is_named), named_(named) {}
 
-  // A step that did not take rows may have moved others on, so it counts as progress; a run that does not end is told
+  // A step that did not take rows may have moved others on, so it counts as progress; a run that does not end is found
   // by its number of steps.
   rings::Step step() override {
     if (!is_sent_) {
@@ -187,16 +187,16 @@ TEST(TwoLevel, the_messages_of_64_nodes_with_8_endpoints_are_those_of_the_plan) 
 }
 
 // The number says which row it is.
-Batch texts_of(const arrow_test::Array& texts) {
+Batch strings_of(const arrow_test::Array& strings) {
   arrow_test::Optionals<int64_t> numbers;
-  for (int64_t row = 0; row < texts.length; ++row) numbers.push_back(row);
+  for (int64_t row = 0; row < strings.length; ++row) numbers.push_back(row);
   return arrow_test::make_batch(
       {{.name = "number", .array = arrow_test::fixed<int64_t>("l", numbers)},
-       {.name = "text", .array = texts}});
+       {.name = "text", .array = strings}});
 }
 
 // The rows that each of three destinations on two nodes gets from one source.
-std::vector<std::vector<int64_t>> send_texts(const Batch& rows, const SchemaPtr& schema) {
+std::vector<std::vector<int64_t>> send_strings(const Batch& rows, const SchemaPtr& schema) {
   World world;
   const NodePlacement placement{.of_source = {0}, .of_destination = {0, 1, 1}};
   ChannelSpec spec = spec_for(placement);
@@ -220,21 +220,21 @@ std::vector<std::vector<int64_t>> send_texts(const Batch& rows, const SchemaPtr&
   return found;
 }
 
-TEST(TwoLevel, texts_go_to_one_destination_in_whatever_layout_they_are_sent) {
+TEST(TwoLevel, strings_go_to_one_destination_in_whatever_layout_they_are_sent) {
   arrow_test::Optionals<std::string> words;
   arrow_test::Optionals<int64_t> indices;
   for (int row = 0; row < 100; ++row) {
     words.push_back(std::to_string(row) + std::string(static_cast<size_t>(row % 30), '.'));
     indices.push_back(row);
   }
-  const Batch usual = texts_of(arrow_test::texts("u", words));
-  const auto wanted = send_texts(usual, usual.schema);
+  const Batch usual = strings_of(arrow_test::strings("u", words));
+  const auto wanted = send_strings(usual, usual.schema);
   for (const auto& numbers : wanted) EXPECT_FALSE(numbers.empty());
-  for (const arrow_test::Array& texts :
-       {arrow_test::texts("U", words),
-        arrow_test::texts("vu", words),
-        arrow_test::encoded("c", indices, arrow_test::texts("u", words))}) {
-    EXPECT_EQ(send_texts(texts_of(texts), usual.schema), wanted) << texts.format;
+  for (const arrow_test::Array& strings :
+       {arrow_test::strings("U", words),
+        arrow_test::strings("vu", words),
+        arrow_test::encoded("c", indices, arrow_test::strings("u", words))}) {
+    EXPECT_EQ(send_strings(strings_of(strings), usual.schema), wanted) << strings.format;
   }
 }
 

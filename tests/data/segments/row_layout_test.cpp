@@ -10,7 +10,7 @@ namespace crossdock::segments {
 namespace {
 
 using arrow_test::fixed;
-using arrow_test::texts;
+using arrow_test::strings;
 using ::testing::HasSubstr;
 
 std::shared_ptr<const RowLayout> make(const arrow_test::Columns& columns,
@@ -48,9 +48,9 @@ TEST(RowLayout, narrow_rows_make_segments_smaller_instead_of_leaving_them_empty)
   EXPECT_LT(make({byte})->segments().rows_max, kSegmentRowsMax) << "the default has room for fewer";
 }
 
-TEST(RowLayout, texts_arrive_as_views_and_dictionaries_as_their_values) {
-  const auto layout = make({{"a", texts("U", {"x"})},
-                            {"b", texts("z", {"x"})},
+TEST(RowLayout, strings_arrive_as_views_and_dictionaries_as_their_values) {
+  const auto layout = make({{"a", strings("U", {"x"})},
+                            {"b", strings("z", {"x"})},
                             {.name = "c",
                              .array = arrow_test::encoded("c", {0}, fixed<int32_t>("tdD", {1})),
                              .nullable = false},
@@ -77,7 +77,7 @@ TEST(RowLayout, limits_are_named) {
   EXPECT_THAT(refusal({one}, {.segment_bytes = 300}), HasSubstr("needs 64"));
   EXPECT_THAT(refusal({one}, {.segment_bytes = -1}), HasSubstr("needs 64"));
   EXPECT_THAT(refusal({one}, {.segment_bytes = int64_t{1} << 40}), HasSubstr("at most"));
-  EXPECT_THAT(refusal({{"t", texts("u", {"x"})}}, {.text_bytes = -1}), HasSubstr("-1"));
+  EXPECT_THAT(refusal({{"t", strings("u", {"x"})}}, {.text_bytes = -1}), HasSubstr("-1"));
   EXPECT_THAT(refusal(arrow_test::Columns(rings::kSegmentLanesMax + 1, one), {}),
               HasSubstr("fewer columns"));
   EXPECT_THAT(

@@ -64,7 +64,7 @@ class FilledSegment {
 
  private:
   rings::Ticket take(std::span<const uint32_t> rows) {
-    const uint64_t heap_bytes = layout_->has_texts() ? heap_bytes_of(filler_, rows) : 0;
+    const uint64_t heap_bytes = layout_->has_strings() ? heap_bytes_of(filler_, rows) : 0;
     const rings::Room room = producer_.offer();
     if (room.rows < rows.size() || room.heap_bytes < heap_bytes) return {};
     return producer_.take(static_cast<uint32_t>(rows.size()), heap_bytes);
@@ -173,13 +173,14 @@ TEST(SegmentRows, a_dictionary_without_values_has_only_nulls) {
   }
 }
 
-TEST(SegmentRows, texts_may_come_in_other_layouts_than_the_schema_says) {
+TEST(SegmentRows, strings_may_come_in_other_layouts_than_the_schema_says) {
   using namespace arrow_test;
   const Optionals<std::string> values = {"a", std::nullopt, "a text that does not fit in its view"};
-  const auto layout = layout_of(make_schema_ptr({{"t", texts("u", values)}}));
+  const auto layout = layout_of(make_schema_ptr({{"t", strings("u", values)}}));
   EXPECT_EQ(layout->received_schema()->fields[0].type.id, TypeId::kUtf8View);
-  for (const Array& array :
-       {texts("U", values), texts("vu", values), encoded("c", {0, 1, 2}, texts("u", values))}) {
+  for (const Array& array : {strings("U", values),
+                             strings("vu", values),
+                             encoded("c", {0, 1, 2}, strings("u", values))}) {
     const Batch batch = make_batch({{"t", array}});
     FilledSegment segment(layout);
     ASSERT_TRUE(segment.filler().set_batch(batch).ok());
@@ -188,12 +189,12 @@ TEST(SegmentRows, texts_may_come_in_other_layouts_than_the_schema_says) {
     expect_rows(segment_batch(*layout, segment.seal(), nullptr), batch, rows);
   }
   FilledSegment segment(layout);
-  EXPECT_EQ(segment.filler().set_batch(make_batch({{"t", texts("z", values)}})).error().code,
+  EXPECT_EQ(segment.filler().set_batch(make_batch({{"t", strings("z", values)}})).error().code,
             ErrorCode::kUnsupportedType);
-  EXPECT_EQ(segment.filler().set_batch(make_batch({{"x", texts("u", values)}})).error().code,
+  EXPECT_EQ(segment.filler().set_batch(make_batch({{"x", strings("u", values)}})).error().code,
             ErrorCode::kUnknownColumn);
   EXPECT_EQ(segment.filler()
-                .set_batch(make_batch({{"t", texts("u", values)}, {"t2", texts("u", values)}}))
+                .set_batch(make_batch({{"t", strings("u", values)}, {"t2", strings("u", values)}}))
                 .error()
                 .code,
             ErrorCode::kUnknownColumn);
@@ -221,8 +222,8 @@ TEST(SegmentRows, the_destination_of_a_row_comes_along) {
 TEST(SegmentRows, a_text_that_no_segment_holds_is_named_with_its_row) {
   using namespace arrow_test;
   const std::string longest(30'000, 'x');
-  const Batch batch =
-      make_batch({{"t", texts("u", {"short", longest})}, {"v", texts("vu", {"short", longest})}});
+  const Batch batch = make_batch(
+      {{"t", strings("u", {"short", longest})}, {"v", strings("vu", {"short", longest})}});
   const auto layout = layout_of(batch.schema, 1 << 16);
   ASSERT_GT(layout->text_bytes_max(), 30'000);
   ASSERT_LT(layout->text_bytes_max(), 60'000);
@@ -251,7 +252,7 @@ TEST(SegmentRows, a_null_where_the_schema_has_none_is_refused) {
 TEST(SegmentRows, columns_without_nulls_say_so_and_bytes_of_others_stay_here) {
   using namespace arrow_test;
   const Batch batch = make_batch({{"a", fixed<int64_t>("l", {1, std::nullopt, 3})},
-                                  {"t", texts("u", {"a text of 21 bytes...", "b", "c"})}});
+                                  {"t", strings("u", {"a text of 21 bytes...", "b", "c"})}});
   const auto layout = layout_of(batch.schema);
   FilledSegment segment(layout);
   ASSERT_TRUE(segment.filler().set_batch(batch).ok());
@@ -293,7 +294,7 @@ class OneText : public ::testing::Test {
  protected:
   OneText() {
     const Batch batch =
-        arrow_test::make_batch({{"t", arrow_test::texts("u", {"a text of 21 bytes..."})}});
+        arrow_test::make_batch({{"t", arrow_test::strings("u", {"a text of 21 bytes..."})}});
     layout_ = layout_of(batch.schema);
     FilledSegment segment(layout_);
     CD_CHECK(segment.filler().set_batch(batch).ok(), "a batch");

@@ -29,7 +29,7 @@ Input make_input(int ranges, int width, int32_t rows, uint64_t seed) {
   return input;
 }
 
-// Two scatters share the stretches, as two workers do, each with its own part of every range.
+// Two scatters share the arrays, as two workers do, each with its own part of every range.
 void expect_scattered(int ranges, int width, int32_t rows, bool streams) {
   const auto memory = Memory::create(int64_t{64} << 20);
   std::vector<Input> parts = {make_input(ranges, width, rows, 1),

@@ -21,7 +21,7 @@ using arrow_test::encoded;
 using arrow_test::fixed;
 using arrow_test::make_batch;
 using arrow_test::Optionals;
-using arrow_test::texts;
+using arrow_test::strings;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -154,14 +154,14 @@ TEST(RowRouter, equal_keys_of_unlike_types_meet) {
   }
 }
 
-TEST(RowRouter, equal_texts_of_all_layouts_meet) {
+TEST(RowRouter, equal_strings_of_all_layouts_meet) {
   const Optionals<std::string> values = {
       "", "a", std::string("a\0", 2), "a text of more than sixteen bytes", std::nullopt};
   const RouteSpec spec{.destinations = 997};
-  const Numbers first = route(texts("u", values), spec);
+  const Numbers first = route(strings("u", values), spec);
   for (const char* format : {"U", "vu", "z", "Z", "vz"})
-    EXPECT_EQ(route(texts(format, values), spec), first);
-  EXPECT_EQ(route(encoded("i", {0, 1, 2, 3, 4}, texts("U", values)), spec), first);
+    EXPECT_EQ(route(strings(format, values), spec), first);
+  EXPECT_EQ(route(encoded("i", {0, 1, 2, 3, 4}, strings("U", values)), spec), first);
   EXPECT_NE(first[1], first[2]);
 }
 
@@ -173,7 +173,7 @@ TEST(RowRouter, zeros_and_nans_are_one) {
   EXPECT_EQ(numbers[2], numbers[3]);
 }
 
-TEST(RowRouter, columns_are_told_apart_and_hashes_spread) {
+TEST(RowRouter, columns_are_distinguished_and_hashes_spread) {
   std::mt19937_64 random(3);
   Optionals<int64_t> one;
   Optionals<int64_t> other;
@@ -195,7 +195,7 @@ TEST(RowRouter, partitions_are_assigned_to_destinations) {
   EXPECT_THAT(route(fixed<int32_t>("i", {0, 1, 2, 3, 4, -2}), spec), ElementsAre(1, 1, 0, 1, 1, 0));
   spec.by = RouteBy::kHash;
   spec.assignment = {1, 1, 1, 1};
-  EXPECT_THAT(route(texts("u", {"a", "b", "c"}), spec), Each(1));
+  EXPECT_THAT(route(strings("u", {"a", "b", "c"}), spec), Each(1));
 }
 
 TEST(RowRouter, one_destination_gets_all) {
@@ -241,11 +241,11 @@ TEST(RowRouter, ranges_begin_with_their_bounds) {
   EXPECT_THAT(route(decimals("d:9,1", {-51, -50, 95, 100, 1000, std::nullopt}), spec),
               ElementsAre(0, 1, 1, 3, 3, 3));
   EXPECT_THAT(route(fixed<uint64_t>("L", {0, UINT64_MAX}), spec), ElementsAre(1, 3));
-  spec.bounds = make_batch({{"k", texts("u", {"b", "b but longer than a view", "c"})}});
+  spec.bounds = make_batch({{"k", strings("u", {"b", "b but longer than a view", "c"})}});
   const Optionals<std::string> words = {
       "a", "b", "b but longer than a view", "b but longer than a views", "d", std::nullopt};
-  EXPECT_THAT(route(texts("vu", words), spec), ElementsAre(0, 1, 2, 2, 3, 3));
-  EXPECT_THAT(route(encoded("i", {0, 1, 2, 3, 4, 5}, texts("u", words)), spec),
+  EXPECT_THAT(route(strings("vu", words), spec), ElementsAre(0, 1, 2, 2, 3, 3));
+  EXPECT_THAT(route(encoded("i", {0, 1, 2, 3, 4, 5}, strings("u", words)), spec),
               ElementsAre(0, 1, 2, 2, 3, 3));
   spec.bounds = make_batch({{"k", fixed<double>("g", {-1.5, 0, std::nullopt})}});
   EXPECT_THAT(route(fixed<float>("f", {-2, -1.5, -0.0F, 3, std::nullopt}), spec),
@@ -260,10 +260,11 @@ TEST(RowRouter, ranges_of_several_columns_are_those_of_a_sort) {
     one.push_back(static_cast<int64_t>(random() % 5));
     other.push_back(arrow_test::random_text(random));
   }
-  const Batch batch = make_batch(
-      {{"x", fixed<int64_t>("l", one)}, {"b", texts("u", other)}, {"a", fixed<int64_t>("l", one)}});
+  const Batch batch = make_batch({{"x", fixed<int64_t>("l", one)},
+                                  {"b", strings("u", other)},
+                                  {"a", fixed<int64_t>("l", one)}});
   RouteSpec spec{.by = RouteBy::kRange, .keys = {2, 1}, .destinations = 3};
-  spec.bounds = make_batch({{"a", fixed<int8_t>("c", {1, 3})}, {"b", texts("vu", {"f", "k"})}});
+  spec.bounds = make_batch({{"a", fixed<int8_t>("c", {1, 3})}, {"b", strings("vu", {"f", "k"})}});
   const Numbers numbers = route(batch, spec);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const auto key = std::pair(*one[i], *other[i]);
@@ -292,7 +293,7 @@ TEST(RowRouter, a_part_of_a_sliced_batch_is_routed_like_the_whole) {
 }
 
 TEST(RowRouter, what_cannot_be_routed_is_refused_with_the_value) {
-  const Batch batch = make_batch({{"k", fixed<int64_t>("l", {1})}, {"t", texts("u", {"x"})}});
+  const Batch batch = make_batch({{"k", fixed<int64_t>("l", {1})}, {"t", strings("u", {"x"})}});
   EXPECT_EQ(refusal(batch, {.keys = {2}}).code, ErrorCode::kUnknownColumn);
   EXPECT_EQ(refusal(batch, {.keys = {-1}}).code, ErrorCode::kUnknownColumn);
   EXPECT_EQ(refusal(batch, {.keys = {}}).code, ErrorCode::kInvalidArgument);
@@ -312,7 +313,7 @@ TEST(RowRouter, what_cannot_be_routed_is_refused_with_the_value) {
   ranges.destinations = 4;
   EXPECT_THAT(refusal(batch, ranges).message, HasSubstr("2 bounds are given for 4 ranges"));
   ranges.destinations = 3;
-  ranges.bounds = make_batch({{"k", texts("u", {"a", "b"})}});
+  ranges.bounds = make_batch({{"k", strings("u", {"a", "b"})}});
   EXPECT_EQ(refusal(batch, ranges).code, ErrorCode::kKeyTypeMismatch);
 }
 

@@ -16,7 +16,7 @@ constexpr int kSenders = 3;
 constexpr int kOutlets = 2;
 constexpr int kBatches = 12;
 
-// Columns whose rows share words of bitmaps and a heap: bits, NULLs, texts.
+// Columns whose rows share words of bitmaps and a heap: bits, NULLs, strings.
 Batch random_batch(arrow_test::Random& random) {
   const auto rows = static_cast<int64_t>(random() % 700);
   arrow_test::Columns columns;
@@ -27,9 +27,9 @@ Batch random_batch(arrow_test::Random& random) {
 }
 
 // By outlet.
-using Texts = std::vector<std::vector<std::string>>;
+using Strings = std::vector<std::vector<std::string>>;
 
-void send(RowSorter sorter, uint64_t seed, Texts& sent) {
+void send(RowSorter sorter, uint64_t seed, Strings& sent) {
   arrow_test::Random random(seed);
   std::vector<uint16_t> published;
   for (int b = 0; b < kBatches; ++b) {
@@ -76,8 +76,8 @@ TEST(RowSorterConcurrent, senders_that_share_segments_lose_no_row) {
   std::deque<segments::RowRing> memory;
   std::vector<rings::Ring> rings;
   for (int o = 0; o < kOutlets; ++o) rings.push_back(memory.emplace_back(*layout, 1).ring());
-  std::vector<Texts> sent(kSenders, Texts(kOutlets));
-  Texts got(kOutlets);
+  std::vector<Strings> sent(kSenders, Strings(kOutlets));
+  Strings got(kOutlets);
   std::atomic<int> senders = kSenders;
   std::vector<std::thread> threads;
   for (int s = 0; s < kSenders; ++s) {
@@ -92,7 +92,7 @@ TEST(RowSorterConcurrent, senders_that_share_segments_lose_no_row) {
   for (std::thread& thread : threads) thread.join();
   for (int o = 0; o < kOutlets; ++o) {
     std::vector<std::string> all;
-    for (const Texts& own : sent) all.insert(all.end(), own[o].begin(), own[o].end());
+    for (const Strings& own : sent) all.insert(all.end(), own[o].begin(), own[o].end());
     std::sort(all.begin(), all.end());
     std::sort(got[o].begin(), got[o].end());
     EXPECT_EQ(got[o], all);

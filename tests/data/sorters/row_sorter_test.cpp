@@ -185,15 +185,15 @@ TEST(RowSorter, a_full_ring_does_not_stop_the_others) {
   EXPECT_EQ(sorter.rows_of(0), layout->segments().rows_max);
   EXPECT_EQ(sorter.rows_of(1), 1U);
   EXPECT_EQ(sorter.rows_of(2), 1U);
-  EXPECT_FALSE(sorter.push(published)) << "nothing moves until somebody takes the segment";
+  EXPECT_FALSE(sorter.push(published)) << "nothing moves until a receiver takes the segment";
   outlets.drain(0, 1);
   EXPECT_TRUE(sorter.push(published));
   EXPECT_EQ(sorter.rows_of(0), 2 * layout->segments().rows_max);
 }
 
-TEST(RowSorter, what_does_not_fit_is_told_before_anything_is_taken) {
+TEST(RowSorter, what_does_not_fit_is_refused_before_anything_is_taken) {
   const Batch batch =
-      arrow_test::make_batch({{"t", arrow_test::texts("u", {std::string(50'000, 'x')})}});
+      arrow_test::make_batch({{"t", arrow_test::strings("u", {std::string(50'000, 'x')})}});
   const auto layout = segments::RowLayout::make(batch.schema, {.segment_bytes = 32768}).value();
   Outlets outlets(layout, 2, 0);
   RowSorter sorter(layout, outlets.rings());

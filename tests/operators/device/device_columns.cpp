@@ -92,9 +92,9 @@ Array whole_array(
                                          return (pick % 3 - 1) * (Int128{1} << 70) + pick;
                                        }));
     default:
-      return arrow_test::texts(format, some<std::string>(rows, null_share, random, [&] {
-                                 return text(random() % distinct);
-                               }));
+      return arrow_test::strings(format, some<std::string>(rows, null_share, random, [&] {
+                                   return text(random() % distinct);
+                                 }));
   }
 }
 
@@ -234,7 +234,7 @@ void expect_joins(DeviceRunner& runner,
   }
 }
 
-Texts cells_of(DeviceRunner& runner, const DeviceColumnData& column, const std::string& format) {
+Strings cells_of(DeviceRunner& runner, const DeviceColumnData& column, const std::string& format) {
   const auto bytes = [&](const DeviceBuffer& buffer, uint64_t count) {
     return values_of<uint8_t>(runner, buffer, count);
   };

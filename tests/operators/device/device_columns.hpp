@@ -15,12 +15,12 @@ namespace crossdock::operators::device_test {
 
 using arrow_test::Array;
 using arrow_test::Random;
-using arrow_test::Texts;
+using arrow_test::Strings;
 
 // The formats of columns that devices take.
 const std::vector<std::string>& device_formats();
 
-// `rows` values of about `distinct`, so that keys meet: zeros of both signs, NaN, extremes, texts that begin alike or
+// `rows` values of about `distinct`, so that keys meet: zeros of both signs, NaN, extremes, strings that begin alike or
 // have zero bytes among them. Some lie behind others by an offset.
 Array device_array(
     const std::string& format, int64_t rows, uint64_t distinct, double null_share, Random& random);
@@ -51,7 +51,7 @@ void expect_joins(DeviceRunner& runner,
                   const JoinRows& build_rows,
                   const CpuJoin& cpu);
 
-// Values as texts, "null" for none, as arrow_test::cells says them.
-Texts cells_of(DeviceRunner& runner, const DeviceColumnData& column, const std::string& format);
+// Values as strings, "null" for none, as arrow_test::cells says them.
+Strings cells_of(DeviceRunner& runner, const DeviceColumnData& column, const std::string& format);
 
 }  // namespace crossdock::operators::device_test

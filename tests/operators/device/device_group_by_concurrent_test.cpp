@@ -15,7 +15,7 @@ namespace crossdock::operators {
 namespace {
 
 using namespace device_test;
-using arrow_test::Texts;
+using arrow_test::Strings;
 
 const std::vector<DeviceAggregate> kAllAggregates = {
     DeviceAggregate::kSum, DeviceAggregate::kMin, DeviceAggregate::kMax};
@@ -32,8 +32,8 @@ GroupInput input_of(std::vector<int64_t> keys) {
   return input;
 }
 
-// Key, count, sum, min and max as texts, in ascending order.
-std::vector<Texts> cpu_groups(const GroupInput& input) {
+// Key, count, sum, min and max as strings, in ascending order.
+std::vector<Strings> cpu_groups(const GroupInput& input) {
   using namespace arrow_test;
   using group_test::aggregate;
   const TablePtr table = make_table(
@@ -52,7 +52,7 @@ std::vector<Texts> cpu_groups(const GroupInput& input) {
 }
 
 struct DeviceOutcome {
-  std::vector<Texts> groups;
+  std::vector<Strings> groups;
   uint32_t runs = 0;
   uint32_t passes = 0;
   bool is_partitioned = false;
@@ -75,7 +75,7 @@ DeviceOutcome device_groups(DeviceRunner& runner, const GroupInput& input, Devic
   for (const uint32_t word : groups.first_word) columns.push_back(read(groups.column(word)));
   DeviceOutcome outcome{{}, groups.runs, groups.passes, groups.is_partitioned};
   for (uint64_t group = 0; group < groups.groups; ++group) {
-    Texts& row = outcome.groups.emplace_back();
+    Strings& row = outcome.groups.emplace_back();
     for (const std::vector<int64_t>& column : columns) row.push_back(std::to_string(column[group]));
   }
   std::ranges::sort(outcome.groups);
@@ -99,7 +99,7 @@ TEST_P(DeviceGroupByConcurrent, finds_the_groups_that_the_cpu_finds) {
         input_of(std::vector<int64_t>(rows(5000), -1)),
         input_of({}),
         input_of({0})}) {
-    const std::vector<Texts> expected = cpu_groups(input);
+    const std::vector<Strings> expected = cpu_groups(input);
     EXPECT_EQ(device_groups(runner, input, {.groups_expected = 3000}).groups, expected);
     const DeviceOutcome in_pieces =
         device_groups(runner, input, {.groups_expected = 8000, .partition_above_bytes = 1000});
@@ -159,8 +159,8 @@ TEST_P(DeviceGroupByConcurrent, many_aggregates_take_several_passes) {
     const GroupInput input = input_of(spread_keys(GetParam().rows(9000), 700));
     std::vector<int64_t> keys = input.keys;
     keys[3] = static_cast<int64_t>(kFreeKey);
-    std::vector<Texts> expected = cpu_groups({keys, input.values});
-    for (Texts& row : expected) {
+    std::vector<Strings> expected = cpu_groups({keys, input.values});
+    for (Strings& row : expected) {
       for (int64_t more = 1; more < kMore; ++more) {
         row.push_back(std::to_string(std::stoll(row[2]) + more * std::stoll(row[1])));
         for (size_t extreme : {3, 4})
@@ -180,7 +180,7 @@ TEST_P(DeviceGroupByConcurrent, many_aggregates_take_several_passes) {
     EXPECT_EQ(outcome.passes, 3U);
     EXPECT_EQ(outcome.is_partitioned, above != 0);
     // Sums, minima and maxima of the values themselves come last.
-    for (Texts& row : expected) std::rotate(row.begin() + 2, row.begin() + 5, row.end());
+    for (Strings& row : expected) std::rotate(row.begin() + 2, row.begin() + 5, row.end());
     std::ranges::sort(expected);
     EXPECT_EQ(outcome.groups, expected);
   }

@@ -88,9 +88,9 @@ TEST_P(DeviceKeysConcurrent, columns_of_chosen_rows_come_out_as_they_went_in) {
     for (const int64_t rows : {int64_t{1}, int64_t{333}}) {
       const Array array = device_array(format, rows, 50, 0.3, random);
       const LoadedColumn column = load_array(runner, array);
-      const Texts cells = arrow_test::cells(*table_of({array}, rows), 0);
+      const Strings cells = arrow_test::cells(*table_of({array}, rows), 0);
       std::vector<uint64_t> chosen;
-      Texts expected;
+      Strings expected;
       for (int at = 0; at < 500; ++at) {
         chosen.push_back(random() % 5 == 0 ? kNoRow : random() % static_cast<uint64_t>(rows));
         expected.push_back(chosen.back() == kNoRow ? "null" : cells[chosen.back()]);
@@ -175,7 +175,7 @@ Status number_join_and_gather(HostRunner& runner, uint64_t bytes_max, uint64_t f
   CD_ASSIGN(const DeviceKeyWords words, keys.match(spec));
   CD_ASSIGN(const DeviceHashTable table, DeviceHashTable::build(runner, keys.rows()));
   CD_ASSIGN(const DeviceMatches matches, table.join(words.rows, DeviceJoinKind::kFull));
-  CD_ASSIGN(const DeviceColumnData texts,
+  CD_ASSIGN(const DeviceColumnData strings,
             gather_column_on_device(runner,
                                     {.from = column.values,
                                      .rows = matches.build_rows.words(),

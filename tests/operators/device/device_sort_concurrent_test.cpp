@@ -112,9 +112,10 @@ TEST(DeviceSort, columns_without_ties_are_not_read_on) {
   for (int64_t row = 0; row < 300; ++row) numbers.push_back(row * 7919 % 300);
   const DeviceBuffer unique = load(runner, numbers);
   const DeviceSortColumn column{.values = {.values = unique.words()}};
-  // Nobody reads the texts, which are nowhere.
-  const DeviceSortColumn texts{.values = {.stored = Stored::kBytes32}};
-  const auto sorted = sort_on_device(runner, {.columns = {column, texts}, .rows = numbers.size()});
+  // Nobody reads the strings, which are nowhere.
+  const DeviceSortColumn strings{.values = {.stored = Stored::kBytes32}};
+  const auto sorted =
+      sort_on_device(runner, {.columns = {column, strings}, .rows = numbers.size()});
   ASSERT_TRUE(sorted.ok());
   const auto rows = values_of<uint64_t>(runner, sorted.value(), numbers.size());
   for (size_t at = 0; at < rows.size(); ++at)

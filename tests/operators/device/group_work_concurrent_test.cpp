@@ -1,4 +1,4 @@
-// What a group-by on a device adds up and compares: NULLs, floats, decimals and texts as the CPU's operator does.
+// What a group-by on a device adds up and compares: NULLs, floats, decimals and strings as the CPU's operator does.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -42,7 +42,7 @@ struct ValueTable {
   int64_t rows = 0;
 };
 
-std::vector<Texts> cpu_values(const ValueTable& input) {
+std::vector<Strings> cpu_values(const ValueTable& input) {
   using group_test::aggregate;
   std::vector<Array> columns = input.keys;
   columns.insert(columns.end(), input.values.begin(), input.values.end());
@@ -66,10 +66,10 @@ std::vector<Texts> cpu_values(const ValueTable& input) {
 }
 
 template <class T>
-Texts finished(DeviceRunner& runner,
-               const DeviceGroups& groups,
-               size_t which,
-               DeviceFinish finish) {
+Strings finished(DeviceRunner& runner,
+                 const DeviceGroups& groups,
+                 size_t which,
+                 DeviceFinish finish) {
   const auto made = finish_on_device(runner, groups, which, finish);
   EXPECT_TRUE(made.ok());
   const auto words = values_of<uint64_t>(runner, made.value().words, groups.groups);
@@ -85,11 +85,11 @@ Texts finished(DeviceRunner& runner,
 }
 
 // Keys of one column are words and whether there is one; of several, rows that have them.
-std::vector<Texts> key_texts(DeviceRunner& runner,
-                             const ValueTable& input,
-                             const DeviceGroups& groups) {
+std::vector<Strings> key_strings(DeviceRunner& runner,
+                                 const ValueTable& input,
+                                 const DeviceGroups& groups) {
   const auto words = read_values<uint64_t>(runner, groups.keys(), groups.groups).value();
-  std::vector<Texts> rows(groups.groups);
+  std::vector<Strings> rows(groups.groups);
   if (input.keys.size() == 1) {
     for (uint64_t group = 0; group < groups.groups; ++group) {
       const bool is_null = groups.has_null_key && group + 1 == groups.groups;
@@ -99,14 +99,14 @@ std::vector<Texts> key_texts(DeviceRunner& runner,
   }
   const TablePtr table = table_of(input.keys, input.rows);
   for (size_t key = 0; key < input.keys.size(); ++key) {
-    const Texts cells = arrow_test::cells(*table, static_cast<int>(key));
+    const Strings cells = arrow_test::cells(*table, static_cast<int>(key));
     for (uint64_t group = 0; group < groups.groups; ++group)
       rows[group].push_back(cells[words[group]]);
   }
   return rows;
 }
 
-std::vector<Texts> device_values(DeviceRunner& runner, const ValueTable& input, uint64_t above) {
+std::vector<Strings> device_values(DeviceRunner& runner, const ValueTable& input, uint64_t above) {
   std::vector<LoadedColumn> loaded;
   DeviceKeySpec key_spec{.rows = static_cast<uint64_t>(input.rows),
                          .nulls_equal = input.keys.size() > 1};
@@ -145,12 +145,12 @@ std::vector<Texts> device_values(DeviceRunner& runner, const ValueTable& input, 
   EXPECT_TRUE(grouped.ok()) << grouped.error().message;
   const DeviceGroups& groups = grouped.value();
   const auto counts = [&](uint32_t word) {
-    Texts texts;
+    Strings strings;
     const auto found = read_values<uint64_t>(runner, groups.column(word), groups.groups).value();
-    for (const uint64_t count : found) texts.push_back(std::to_string(count));
-    return texts;
+    for (const uint64_t count : found) strings.push_back(std::to_string(count));
+    return strings;
   };
-  const std::vector<Texts> columns = {
+  const std::vector<Strings> columns = {
       counts(kGroupCountWord),
       counts(groups.aggregates[0].count_word),
       finished<double>(runner, groups, 0, {}),
@@ -159,16 +159,16 @@ std::vector<Texts> device_values(DeviceRunner& runner, const ValueTable& input, 
       finished<double>(runner, groups, 2, {.stored = Stored::kFloat64}),
       finished<double>(runner, groups, 3, {.is_mean = true}),
       finished<uint64_t>(runner, groups, 4, {.stored = Stored::kUInt64})};
-  std::vector<Texts> rows = key_texts(runner, input, groups);
+  std::vector<Strings> rows = key_strings(runner, input, groups);
   for (uint64_t group = 0; group < groups.groups; ++group)
-    for (const Texts& column : columns) rows[group].push_back(column[group]);
+    for (const Strings& column : columns) rows[group].push_back(column[group]);
   std::ranges::sort(rows);
   return rows;
 }
 
 // A key is that of any of its rows, and -0 is equal to 0, as NaN is to NaN of the other sign.
-std::vector<Texts> one_zero(std::vector<Texts> rows) {
-  for (Texts& row : rows)
+std::vector<Strings> one_zero(std::vector<Strings> rows) {
+  for (Strings& row : rows)
     if (row[0] == "-0" || row[0] == "-nan") row[0].erase(0, 1);
   std::ranges::sort(rows);
   return rows;
@@ -189,13 +189,13 @@ TEST_P(GroupWorkConcurrent, nulls_and_floats_are_grouped_as_the_cpu_groups_them)
     input.values = {real_array(input.rows, null_share, random),
                     device_array("i", input.rows, 1000, null_share, random),
                     device_array("L", input.rows, 1000, 0.9, random)};
-    const std::vector<Texts> expected = one_zero(cpu_values(input));
+    const std::vector<Strings> expected = one_zero(cpu_values(input));
     EXPECT_EQ(one_zero(device_values(runner, input, UINT64_MAX)), expected);
     EXPECT_EQ(one_zero(device_values(runner, input, 1000)), expected);
   }
 }
 
-// Decimals, texts and booleans: a table of their columns, and what is asked of which.
+// Decimals, strings and booleans: a table of their columns, and what is asked of which.
 struct WideAggregate {
   DeviceAggregate device;
   AggregateFunction cpu;
@@ -211,7 +211,7 @@ const std::vector<WideAggregate> kWideAggregates = {
     {DeviceAggregate::kMaxRow, AggregateFunction::kMax, 1},
     {DeviceAggregate::kMinRow, AggregateFunction::kMin, 3}};
 
-std::vector<Texts> cpu_wide_values(const ValueTable& input) {
+std::vector<Strings> cpu_wide_values(const ValueTable& input) {
   using group_test::aggregate;
   std::vector<Array> columns = input.keys;
   columns.insert(columns.end(), input.values.begin(), input.values.end());
@@ -261,10 +261,10 @@ std::vector<uint64_t> column_words(DeviceRunner& runner,
 }
 
 // Of values of rows, or of sums.
-Texts wide_cells(DeviceRunner& runner,
-                 const WideInput& input,
-                 const DeviceGroups& groups,
-                 size_t at) {
+Strings wide_cells(DeviceRunner& runner,
+                   const WideInput& input,
+                   const DeviceGroups& groups,
+                   size_t at) {
   const AggregateColumn& found = groups.aggregates[at];
   const WideAggregate& asked = kWideAggregates[at];
   if (asked.device != DeviceAggregate::kWideSum) {
@@ -286,16 +286,16 @@ Texts wide_cells(DeviceRunner& runner,
                          .count = groups.groups};
   EXPECT_TRUE(runner.launch(work, 2).ok());
   EXPECT_EQ(values_of<uint64_t>(runner, misfits, 1)[0], 0U);
-  Texts cells = cells_of(runner, sums, kWideFormats[0]);
+  Strings cells = cells_of(runner, sums, kWideFormats[0]);
   const std::vector<uint64_t> counts = column_words(runner, groups, found.count_word);
   for (size_t group = 0; group < cells.size(); ++group)
     if (counts[group] == 0) cells[group] = "null";
   return cells;
 }
 
-std::vector<Texts> device_wide_values(DeviceRunner& runner,
-                                      const ValueTable& input,
-                                      uint64_t above) {
+std::vector<Strings> device_wide_values(DeviceRunner& runner,
+                                        const ValueTable& input,
+                                        uint64_t above) {
   const auto rows = static_cast<uint64_t>(input.rows);
   const LoadedColumn key = load_array(runner, input.keys[0]);
   const DeviceKeys keys =
@@ -318,20 +318,20 @@ std::vector<Texts> device_wide_values(DeviceRunner& runner,
   EXPECT_TRUE(grouped.ok()) << grouped.error().message;
   const DeviceGroups& groups = grouped.value();
   EXPECT_EQ(groups.passes, 2U);
-  std::vector<Texts> columns = {
-      Texts{}, finished<double>(runner, groups, 0, {.is_mean = true, .unit = 100})};
+  std::vector<Strings> columns = {
+      Strings{}, finished<double>(runner, groups, 0, {.is_mean = true, .unit = 100})};
   for (const uint64_t count : column_words(runner, groups, kGroupCountWord))
     columns[0].push_back(std::to_string(count));
   for (size_t at = 0; at < kWideAggregates.size(); ++at)
     columns.push_back(wide_cells(runner, read, groups, at));
-  std::vector<Texts> result = key_texts(runner, input, groups);
+  std::vector<Strings> result = key_strings(runner, input, groups);
   for (uint64_t group = 0; group < groups.groups; ++group)
-    for (const Texts& column : columns) result[group].push_back(column[group]);
+    for (const Strings& column : columns) result[group].push_back(column[group]);
   std::ranges::sort(result);
   return result;
 }
 
-TEST_P(GroupWorkConcurrent, decimals_and_texts_are_grouped_as_the_cpu_groups_them) {
+TEST_P(GroupWorkConcurrent, decimals_and_strings_are_grouped_as_the_cpu_groups_them) {
   const auto owner = GetParam().make();
   DeviceRunner& runner = *owner;
   for (const double null_share : {0.0, 0.3, 0.97}) {
@@ -340,7 +340,7 @@ TEST_P(GroupWorkConcurrent, decimals_and_texts_are_grouped_as_the_cpu_groups_the
     input.keys = {device_array("l", input.rows, 30, null_share / 3, random)};
     for (const std::string& format : kWideFormats)
       input.values.push_back(device_array(format, input.rows, 300, null_share, random));
-    const std::vector<Texts> expected = cpu_wide_values(input);
+    const std::vector<Strings> expected = cpu_wide_values(input);
     EXPECT_EQ(device_wide_values(runner, input, UINT64_MAX), expected);
     EXPECT_EQ(device_wide_values(runner, input, 1000), expected);
   }

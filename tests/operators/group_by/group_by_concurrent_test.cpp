@@ -179,7 +179,7 @@ TEST(GroupByConcurrentRuns, CountDistinctValuesBesideOtherAggregates) {
                      aggregate(AggregateFunction::kCountDistinct, 1, 2)};
   const Outcome outcome = group(table_of(Keys::kOne), std::move(spec), setting);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
-  const std::vector<Texts> rows = sorted_rows(outcome);
+  const std::vector<Strings> rows = sorted_rows(outcome);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0][2], "1000");
   EXPECT_EQ(rows[0][3], "400");  // of even rows that 5 does not divide: even values, 5 not dividing

@@ -35,7 +35,7 @@ TEST(GroupBy, KeepsNullsZerosAndNanTogether) {
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
   const auto rows = sorted_rows(outcome);
   ASSERT_EQ(rows.size(), 3U);
-  for (const Texts& row : rows) EXPECT_EQ(row[1], "2");
+  for (const Strings& row : rows) EXPECT_EQ(row[1], "2");
 }
 
 TEST(GroupBy, NeverWrapsSums) {
@@ -88,12 +88,12 @@ TEST(GroupBy, KeepsKeysOfEveryTextLength) {
   for (const char* format : {"u", "U", "vu", "z"}) {
     for (const int64_t count : {4, 6, 8}) {
       const Optionals<std::string> some(keys.end() - count, keys.end());
-      const TablePtr table = make_table({{{"k", texts(format, some)}}});
+      const TablePtr table = make_table({{{"k", strings(format, some)}}});
       const Outcome outcome = group_one_key(table, {aggregate(AggregateFunction::kCount)});
       ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
       std::map<std::string, int64_t> expected;
       for (const auto& key : some) ++expected[key.value_or("null")];
-      std::vector<Texts> rows;
+      std::vector<Strings> rows;
       for (const auto& [key, times] : expected) rows.push_back({key, std::to_string(times)});
       EXPECT_EQ(sorted_rows(outcome), rows) << format << count;
     }
@@ -120,7 +120,7 @@ TEST(GroupBy, GroupsTheSameInOneTurnAndInTwo) {
       values.emplace_back(i - kRows / 2);
       sums[group] += i - kRows / 2;
     }
-    std::vector<Texts> expected;
+    std::vector<Strings> expected;
     for (uint64_t group = 0; group < kGroups; ++group) {
       const auto key = static_cast<int64_t>(group * spread);
       expected.push_back({std::to_string(key), std::to_string(sums[group])});
@@ -169,7 +169,8 @@ TEST(GroupBy, LeavesNanOutOfExtremes) {
 }
 
 TEST(GroupBy, RefusesWhatHasNoMeaning) {
-  const TablePtr table = make_table({{{"k", fixed<int64_t>("l", {1})}, {"t", texts("u", {"x"})}}});
+  const TablePtr table =
+      make_table({{{"k", fixed<int64_t>("l", {1})}, {"t", strings("u", {"x"})}}});
   const auto code_of = [&](const AggregateSpec& spec) {
     const Outcome outcome = group_one_key(table, {spec});
     return outcome.status.ok() ? ErrorCode::kInternal : outcome.status.error().code;

@@ -98,7 +98,7 @@ TEST(GroupIndex, KeepsKeysApartAsGroupsGrow) {
   }
 }
 
-// Keys that agree in all bits but the lowest ones cannot be told apart by any choice of places.
+// Keys that agree in all bits but the lowest ones cannot be separated by any choice of places.
 TEST(GroupIndex, FindsKeysThatAllMeet) {
   const auto memory = Memory::create(int64_t{1} << 28);
   const GroupKeyPlan plan = exact_plan();

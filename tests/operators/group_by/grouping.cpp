@@ -31,11 +31,11 @@ Outcome group(const TablePtr& table, GroupSpec spec, Setting& setting) {
   return outcome;
 }
 
-std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome) {
-  std::vector<arrow_test::Texts> rows;
+std::vector<arrow_test::Strings> sorted_rows(const Outcome& outcome) {
+  std::vector<arrow_test::Strings> rows;
   for (const Batch& batch : outcome.batches) {
     for (int64_t i = 0; i < batch.rows; ++i) {
-      arrow_test::Texts row;
+      arrow_test::Strings row;
       for (size_t c = 0; c < batch.columns.size(); ++c) {
         row.push_back(arrow_test::cell(batch.schema->fields[c].type, batch.columns[c], i));
       }

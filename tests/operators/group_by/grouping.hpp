@@ -27,7 +27,7 @@ AggregateSpec aggregate(AggregateFunction function, int column = -1, int filter 
 
 Outcome group(const TablePtr& table, GroupSpec spec, Setting& setting);
 
-// Every row as texts, in ascending order.
-std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome);
+// Every row as strings, in ascending order.
+std::vector<arrow_test::Strings> sorted_rows(const Outcome& outcome);
 
 }  // namespace crossdock::operators::group_test

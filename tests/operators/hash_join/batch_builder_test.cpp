@@ -122,24 +122,24 @@ struct Bench {
   }
 };
 
-Texts expected_cells(const Bench& bench,
-                     const OutputColumn& column,
-                     Presence presence,
-                     const std::vector<int64_t>& left,
-                     const std::vector<int64_t>& right) {
+Strings expected_cells(const Bench& bench,
+                       const OutputColumn& column,
+                       Presence presence,
+                       const std::vector<int64_t>& left,
+                       const std::vector<int64_t>& right) {
   const bool of_right = column.side == OutputSide::kRight ||
                         (column.side == OutputSide::kKey && presence == Presence::kRightOnly);
   const bool missing = column.side != OutputSide::kKey &&
                        presence == (of_right ? Presence::kLeftOnly : Presence::kRightOnly);
   const Batch& batch = bench.batches[of_right ? 1 : 0];
-  Texts texts;
+  Strings strings;
   for (const int64_t row : of_right ? right : left) {
-    texts.push_back(
+    strings.push_back(
         missing
             ? "null"
             : cell(batch.schema->fields[column.column].type, batch.columns[column.column], row));
   }
-  return texts;
+  return strings;
 }
 
 class BatchBuilderTest : public testing::TestWithParam<std::tuple<Materialize, Presence>> {};

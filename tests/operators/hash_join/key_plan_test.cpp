@@ -172,7 +172,7 @@ TEST(KeyEncoder, RowsWithANullAnywhereAreDead) {
 }
 
 TEST(KeyEncoder, NullsInsideADictionaryAreNulls) {
-  const Array values = texts("u", {"x", std::nullopt, "y"});
+  const Array values = strings("u", {"x", std::nullopt, "y"});
   const Batch batch = make_batch({{"k", encoded("c", {0, 1, 2, std::nullopt, 1}, values)}});
   const KeyPlan plan = must_plan(key_spec_of(1), *batch.schema, *batch.schema);
   EXPECT_EQ(encode(plan, batch, Side::kLeft).live, (std::vector<uint8_t>{1, 0, 1, 0, 0}));

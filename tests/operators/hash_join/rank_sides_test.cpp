@@ -31,8 +31,8 @@ struct RankJoinCase {
 };
 
 struct RankJoinResult {
-  Texts rows;   // of all ranks, in ascending order
-  Texts found;  // the same as they came, rank 0 first
+  Strings rows;   // of all ranks, in ascending order
+  Strings found;  // the same as they came, rank 0 first
   std::vector<std::string> reasons;
   std::vector<std::string> errors;
   std::vector<int64_t> received;  // by rank: of both sides
@@ -57,22 +57,22 @@ TablePtr part_of(const RankSide& side, int64_t begin, int64_t end) {
 }
 
 // Rows without columns are counted, and stand for themselves.
-Texts texts_of(const HashJoin& join) {
+Strings strings_of(const HashJoin& join) {
   RunProgress progress;
   RunProfile profile;
   if (join.schema()->fields.empty()) {
     CountSink count;
     EXPECT_TRUE(join.run(count, CancelFlag(), progress, profile).ok());
-    return Texts(static_cast<size_t>(profile.result_rows));
+    return Strings(static_cast<size_t>(profile.result_rows));
   }
   CollectSink sink(join.worker_count());
   const Status status = join.run(sink, CancelFlag(), progress, profile);
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
-  Texts rows;
+  Strings rows;
   for (const Batch& batch : sink.take()) {
-    Texts of_batch(static_cast<size_t>(batch.rows));
+    Strings of_batch(static_cast<size_t>(batch.rows));
     for (int i = 0; i < batch.schema->column_count(); ++i) {
-      const Texts column = cells(batch, i);
+      const Strings column = cells(batch, i);
       for (size_t row = 0; row < column.size(); ++row) of_batch[row] += column[row] + "|";
     }
     rows.insert(rows.end(), of_batch.begin(), of_batch.end());
@@ -84,13 +84,13 @@ RunEnvironment environment_of(int threads, uint64_t seed) {
   return {Memory::create(int64_t{512} << 20), threads, model::Machine{}, seed};
 }
 
-Texts in_one_process(const RankJoinCase& wanted) {
+Strings in_one_process(const RankJoinCase& wanted) {
   const auto whole = [&](int side) {
     return part_of(wanted.sides[side], 0, wanted.sides[side].ends.back());
   };
   auto join = HashJoin::create(wanted.spec, whole(0), whole(1), environment_of(1, 5));
   EXPECT_TRUE(join.ok()) << (join.ok() ? "" : join.error().message);
-  Texts rows = texts_of(*join.value());
+  Strings rows = strings_of(*join.value());
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -103,7 +103,7 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
                         std::vector<std::string>(ranks),
                         std::vector<int64_t>(ranks),
                         std::vector<int64_t>(ranks)};
-  std::vector<Texts> by_rank(ranks);
+  std::vector<Strings> by_rank(ranks);
   const auto body = [&](ranks::Communicator& communicator) -> Status {
     const auto rank = static_cast<size_t>(communicator.rank());
     const auto part = [&](int side) {
@@ -126,13 +126,13 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
       if (phase.name == "histogram") result.counted[rank] += phase.rows;
     }
     const auto join = HashJoin::create(found.value().sides, environment);
-    by_rank[rank] = texts_of(*join);
+    by_rank[rank] = strings_of(*join);
     return {};
   };
   const Status status = ranks::run_thread_ranks(
       {.ranks = static_cast<int>(ranks), .ranks_per_host = wanted.ranks_per_host}, body);
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
-  for (const Texts& rows : by_rank) {
+  for (const Strings& rows : by_rank) {
     result.rows.insert(result.rows.end(), rows.begin(), rows.end());
   }
   result.found = result.rows;
@@ -227,7 +227,7 @@ RankJoinCase merge_case(JoinKind kind, int ranks, uint64_t distinct, Random& ran
   return wanted;
 }
 
-std::vector<int64_t> numbers(const Texts& rows) {
+std::vector<int64_t> numbers(const Strings& rows) {
   std::vector<int64_t> found;
   for (const std::string& row : rows) found.push_back(std::stoll(row));
   return found;

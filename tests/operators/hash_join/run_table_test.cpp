@@ -137,7 +137,7 @@ TEST(RunTable, TellsWhetherWordsAreUnique) {
   }
 }
 
-TEST(RunTable, StretchesOfPartitionsMakeOneTable) {
+TEST(RunTable, RangesOfPartitionsMakeOneTable) {
   constexpr int kPartitionBits = 3;
   constexpr int kOwnBits = 6;
   Random random(5);
@@ -155,13 +155,13 @@ TEST(RunTable, StretchesOfPartitionsMakeOneTable) {
   directory.back() = static_cast<uint32_t>(input.size());
   uint32_t first = 0;
   for (int index = 0; index < rows.part_count(); ++index) {
-    build_stretch({directory.data() + (index << kOwnBits),
-                   table.words,
-                   table.carry,
-                   first,
-                   kPartitionBits,
-                   kOwnBits},
-                  rows.part(index));
+    build_range({directory.data() + (index << kOwnBits),
+                 table.words,
+                 table.carry,
+                 first,
+                 kPartitionBits,
+                 kOwnBits},
+                rows.part(index));
     first += static_cast<uint32_t>(run_rows_of(rows.part(index), true).size());
   }
   RunPairs expected;

@@ -163,7 +163,7 @@ TEST(Partition, ExplicitNumbersAreObeyedAndOthersRefused) {
     rows.push_back(i);
   }
   const TablePtr table = make_table({{{"p", fixed<int64_t>("l", numbers)},
-                                      {"x", texts("u", Optionals<std::string>(1'000, "text"))},
+                                      {"x", strings("u", Optionals<std::string>(1'000, "text"))},
                                       {"row", fixed<int64_t>("l", rows)}}});
   Setting setting;
   PartitionSpec spec = spec_of(PartitionBy::kExplicit, 6);

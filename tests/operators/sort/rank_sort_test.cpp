@@ -17,7 +17,7 @@ struct RankCase {
 };
 
 struct RankResult {
-  std::vector<Texts> columns;  // of the ranks' results, one after the other
+  std::vector<Strings> columns;  // of the ranks' results, one after the other
   std::vector<int64_t> rows_of;
   std::vector<std::string> errors;  // by rank
 };
@@ -38,8 +38,8 @@ TablePtr table_of_rank(const RankCase& wanted, size_t rank) {
 RankResult sort_ranks(const RankCase& wanted) {
   const size_t ranks = wanted.ends.size();
   const size_t columns = wanted.spec.output.size();
-  std::vector<std::vector<Texts>> by_rank(ranks, std::vector<Texts>(columns));
-  RankResult result{std::vector<Texts>(columns), {}, std::vector<std::string>(ranks)};
+  std::vector<std::vector<Strings>> by_rank(ranks, std::vector<Strings>(columns));
+  RankResult result{std::vector<Strings>(columns), {}, std::vector<std::string>(ranks)};
   const Status status = ranks::run_thread_ranks(
       {.ranks = static_cast<int>(ranks)}, [&](ranks::Communicator& communicator) -> Status {
         const auto rank = static_cast<size_t>(communicator.rank());
@@ -61,7 +61,7 @@ RankResult sort_ranks(const RankCase& wanted) {
         return {};
       });
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
-  for (const std::vector<Texts>& of_rank : by_rank) {
+  for (const std::vector<Strings>& of_rank : by_rank) {
     for (size_t i = 0; i < columns; ++i) {
       result.columns[i].insert(result.columns[i].end(), of_rank[i].begin(), of_rank[i].end());
     }
@@ -78,8 +78,8 @@ void expect_sorted(const RankCase& wanted) {
   const int64_t end = wanted.spec.limit < 0 ? rows : std::min(rows, begin + wanted.spec.limit);
   const TablePtr all = table_of(wanted.rows);
   for (size_t i = 0; i < wanted.spec.output.size(); ++i) {
-    const Texts input = cells(*all, wanted.spec.output[i].column);
-    Texts expected;
+    const Strings input = cells(*all, wanted.spec.output[i].column);
+    Strings expected;
     for (int64_t at = begin; at < end; ++at) {
       expected.push_back(input[static_cast<size_t>(order[static_cast<size_t>(at)])]);
     }

@@ -79,7 +79,7 @@ Result<Sorted> run_sort(const operators::SortSpec& spec, const TablePtr& table, 
 
 void expect_values(const TablePtr& table, const operators::SortSpec& spec, const Sorted& sorted) {
   for (size_t i = 0; i < spec.output.size(); ++i) {
-    const Texts input = cells(*table, spec.output[i].column);
+    const Strings input = cells(*table, spec.output[i].column);
     size_t row = 0;
     for (const Batch& batch : sorted.batches) {
       for (const std::string& text : cells(batch, static_cast<int>(i))) {

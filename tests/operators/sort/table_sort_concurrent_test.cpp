@@ -57,7 +57,7 @@ SortCase integers_and_text(Shape shape) {
     small.push_back(i % 9 == 0 ? std::nullopt : std::optional<int16_t>(static_cast<int16_t>(i)));
   }
   key_column.array = fixed<int64_t>("l", keys);
-  text_column.array = texts("u", names);
+  text_column.array = strings("u", names);
   small_column.array = fixed<int16_t>("s", small);
   for (OrderedColumn* column : {&key_column, &text_column, &small_column}) {
     sorted.columns.push_back(std::move(*column));  // a list of them would copy every text twice

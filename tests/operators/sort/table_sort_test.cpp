@@ -179,7 +179,7 @@ TEST(TableSort, CountsThePassesOfTheLsdSort) {
   EXPECT_EQ(fact_number(facts, "counts_exchanged"), 4 * 16);
 }
 
-TEST(TableSort, LongTextsAndZeroBytes) {
+TEST(TableSort, LongStringsAndZeroBytes) {
   Random random(5);
   std::vector<std::string> pool = {"", std::string(1, '\0'), std::string(65'536, 'x')};
   pool.push_back(pool[2] + "a");
@@ -188,7 +188,7 @@ TEST(TableSort, LongTextsAndZeroBytes) {
   SortCase sorted;
   Optionals<std::string> values;
   for (int i = 0; i < 300; ++i) values.push_back(pool[random() % pool.size()]);
-  sorted.columns.push_back({"s", texts("u", values), {}});
+  sorted.columns.push_back({"s", strings("u", values), {}});
   for (const auto& value : values) sorted.columns[0].keys.push_back(PlainKey{.text = *value});
   sorted.keys = {{0, false, false}};
   for (const SortStrategy strategy : {SortStrategy::kMsd, SortStrategy::kLsd}) {

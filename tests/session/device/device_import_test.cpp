@@ -124,7 +124,7 @@ TEST(DeviceImport, exports_carry_events_and_order_streams) {
   EXPECT_EQ(device->pool().used_bytes(), 0U);
   EXPECT_EQ(counts.waits_for_all, 0);
   const auto next =
-      device->pool().allocate(16384);  // only now somebody needs what others have read
+      device->pool().allocate(16384);  // only now an allocation needs what others have read
   ASSERT_TRUE(next.ok()) << next.error().message;
   EXPECT_EQ(counts.waits_for_all, 1);
   device->pool().release(next.value());

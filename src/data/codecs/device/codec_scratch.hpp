@@ -61,7 +61,7 @@ CD_HOST_DEVICE SumBefore sum_before(uint64_t mine, CodecScratch& scratch, const 
     coop.sync();
   }
   const SumBefore found{scratch.parts[side][rank] - mine, scratch.parts[side][coop.size() - 1]};
-  coop.sync();  // nobody writes the next parts before all have read these
+  coop.sync();  // no thread writes the next parts before all have read these
   return found;
 }
 

@@ -31,7 +31,7 @@ class ColumnDecoder {
       const CodecFault fault = decode_tile(tile);
       if (fault != CodecFault::kNone && coop_.rank() == 0)
         report_fault<Traits>(*work_.fault, tile, fault);
-      coop_.sync();  // nobody fills the scratch for the next before all have read this one
+      coop_.sync();  // no thread fills the scratch for the next before all have read this one
     }
   }
 

@@ -1,12 +1,12 @@
 // Columns into coded columns, all of them in one pass: the actor of a kernel's blocks, and of CPU threads.
 //
 // Tiles are claimed in order. A tile is coded as far as its length, tells it, looks back for what the tiles before it
-// in the column have told, and so knows where it belongs before it writes a word: values are read once and coded bytes
-// written once. A pass that only measures would read them twice, and slots that are compacted afterwards would be
+// in the column have published, and so knows where it belongs before it writes a word: values are read once and coded
+// bytes written once. A pass that only measures would read them twice, and slots that are compacted afterwards would be
 // written, read and written again.
 //
 // A tile waits only for tiles that were claimed before it, and these tell their length before they wait themselves, so
-// it does not matter how many blocks run at once. The word that is told is all that is told: no order of memory hangs
+// it does not matter how many blocks run at once. The word that is published is all that is: no order of memory hangs
 // on it. Goes back to Merrill and Garland's "Single-pass parallel prefix scan with decoupled look-back" (2016).
 #pragma once
 
@@ -51,7 +51,7 @@ class ColumnEncoder {
       tile = rings::from_leader(coop_, tile);
       if (tile >= work_.tiles) return;
       encode_tile(tile, patience);
-      coop_.sync();  // nobody fills the scratch for the next before all have written this one
+      coop_.sync();  // no thread fills the scratch for the next before all have written this one
     }
   }
 
@@ -60,7 +60,7 @@ class ColumnEncoder {
 
   static constexpr uint64_t kLostBefore = UINT64_MAX;
 
-  CD_HOST_DEVICE static uint64_t told(TileState state, uint64_t words) {
+  CD_HOST_DEVICE static uint64_t published(TileState state, uint64_t words) {
     return words << 2 | static_cast<uint64_t>(state);
   }
   CD_HOST_DEVICE static TileState state_of(uint64_t word) {
@@ -104,18 +104,18 @@ class ColumnEncoder {
     });
   }
 
-  // Words of the column's blocks before this one, which has `words`; kLostBefore if nobody says so in time.
+  // Words of the column's blocks before this one, which has `words`; kLostBefore if no block says so in time.
   template <class Patience>
   CD_HOST_DEVICE uint64_t place(uint64_t tile, uint64_t first, uint64_t words, Patience& patience) {
     if (tile > first && coop_.rank() == 0)
-      Shared(work_.state(tile)).store(told(TileState::kLength, words), rings::Relaxed{});
+      Shared(work_.state(tile)).store(published(TileState::kLength, words), rings::Relaxed{});
     const uint64_t before = look_back(tile, first, patience);
     if (coop_.rank() != 0) return before;
     if (before == kLostBefore) {
       report_fault<Traits>(work_.fault(), tile, CodecFault::kStuck);
-      Shared(work_.state(tile)).store(told(TileState::kLost, 0), rings::Relaxed{});
+      Shared(work_.state(tile)).store(published(TileState::kLost, 0), rings::Relaxed{});
     } else {
-      Shared(work_.state(tile)).store(told(TileState::kEnd, before + words), rings::Relaxed{});
+      Shared(work_.state(tile)).store(published(TileState::kEnd, before + words), rings::Relaxed{});
     }
     return before;
   }
@@ -137,7 +137,7 @@ class ColumnEncoder {
         if (state_of(word) == TileState::kEnd) return before;
       }
       behind -= seen;
-      coop_.sync();  // nobody looks further before all have read these
+      coop_.sync();  // no thread looks further before all have read these
     }
     return before;
   }
@@ -149,7 +149,7 @@ class ColumnEncoder {
     for (;;) {
       const uint64_t word = state.load(rings::Relaxed{});
       if (state_of(word) != TileState::kUntold) return word;
-      if (!patience.goes_on()) return told(TileState::kLost, 0);
+      if (!patience.goes_on()) return published(TileState::kLost, 0);
     }
   }
 

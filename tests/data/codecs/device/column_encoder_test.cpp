@@ -141,7 +141,7 @@ TEST(ColumnEncoder, ConcurrentGroupsPlaceWhatTheyWriteByWhatOthersTell) {
   }
 }
 
-// As if whoever claimed the first tile had gone.
+// As if the block that claimed the first tile had gone.
 TEST(ColumnEncoder, EndsWithAnErrorWhenATileIsNeverMeasured) {
   Trip trip = trip_of(hard_columns(3000)[0], {8, true}, {0, 0});
   std::vector<EncodeColumn> columns = {encode_column(trip)};

@@ -1,5 +1,5 @@
 // Chunks behind the scatter's inner loop.
-#include "data/sorters/stretch_scatter.hpp"
+#include "data/sorters/chunk_scatter.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -22,35 +22,35 @@ void close_gaps(uint64_t* words, int64_t rows, const std::vector<WordGap>& gaps)
   }
 }
 
-uint64_t* Stretches::take_chunk(int index) {
-  Stretch& stretch = stretches_[index];
-  const int64_t begin = stretch.taken_rows.fetch_add(kChunkRows, std::memory_order_relaxed);
-  return begin + kChunkRows <= stretch.capacity_rows ? stretch.words + begin : nullptr;
+uint64_t* ChunkedArrays::take_chunk(int index) {
+  Array& array = arrays_[index];
+  const int64_t begin = array.taken_rows.fetch_add(kChunkRows, std::memory_order_relaxed);
+  return begin + kChunkRows <= array.capacity_rows ? array.words + begin : nullptr;
 }
 
-int64_t Stretches::taken_rows(int index) const {
-  return stretches_[index].taken_rows.load(std::memory_order_relaxed);
+int64_t ChunkedArrays::taken_rows(int index) const {
+  return arrays_[index].taken_rows.load(std::memory_order_relaxed);
 }
 
-StretchScatter::StretchScatter(Stretches& stretches)
-    : stretches_(&stretches), fill_(stretches.count()), cursors_(stretches.count()) {}
+ChunkScatter::ChunkScatter(ChunkedArrays& arrays)
+    : arrays_(&arrays), fill_(arrays.count()), cursors_(arrays.count()) {}
 
-Status StretchScatter::open(Memory& memory, const char* who) {
-  CD_ASSIGN(buffers_, memory.get(int64_t{stretches_->count()} * kFlushRows * 8, who));
+Status ChunkScatter::open(Memory& memory, const char* who) {
+  CD_ASSIGN(buffers_, memory.get(int64_t{arrays_->count()} * kFlushRows * 8, who));
   return {};
 }
 
-ScatterState StretchScatter::state() {
+ScatterState ChunkScatter::state() {
   return {buffers_.as<uint64_t>(), fill_.data(), cursors_.data(), 0, 63};
 }
 
-bool StretchScatter::open_chunk(uint32_t range) {
-  uint64_t* const chunk = stretches_->take_chunk(static_cast<int>(range));
+bool ChunkScatter::open_chunk(uint32_t range) {
+  uint64_t* const chunk = arrays_->take_chunk(static_cast<int>(range));
   if (chunk != nullptr) cursors_[range] = {chunk, kChunkRows};
   return chunk != nullptr;
 }
 
-bool StretchScatter::put(const uint64_t* words, const uint16_t* ranges, int32_t rows) {
+bool ChunkScatter::put(const uint64_t* words, const uint16_t* ranges, int32_t rows) {
   const ScatterState state = this->state();
   const ScatterInput input{words, nullptr, rows, ranges, nullptr};
   uint32_t blocked = UINT32_MAX;
@@ -64,7 +64,7 @@ bool StretchScatter::put(const uint64_t* words, const uint16_t* ranges, int32_t 
   return true;
 }
 
-bool StretchScatter::finish() {
+bool ChunkScatter::finish() {
   for (uint32_t range = 0; range < fill_.size(); ++range) {
     const int32_t left = fill_[range];
     if (left == 0) continue;
@@ -80,7 +80,7 @@ bool StretchScatter::finish() {
   return true;
 }
 
-WordGap StretchScatter::gap(int range) const {
+WordGap ChunkScatter::gap(int range) const {
   const ScatterCursor& cursor = cursors_[range];
   return {cursor.words, cursor.words + cursor.room_rows};
 }

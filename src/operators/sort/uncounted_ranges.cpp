@@ -1,5 +1,5 @@
 // Sample, lay out, move, bring together.
-#include "operators/sort/word_stretches.hpp"
+#include "operators/sort/uncounted_ranges.hpp"
 
 #include <atomic>
 #include <cmath>
@@ -19,24 +19,24 @@ constexpr int kWorkersMax = 6;  // whose chunks take a tenth of a range of 32 K 
 
 }  // namespace
 
-bool WordStretches::suit(const SortLayout& layout,
-                         const OrderKeyPlan& keys,
-                         int64_t rows,
-                         int workers) {
+bool UncountedRanges::suit(const SortLayout& layout,
+                           const OrderKeyPlan& keys,
+                           int64_t rows,
+                           int workers) {
   return rows >= kRowsMin && workers <= kWorkersMax && layout.lanes.size() == 1 && keys.is_exact();
 }
 
-bool WordStretches::suit(const sorters::RangeMap& map) {
+bool UncountedRanges::suit(const sorters::RangeMap& map) {
   const std::vector<sorters::Splitter>& splitters = map.splitters();
   return std::none_of(splitters.begin(), splitters.end(), [](const sorters::Splitter& range) {
     return range.is_heavy;
   });
 }
 
-WordStretches::WordStretches(const SortRun& sort, const sorters::RangeMap& map)
+UncountedRanges::UncountedRanges(const SortRun& sort, const sorters::RangeMap& map)
     : sort_(&sort), map_(&map), ranges_(map.range_count()) {}
 
-Result<bool> WordStretches::fill(OperatorRun& run) {
+Result<bool> UncountedRanges::fill(OperatorRun& run) {
   CD_TRY(sample(run));
   CD_TRY(lay_out());
   CD_ASSIGN(const bool fits, move(run));
@@ -44,7 +44,7 @@ Result<bool> WordStretches::fill(OperatorRun& run) {
   return fits;
 }
 
-Status WordStretches::sample(OperatorRun& run) {
+Status UncountedRanges::sample(OperatorRun& run) {
   struct Own {
     std::vector<uint32_t> found;
     int64_t rows = 0;
@@ -78,7 +78,7 @@ Status WordStretches::sample(OperatorRun& run) {
   return {};
 }
 
-void WordStretches::set_capacities(const std::vector<uint32_t>& found, int64_t sampled_rows) {
+void UncountedRanges::set_capacities(const std::vector<uint32_t>& found, int64_t sampled_rows) {
   const double each = static_cast<double>(sort_->store->rows()) / static_cast<double>(sampled_rows);
   for (size_t range = 0; range < ranges_.size(); ++range) {
     const double rows = found[range];
@@ -89,7 +89,7 @@ void WordStretches::set_capacities(const std::vector<uint32_t>& found, int64_t s
   }
 }
 
-Status WordStretches::lay_out() {
+Status UncountedRanges::lay_out() {
   const int64_t rows_max = group_rows_max(*sort_);
   std::vector<int64_t> group_rows;
   for (int range = 0; range < range_count(); ++range) {
@@ -105,16 +105,16 @@ Status WordStretches::lay_out() {
   for (size_t group = 0; group < groups_.size(); ++group) {
     CD_ASSIGN(Block block, sort_->memory->get(group_rows[group] * 8, "sort: ranges of rows"));
     for (int range = groups_[group].first_range; range < groups_[group].end_range; ++range) {
-      stretches_.add(block.as<uint64_t>() + ranges_[range].offset, ranges_[range].capacity_rows);
+      arrays_.add(block.as<uint64_t>() + ranges_[range].offset, ranges_[range].capacity_rows);
     }
     groups_[group].lanes.push_back(std::move(block));
   }
   return {};
 }
 
-Result<bool> WordStretches::move(OperatorRun& run) {
+Result<bool> UncountedRanges::move(OperatorRun& run) {
   for (int worker = 0; worker < sort_->workers(); ++worker) {
-    scatters_.emplace_back(stretches_);
+    scatters_.emplace_back(arrays_);
     CD_TRY(scatters_.back().open(*sort_->memory, "sort: buffers of ranges"));
   }
   std::atomic<bool> fits{true};
@@ -134,20 +134,20 @@ Result<bool> WordStretches::move(OperatorRun& run) {
         hwy::FlushStream();
         return {};
       }));
-  for (sorters::StretchScatter& scatter : scatters_) {
+  for (sorters::ChunkScatter& scatter : scatters_) {
     if (!fits.load(std::memory_order_relaxed)) return false;
     fits.store(scatter.finish(), std::memory_order_relaxed);
   }
   return fits.load(std::memory_order_relaxed);
 }
 
-void WordStretches::count_rows() {
+void UncountedRanges::count_rows() {
   int64_t first_row = 0;
   for (RangeGroup& group : groups_) {
     group.first_row = first_row;
     for (int index = group.first_range; index < group.end_range; ++index) {
       Range& range = ranges_[index];
-      range.rows = stretches_.taken_rows(index);
+      range.rows = arrays_.taken_rows(index);
       for (const sorters::WordGap& gap : gaps_of(index)) range.rows -= gap.end - gap.begin;
       first_row += range.rows;
     }
@@ -155,14 +155,14 @@ void WordStretches::count_rows() {
   }
 }
 
-int64_t WordStretches::largest_range() const {
+int64_t UncountedRanges::largest_range() const {
   int64_t rows = 0;
   for (const Range& range : ranges_) rows = std::max(rows, range.rows);
   return rows;
 }
 
-Leaf WordStretches::leaf(int index) const {
-  uint64_t* const words = stretches_.words(index);
+Leaf UncountedRanges::leaf(int index) const {
+  uint64_t* const words = arrays_.words(index);
   sorters::close_gaps(words, ranges_[index].rows, gaps_of(index));
   Leaf leaf;
   leaf.rows = ranges_[index].rows;
@@ -171,9 +171,9 @@ Leaf WordStretches::leaf(int index) const {
 }
 
 // Ascending: chunks are taken in any order.
-std::vector<sorters::WordGap> WordStretches::gaps_of(int index) const {
+std::vector<sorters::WordGap> UncountedRanges::gaps_of(int index) const {
   std::vector<sorters::WordGap> gaps;
-  for (const sorters::StretchScatter& scatter : scatters_) {
+  for (const sorters::ChunkScatter& scatter : scatters_) {
     const sorters::WordGap gap = scatter.gap(index);
     if (gap.begin != gap.end) gaps.push_back(gap);
   }

@@ -1,22 +1,22 @@
 // The words of a table that are all there is to sort, moved into ranges without being counted first.
 //
-// Every range gets a stretch of memory for the rows that an eighth of the table lets expect, and six
+// Every range gets an array for the rows that an eighth of the table lets expect, and six
 // standard deviations more: about a tenth of the rows at 32 K rows a range. Rows that lie in clusters
-// can deceive such a sample; a stretch that is full ends the attempt, and the caller counts.
+// can deceive such a sample; an array that is full ends the attempt, and the caller counts.
 //
-// Equal words cannot be told apart, so it does not matter that workers put them down in any order.
+// Equal words are the same, so it does not matter that workers put them down in any order.
 // Bound: a word is read once and written once, where counting reads it once more.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "data/sorters/stretch_scatter.hpp"
+#include "data/sorters/chunk_scatter.hpp"
 #include "operators/sort/range_groups.hpp"
 
 namespace crossdock::operators {
 
-class WordStretches {
+class UncountedRanges {
  public:
   static constexpr int64_t kRowsMin = 1 << 18;  // fewer are counted in no time
 
@@ -26,9 +26,9 @@ class WordStretches {
   // Whether no word has a range of its own: where those are all, rows need not move at all.
   static bool suit(const sorters::RangeMap& map);
 
-  WordStretches(const SortRun& sort, const sorters::RangeMap& map);
+  UncountedRanges(const SortRun& sort, const sorters::RangeMap& map);
 
-  // The two phases. False if a stretch was too short; otherwise the groups hold all rows.
+  // The two phases. False if an array was too short; otherwise the groups hold all rows.
   Result<bool> fill(OperatorRun& run);
 
   int range_count() const { return map_->range_count(); }
@@ -41,7 +41,7 @@ class WordStretches {
  private:
   struct Range {
     int64_t capacity_rows = 0;
-    int64_t offset = 0;  // of the stretch, in its group's block
+    int64_t offset = 0;  // of the array, in its group's block
     int64_t rows = 0;    // known when all have moved
   };
 
@@ -56,8 +56,8 @@ class WordStretches {
   const sorters::RangeMap* map_;
   std::vector<Range> ranges_;
   std::vector<RangeGroup> groups_;
-  sorters::Stretches stretches_;
-  std::vector<sorters::StretchScatter> scatters_;  // by worker
+  sorters::ChunkedArrays arrays_;
+  std::vector<sorters::ChunkScatter> scatters_;  // by worker
 };
 
 }  // namespace crossdock::operators

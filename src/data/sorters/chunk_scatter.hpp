@@ -1,9 +1,9 @@
-// Moves words into stretches: arrays with room for the rows expected in each range, which several
-// scatters fill together without a count before. A scatter takes a stretch's chunks one by one and
+// Moves words into arrays with room for the rows expected in each range, which several
+// scatters fill together without a count before. A scatter takes an array's chunks one by one and
 // writes into its own, so what it leaves of its last chunk is a gap; rows come in no order.
 //
 // The inner loop is the radix scatter's: buffers of two cache lines, streaming stores.
-// Stretches are thread-safe once all are added; one thread owns a scatter.
+// The arrays are thread-safe once all are added; one thread owns a scatter.
 #pragma once
 
 #include <atomic>
@@ -23,52 +23,50 @@ namespace crossdock::sorters {
 constexpr int64_t kChunkRows = 512;
 static_assert(kChunkRows % kFlushRows == 0);
 
-// Words of a stretch that were never written.
+// Words of an array that were never written.
 struct WordGap {
   uint64_t* begin = nullptr;
   uint64_t* end = nullptr;
 };
 
-// Brings the `rows` words of a stretch together at its begin. `gaps` ascend; the words end with the
+// Brings the `rows` words of an array together at its begin. `gaps` ascend; the words end with the
 // last gap or at a chunk's end.
 void close_gaps(uint64_t* words, int64_t rows, const std::vector<WordGap>& gaps);
 
-class Stretches {
+class ChunkedArrays {
  public:
   // `words` is 64-byte aligned, `capacity_rows` a multiple of kChunkRows.
-  void add(uint64_t* words, int64_t capacity_rows) {
-    stretches_.emplace_back(words, capacity_rows);
-  }
+  void add(uint64_t* words, int64_t capacity_rows) { arrays_.emplace_back(words, capacity_rows); }
 
-  int count() const { return static_cast<int>(stretches_.size()); }
-  uint64_t* words(int index) const { return stretches_[index].words; }
+  int count() const { return static_cast<int>(arrays_.size()); }
+  uint64_t* words(int index) const { return arrays_[index].words; }
 
-  // The next chunk of a stretch; nullptr if it is full.
+  // The next chunk of an array; nullptr if it is full.
   uint64_t* take_chunk(int index);
   // Where the chunks end that were taken.
   int64_t taken_rows(int index) const;
 
  private:
-  struct Stretch {
-    Stretch(uint64_t* at, int64_t rows) : words(at), capacity_rows(rows) {}
+  struct Array {
+    Array(uint64_t* at, int64_t rows) : words(at), capacity_rows(rows) {}
     uint64_t* words;
     int64_t capacity_rows;
     std::atomic<int64_t> taken_rows{0};
   };
-  std::deque<Stretch> stretches_;
+  std::deque<Array> arrays_;
 };
 
-class StretchScatter {
+class ChunkScatter {
  public:
-  explicit StretchScatter(Stretches& stretches);
+  explicit ChunkScatter(ChunkedArrays& arrays);
 
   // Allocates the buffers. Call before the first put.
   Status open(Memory& memory, const char* who);
 
-  // words[i] goes to stretch ranges[i]. False if one is full; nothing may be put after that.
+  // words[i] goes to array ranges[i]. False if one is full; nothing may be put after that.
   bool put(const uint64_t* words, const uint16_t* ranges, int32_t rows);
 
-  // Empties the buffers; false if a stretch is full. Others may read after the caller's barrier.
+  // Empties the buffers; false if an array is full. Others may read after the caller's barrier.
   bool finish();
 
   // What the scatter left of its last chunk of a range. Valid after finish().
@@ -78,7 +76,7 @@ class StretchScatter {
   ScatterState state();
   bool open_chunk(uint32_t range);
 
-  Stretches* stretches_;
+  ChunkedArrays* arrays_;
   Block buffers_;
   std::vector<uint8_t> fill_;
   std::vector<ScatterCursor> cursors_;

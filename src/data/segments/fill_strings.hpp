@@ -1,4 +1,4 @@
-// Texts into views and the heap. For rooms that fill lanes: this one and the bulk exchange.
+// Strings into views and the heap. For rooms that fill lanes: this one and the bulk exchange.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,13 @@ struct Text {
   uint64_t bytes;
 };
 
-// Texts of a column by row. `Offset` is that of its layout.
+// Strings of a column by row. `Offset` is that of its layout.
 template <class Offset>
-struct OffsetTexts {
+struct OffsetStrings {
   const Offset* offsets;
   const uint8_t* bytes;
 
-  explicit OffsetTexts(const ColumnView& column)
+  explicit OffsetStrings(const ColumnView& column)
       : offsets(static_cast<const Offset*>(column.offsets) + column.offset), bytes(column.values) {}
   uint64_t size(uint32_t row) const {
     return static_cast<uint64_t>(offsets[row + 1] - offsets[row]);
@@ -44,11 +44,11 @@ struct OffsetTexts {
   Text operator()(uint32_t row) const { return {bytes + offsets[row], size(row)}; }
 };
 
-struct ViewTexts {
+struct ViewStrings {
   const uint8_t* views;
   const uint8_t* const* heaps;
 
-  explicit ViewTexts(const ColumnView& column)
+  explicit ViewStrings(const ColumnView& column)
       : views(column.values + column.offset * 16), heaps(column.heaps) {}
   uint64_t size(uint32_t row) const {
     uint32_t bytes;
@@ -118,18 +118,21 @@ struct TextLane {
   uint32_t heap_at;
 };
 
-// Writes `count` views, and behind each other the texts that they do not hold. Rows i for which is_value(i) is false
+// Writes `count` views, and behind each other the strings that they do not hold. Rows i for which is_value(i) is false
 // are NULL, and become empty.
-template <class Texts, class Rows, class IsValue>
-void copy_texts(
-    const Texts& texts, const Rows& rows, uint32_t count, const IsValue& is_value, TextLane& lane) {
+template <class Strings, class Rows, class IsValue>
+void copy_strings(const Strings& strings,
+                  const Rows& rows,
+                  uint32_t count,
+                  const IsValue& is_value,
+                  TextLane& lane) {
   uint32_t heap_at = lane.heap_at;
   for (uint32_t i = 0; i < count; ++i) {
     if (!is_value(i)) {
       lane.views[i] = {0, 0};
       continue;
     }
-    const Text text = texts(rows[i]);
+    const Text text = strings(rows[i]);
     if (text.bytes <= kInlineBytes) {
       lane.views[i] = short_view(text.data, text.bytes);
     } else {
@@ -141,16 +144,16 @@ void copy_texts(
   lane.heap_at = heap_at;
 }
 
-// Calls `call` with the texts of a column, by its layout.
+// Calls `call` with the strings of a column, by its layout.
 template <class Call>
-void with_texts(Layout layout, const ColumnView& column, const Call& call) {
+void with_strings(Layout layout, const ColumnView& column, const Call& call) {
   switch (layout) {
     case Layout::kOffsets32:
-      return call(OffsetTexts<int32_t>(column));
+      return call(OffsetStrings<int32_t>(column));
     case Layout::kOffsets64:
-      return call(OffsetTexts<int64_t>(column));
+      return call(OffsetStrings<int64_t>(column));
     default:
-      return call(ViewTexts(column));
+      return call(ViewStrings(column));
   }
 }
 

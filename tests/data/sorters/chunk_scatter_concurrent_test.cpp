@@ -1,11 +1,11 @@
-// Scatters that fill stretches together: every word is in its stretch once, whoever put it there.
+// Scatters that fill arrays together: every word is in its array once, whichever put it there.
 #include <algorithm>
 #include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
 
-#include "data/sorters/stretch_scatter.hpp"
+#include "data/sorters/chunk_scatter.hpp"
 
 namespace crossdock::sorters {
 namespace {
@@ -35,22 +35,22 @@ std::vector<uint16_t> ranges_of(const Words& words) {
 struct Room {
   std::shared_ptr<Memory> memory = Memory::create(int64_t{256} << 20);
   Block block;
-  Stretches stretches;
+  ChunkedArrays arrays;
 
   explicit Room(int64_t capacity_rows) {
     auto got = memory->get(kRanges * capacity_rows * 8, "a test");
     block = std::move(got.value());
     for (int range = 0; range < kRanges; ++range) {
-      stretches.add(block.as<uint64_t>() + range * capacity_rows, capacity_rows);
+      arrays.add(block.as<uint64_t>() + range * capacity_rows, capacity_rows);
     }
   }
 };
 
-// The words of a stretch after its gaps are closed.
-Words closed(Room& room, const std::vector<StretchScatter>& scatters, int range) {
+// The words of an array after its gaps are closed.
+Words closed(Room& room, const std::vector<ChunkScatter>& scatters, int range) {
   std::vector<WordGap> gaps;
-  int64_t rows = room.stretches.taken_rows(range);
-  for (const StretchScatter& scatter : scatters) {
+  int64_t rows = room.arrays.taken_rows(range);
+  for (const ChunkScatter& scatter : scatters) {
     const WordGap gap = scatter.gap(range);
     rows -= gap.end - gap.begin;
     if (gap.begin != gap.end) gaps.push_back(gap);
@@ -58,16 +58,16 @@ Words closed(Room& room, const std::vector<StretchScatter>& scatters, int range)
   std::sort(gaps.begin(), gaps.end(), [](const WordGap& a, const WordGap& b) {
     return a.begin < b.begin;
   });
-  uint64_t* const words = room.stretches.words(range);
+  uint64_t* const words = room.arrays.words(range);
   close_gaps(words, rows, gaps);
   return Words(words, words + rows);
 }
 
-TEST(StretchScatterConcurrent, LosesNoWordAndAddsNone) {
+TEST(ChunkScatterConcurrent, LosesNoWordAndAddsNone) {
   for (const int32_t rows : {0, 1, 15, 16, 17, 700, 60'000}) {
     Room room(64 * kChunkRows * 4);
-    std::vector<StretchScatter> scatters;
-    for (int worker = 0; worker < kWorkers; ++worker) scatters.emplace_back(room.stretches);
+    std::vector<ChunkScatter> scatters;
+    for (int worker = 0; worker < kWorkers; ++worker) scatters.emplace_back(room.arrays);
     std::vector<Words> expected(kRanges);
     std::vector<std::thread> threads;
     std::vector<Words> words;
@@ -95,15 +95,15 @@ TEST(StretchScatterConcurrent, LosesNoWordAndAddsNone) {
   }
 }
 
-TEST(StretchScatterConcurrent, SaysWhenAStretchIsFull) {
+TEST(ChunkScatterConcurrent, SaysWhenAnArrayIsFull) {
   Room room(2 * kChunkRows);
   const Words words = words_of(1, 8000);
-  StretchScatter first(room.stretches);
+  ChunkScatter first(room.arrays);
   ASSERT_TRUE(first.open(*room.memory, "a test").ok());
   EXPECT_FALSE(first.put(words.data(), ranges_of(words).data(), 8000));
   // Full to the last row, and one more that only the end finds out about.
   Room exact(kChunkRows);
-  StretchScatter scatter(exact.stretches);
+  ChunkScatter scatter(exact.arrays);
   ASSERT_TRUE(scatter.open(*exact.memory, "a test").ok());
   const Words equal(kChunkRows + 1, 5);
   EXPECT_TRUE(scatter.put(equal.data(), ranges_of(equal).data(), kChunkRows));
