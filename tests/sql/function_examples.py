@@ -158,7 +158,7 @@ def _text(value: Any) -> str:
 
 _HEAD = (
     "# Functions of SQL\n\n"
-    "All functions that texts and `xd.sql_expr` may call beside `+ - * / % //`, `~`, `pi()`, "
+    "All functions that SQL and `xd.sql_expr` may call beside `+ - * / % //`, `~`, `pi()`, "
     "`mod(x, y)`, `now()`, CASE and CAST, each "
     "with an example. The page is made from the tables of the frontend by "
     "`GOLDEN_UPDATE=1 pytest tests/sql/test_function_reference.py`, which runs every\n"

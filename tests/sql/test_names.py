@@ -167,7 +167,7 @@ def test_identifiers_are_no_text(dock: xd.Dock) -> None:
     assert rows(dock.sql('select x from "we""ird name"')) == [(5,)]
 
 
-def test_relations_and_texts_compose(dock: xd.Dock) -> None:
+def test_relations_and_statements_compose(dock: xd.Dock) -> None:
     base = dock.sql("select * from (values (1, 'a'), (2, 'b'), (3, 'a')) v(n, k)")
     grouped = base.filter(xd.col("n") > 1)
     again = dock.sql("select k, sum(n) as total from grouped group by k order by k")

@@ -11,7 +11,7 @@ from .random_analyses import random_analysis
 
 SEEDS = range(500)
 BATCHES = 5
-MOST_FAILURES = 0.1  # of the texts: overflows, and what is refused
+MOST_FAILURES = 0.1  # of the statements: overflows, and what is refused
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

@@ -1,4 +1,4 @@
-"""What SQL does not run is refused with its name, its place and what to write instead; texts that
+"""What SQL does not run is refused with its name, its place and what to write instead; SQL that
 are no SQL end in an error with a place."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import crossdock as xd
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden" / "refusals.txt"
-TEXTS = (
+STATEMENTS = (
     "select rank() filter (where a > 1) over (order by a) from t",
     "select sum(a ignore nulls) over (order by a) from t",
     "select sum(a) over (order by d range interval '1' month preceding) from t",
@@ -147,7 +147,7 @@ def error_of(dock: xd.Dock, text: str) -> str:
 
 def test_refusals(dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    parts = [f"{text!r}\n{error_of(dock, text)}\n" for text in TEXTS]
+    parts = [f"{text!r}\n{error_of(dock, text)}\n" for text in STATEMENTS]
     found = "\n".join(parts).replace(str(tmp_path), "FOLDER")
     if os.environ.get("GOLDEN_UPDATE"):
         GOLDEN.parent.mkdir(exist_ok=True)
@@ -183,7 +183,7 @@ BASES = (
 
 
 @pytest.mark.parametrize("base", range(len(BASES)))
-def test_malformed_texts_end_in_an_error(base: int, dock: xd.Dock) -> None:
+def test_malformed_sql_ends_in_an_error(base: int, dock: xd.Dock) -> None:
     generator = random.Random(base)
     for _ in range(150):
         text = mutated(BASES[base], generator)
@@ -193,7 +193,7 @@ def test_malformed_texts_end_in_an_error(base: int, dock: xd.Dock) -> None:
             continue
 
 
-def test_huge_texts_end_in_an_error(dock: xd.Dock) -> None:
+def test_huge_sql_ends_in_an_error(dock: xd.Dock) -> None:
     for text in (
         "select " + "(" * 5000 + "1" + ")" * 5000,
         "select " + "1 + " * 20000 + "1",
@@ -211,6 +211,6 @@ def test_huge_texts_end_in_an_error(dock: xd.Dock) -> None:
 
 
 @pytest.mark.parametrize("text", [None, 1, b"select 1", ["select 1"]])
-def test_texts_are_strings(text: object, dock: xd.Dock) -> None:
+def test_sql_is_a_string(text: object, dock: xd.Dock) -> None:
     with pytest.raises(xd.SqlError, match="takes a text"):
         dock.sql(text)  # type: ignore[arg-type]

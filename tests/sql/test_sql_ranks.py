@@ -1,4 +1,4 @@
-"""Texts over ranks: each reads its share, all plan alike, and results are those of one process."""
+"""SQL over ranks: each reads its share, all plan alike, and results are those of one process."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def ranks_said(folder: Path, ranks: int, program: str, *arguments: str) -> list[
     return [one.out for one in ended]
 
 
-def statements(folder: Path, ranks: int, *texts: str) -> list[Any]:
+def statements(folder: Path, ranks: int, *queries: str) -> list[Any]:
     """What each text gave in the first rank."""
-    found: list[Any] = json.loads(ranks_said(folder, ranks, STATEMENTS, json.dumps(texts))[0])
+    found: list[Any] = json.loads(ranks_said(folder, ranks, STATEMENTS, json.dumps(queries))[0])
     return found
 
 
@@ -161,8 +161,12 @@ def test_copy_by_values_writes_files_of_each_rank(folder: Path) -> None:
 
 
 def test_errors_are_those_of_all(folder: Path) -> None:
-    texts = ("select nope from 't.parquet'", "select * from nowhere", "select * from 'no.parquet'")
-    for text, said in zip(texts, statements(folder, 2, *texts), strict=True):
+    queries = (
+        "select nope from 't.parquet'",
+        "select * from nowhere",
+        "select * from 'no.parquet'",
+    )
+    for text, said in zip(queries, statements(folder, 2, *queries), strict=True):
         assert said.startswith("[CD-5"), text
 
 

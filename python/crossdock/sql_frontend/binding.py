@@ -1,4 +1,4 @@
-"""Binds texts with DataFusion, over schemas alone: it sees names and types, and never a row. What
+"""Binds SQL with DataFusion, over schemas alone: it sees names and types, and never a row. What
 comes back is its optimised plan as a Substrait message."""
 
 from __future__ import annotations

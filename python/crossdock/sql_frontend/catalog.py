@@ -56,7 +56,7 @@ class Catalog:
         self._lock = threading.Lock()
         self._stdin: Relation | None = None
         self._relations: dict[str, tuple[str, Relation]] = {}  # by name in lower case
-        self.plans: KeptPlans[Node] = KeptPlans()  # of texts over these alone; gone with a change
+        self.plans: KeptPlans[Node] = KeptPlans()  # over these alone; gone with a change
 
     def over_ranks(self) -> Ranks | None:
         """What the ranks of the dock do together."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 Found = TypeVar("Found")
 
-_SHORT = 4_000  # characters: texts of so many wait for no new thread
+_SHORT = 4_000  # characters: SQL of so many waits for no new thread
 _STACK_BYTES = 64 << 20  # for these; of addresses: what is not used is no memory
 _DEEP_STACK_BYTES = 512 << 20
 _lock = threading.Lock()
@@ -60,7 +60,7 @@ def with_deep_stack(act: Callable[[], Found], characters: int) -> Found:
 
 
 def begin(act: Callable[[], object]) -> None:
-    """Begins what texts will need; an error of it comes again where it is needed."""
+    """Begins what statements will need; an error of it comes again where it is needed."""
 
     def run() -> None:
         with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Errors of SQL texts: what is wrong, the line with a caret under the place, and what to write
+"""Errors of SQL: what is wrong, the line with a caret under the place, and what to write
 instead."""
 
 from __future__ import annotations

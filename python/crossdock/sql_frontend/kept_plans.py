@@ -1,4 +1,4 @@
-"""Plans of texts that come again. What a text means is kept as long as nothing that it depends on
+"""Plans of statements that come again. What one means is kept as long as nothing that it depends on
 changes: its tables, the values of its parameters, the settings."""
 
 from __future__ import annotations

@@ -412,8 +412,8 @@ def _common_type(types: Sequence[Any]) -> Any:
         return pa.int64()
     if any(pa.types.is_floating(t) for t in known):
         return pa.float64()
-    texts = [t for t in known if not pa.types.is_dictionary(t)]
-    return texts[0] if texts else known[0].value_type
+    plain = [t for t in known if not pa.types.is_dictionary(t)]
+    return plain[0] if plain else known[0].value_type
 
 
 def _column_of(values: Sequence[Any], data_type: Any) -> Any:

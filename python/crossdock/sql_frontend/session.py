@@ -43,7 +43,7 @@ class Done:
 
 
 class SqlSession:
-    """The names and settings that SQL texts on a dock share. Thread-safe."""
+    """The names and settings that SQL on a dock shares. Thread-safe."""
 
     def __init__(self, dock: Dock) -> None:
         self._dock = dock

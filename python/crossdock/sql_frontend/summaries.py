@@ -32,8 +32,8 @@ def summary_of(relation: Relation) -> Any:
     for what in ("min", "max", "approx_unique", "avg", "std", *_QUARTILES, "count"):
         columns[what] = [row.get(f"{i} {what}") for i in range(len(relation.schema))]
     counts = columns.pop("count")
-    texts = ("min", "max", "q25", "q50", "q75")
-    for what in texts:
+    as_strings = ("min", "max", "q25", "q50", "q75")
+    for what in as_strings:
         columns[what] = [None if value is None else str(value) for value in columns[what]]
     columns["count"] = [rows] * len(relation.schema)
     columns["null_percentage"] = [

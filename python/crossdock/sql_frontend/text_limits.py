@@ -1,4 +1,4 @@
-"""How deep and how long texts may be."""
+"""How deep and how long SQL may be."""
 
 from __future__ import annotations
 

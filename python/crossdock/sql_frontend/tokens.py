@@ -60,9 +60,9 @@ class Token:
             return self.text[self.text.index("$", 1) + 1 : self.text.rindex("$", 0, -1)]
         return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
 
-    def is_operator(self, *texts: str) -> bool:
+    def is_operator(self, *operators: str) -> bool:
         """Whether it is one of these operators."""
-        return self.kind == "operator" and self.text in texts
+        return self.kind == "operator" and self.text in operators
 
 
 def tokens_of(text: str) -> Sequence[Token]:

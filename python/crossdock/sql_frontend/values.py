@@ -244,7 +244,7 @@ class Values:
         return is_one and bool(pa.types.is_float64(self.type_of(left)))
 
     def _quotient(self, left: Expr, right: Expr) -> Expr:
-        """A division of doubles: texts were rewritten so that there is no other."""
+        """A division of doubles: statements were rewritten so that there is no other."""
         sides = [folded(self._without_float_cast(side)) for side in (left, right)]
         return sides[0] / sides[1]
 

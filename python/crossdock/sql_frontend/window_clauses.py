@@ -1,4 +1,4 @@
-"""What texts say of windows and plans have not: conditions and NULLs of their functions, and
+"""What SQL says of windows and plans have not: conditions and NULLs of their functions, and
 distances of a RANGE. The first become parts of the arguments, the last numbers of rows that no
 table has."""
 

@@ -1,4 +1,4 @@
-"""SQL texts among the expressions of relations."""
+"""SQL among the expressions of relations."""
 
 from __future__ import annotations
 
@@ -115,13 +115,13 @@ PLACES: tuple[tuple[Use, str], ...] = (
 
 
 @pytest.mark.parametrize("place", range(len(PLACES)))
-def test_places_take_texts(place: int, t: xd.Relation, oracle: duckdb.DuckDBPyConnection) -> None:
+def test_places_take_sql(place: int, t: xd.Relation, oracle: duckdb.DuckDBPyConnection) -> None:
     use, sql = PLACES[place]
     ours, theirs = use(t).collect(), oracle.sql(sql).to_arrow_table()
     assert are_same(rows_of(ours), rows_of(theirs), is_ordered=False)
 
 
-def test_parts_and_orders_take_texts(t: xd.Relation) -> None:
+def test_parts_and_orders_take_sql(t: xd.Relation) -> None:
     assert t.arg_sort(xd.desc(xd.sql_expr("a"))).collect()["index"].to_pylist() == [4, 2, 1, 0, 3]
     parts = t.select("a").partition_by(2, h=xd.sql_expr("a % 2"), by="hash")
     assert sum(parts.rows) == 5
@@ -164,7 +164,7 @@ def test_errors_show_the_place(use: Use, shown: tuple[str, str], t: xd.Relation)
     assert "\x02" not in str(caught.value)
 
 
-def test_texts_that_no_relation_reads(t: xd.Relation) -> None:
+def test_sql_that_no_relation_reads(t: xd.Relation) -> None:
     with pytest.raises(xd.ExpressionError, match="where no relation reads it"):
         xd.sql_expr("a").columns()
     with pytest.raises(xd.ExpressionError, match="not bool"):
