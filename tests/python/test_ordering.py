@@ -206,7 +206,7 @@ def test_a_wrong_declaration_is_an_error(dock: xd.Dock, rows_in_all: int) -> Non
     numbers = list(range(rows_in_all))
     numbers[-1], numbers[-2] = numbers[-2], numbers[-1]
     wrong = dock.from_arrow(pa.table({"k": numbers})).assume_sorted("k")
-    with pytest.raises(xd.OptionError, match=r"not in the order"):
+    with pytest.raises(xd.OptionError, match=r"not in the declared order"):
         wrong.sort("k").collect()
     with pytest.raises(xd.OptionError, match=r"order|sorted"):
         wrong.join(pa.table({"k": numbers}), on="k", strategy="merge").collect()

@@ -15,7 +15,7 @@ from crossdock.expressions.arithmetic import cast
 from crossdock.expressions.try_casts import try_cast
 
 _FINEST = pa.decimal128(38, 18)
-_YES, _NO = pa.array(["t", "yes", "y"]), pa.array(["f", "no", "n"])
+_YES, _NO = ("t", "yes", "y"), ("f", "no", "n")
 _DATES = ("%Y-%m-%d", "%Y/%m/%d")
 _MOMENTS = ("%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S")
 _LONG, _LONGER = 1e15, 1e16  # whole numbers from which exponents are written: by Arrow, by SQL
@@ -76,7 +76,8 @@ def _in_other_forms(strings: Any, data_type: Any) -> Any:
     """The value of each text; NULL where it is none."""
     if pa.types.is_boolean(data_type):
         words = pc.utf8_lower(strings)
-        is_yes, is_no = pc.is_in(words, value_set=_YES), pc.is_in(words, value_set=_NO)
+        is_yes = pc.is_in(words, value_set=pa.array(_YES))
+        is_no = pc.is_in(words, value_set=pa.array(_NO))
         return pc.if_else(is_yes, True, pc.if_else(is_no, False, pa.scalar(None, pa.bool_())))
     if pa.types.is_integer(data_type) or pa.types.is_decimal(data_type):
         digits = pc.replace_substring(strings, "_", "")
