@@ -106,7 +106,7 @@ TEST_F(ControllerTest, GivesUpAnAgentThatSpeaksAndDoesNothing) {
   EXPECT_EQ(status().channels.size(), 0);
 }
 
-TEST_F(ControllerTest, LosesNobodyWhileItSleepsItself) {
+TEST_F(ControllerTest, LosesNoAgentWhileItSleepsItself) {
   start();
   half_open();
   now_s += 3600;

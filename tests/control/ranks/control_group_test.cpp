@@ -60,7 +60,7 @@ TEST(ControlGroup, AllHaveAnAgentOrNone) {
   EXPECT_THAT(other.get(), HasSubstr(kText));
 }
 
-TEST(ControlGroup, AJobThatIsStartedAgainMeetsNobodyOfBefore) {
+TEST(ControlGroup, AJobThatIsStartedAgainMeetsNoRankOfBefore) {
   ControlSite site(0);
   for (int life = 0; life < 2; ++life) {
     auto other = std::async(std::launch::async, [&] {

@@ -56,7 +56,7 @@ std::vector<int64_t> numbers(int64_t count) {
 }
 
 // Both sides wait with long times, so a ring of the bell that is missed would be seen in the time it takes.
-TEST(ChannelConcurrent, NobodySleepsThroughNews) {
+TEST(ChannelConcurrent, NoThreadSleepsThroughNews) {
   const auto plane = std::move(DataPlane::open(Memory::create(1 << 26), nullptr, {}).value());
   const auto channel = plane->create_channel(one_to_one(1)).value();
   const auto begin = steady_clock::now();

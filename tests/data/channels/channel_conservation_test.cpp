@@ -42,7 +42,7 @@ TEST(ChannelConservation, HoldsWithRingsOfOneSegmentThatReceiversKeep) {
   }
 }
 
-TEST(ChannelConservation, NobodyIsLeftWaitingWhenAllEndpointsSendBeforeTheyTake) {
+TEST(ChannelConservation, NoThreadIsLeftWaitingWhenAllEndpointsSendBeforeTheyTake) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     Trial trial;
     trial.sources = trial.destinations = 4;

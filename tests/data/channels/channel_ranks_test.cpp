@@ -270,7 +270,7 @@ void fork_in_the_middle(const char* transports) {
   EXPECT_TRUE(forked.all_are_well());
 }
 
-TEST(ChannelRanks, CopiesThatForkMakesDisturbNobody) { fork_in_the_middle("auto"); }
+TEST(ChannelRanks, CopiesThatForkMakesDisturbNoRank) { fork_in_the_middle("auto"); }
 
 TEST(ChannelRanks, CopiesThatForkMakesDisturbNoHost) { fork_in_the_middle("tcp"); }
 

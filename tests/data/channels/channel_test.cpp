@@ -340,7 +340,7 @@ TEST_F(ChannelCalls, AnIdThatIsInUseIsRefusedAndItsChannelGoesOn) {
   EXPECT_EQ(must_do(receiver->recv()).rows.rows, 10);
 }
 
-TEST_F(ChannelCalls, SendersThatNeverFlushHoldNobodyUpButTheEnd) {
+TEST_F(ChannelCalls, SendersThatNeverFlushHoldUpOnlyTheEnd) {
   const auto channel = create(spec_of(2, 1));
   auto flushes = must_do(channel->open_sender(0));
   auto never = must_do(channel->open_sender(1));

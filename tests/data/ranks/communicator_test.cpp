@@ -121,7 +121,7 @@ TEST_P(CommunicatorConcurrent, ExclusiveSumAndFolds) {
   });
 }
 
-TEST_P(CommunicatorConcurrent, SumsThatPass64BitsAreTold) {
+TEST_P(CommunicatorConcurrent, SumsThatPass64BitsAreReported) {
   run([](Communicator& ranks) -> Status {
     const int64_t large = ranks.rank() < 2 ? kLargest : 0;
     const auto sum = ranks.fold(large, Fold::kSum);
@@ -316,7 +316,7 @@ TEST(CommunicatorFailuresConcurrent, ACommunicatorThatAnExceptionDestroysGivesUp
   other.join();
 }
 
-TEST(CommunicatorFailuresConcurrent, UnlikeCallsAreTold) {
+TEST(CommunicatorFailuresConcurrent, UnlikeCallsAreReported) {
   const Status status = run_thread_ranks({.ranks = 3}, [](Communicator& ranks) -> Status {
     const auto all = ranks.all_gather(values_of(0, ranks.rank() == 1 ? 2 : 1));
     return all.ok() ? Status() : Status(all.error());

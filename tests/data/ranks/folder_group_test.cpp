@@ -78,7 +78,7 @@ TEST_F(FolderGroups, OneAloneMeetsItself) {
 }
 
 // Killed at every point of a job, whose files the next one finds.
-TEST_F(FolderGroups, FilesOfKilledJobsConfuseNobody) {
+TEST_F(FolderGroups, FilesOfKilledJobsConfuseNoRank) {
   for (int killed_round = 0; killed_round < 4; ++killed_round) {
     {
       transports::ForkedRanks dead(3, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
@@ -131,7 +131,7 @@ TEST_F(FolderGroups, ThoseWhoDoNotComeToALaterRoundAreNamed) {
   EXPECT_TRUE(ranks.all_are_well());
 }
 
-TEST_F(FolderGroups, TwoOfTheSameRankAreTold) {
+TEST_F(FolderGroups, TwoOfTheSameRankAreReported) {
   transports::ForkedRanks ranks(2, [&](int, transports::ForkedRanks::Meeting& meeting) {
     const auto group = join(0, 2);
     const auto all = group->gather("", milliseconds(300));
@@ -178,7 +178,7 @@ TEST_F(FolderGroups, TheRanksOfASecondJobAreRefusedWhileTheFirstLives) {
 
 // Ranks of two jobs take the places of one group: the rank that is first to a place hears of the second, and none go
 // on.
-TEST_F(FolderGroups, NobodyMeetsTheRanksOfAnotherJobOfTheName) {
+TEST_F(FolderGroups, NoRankMeetsThoseOfAnotherJobOfTheName) {
   transports::ForkedRanks ranks(3, [&](int process, transports::ForkedRanks::Meeting& meeting) {
     const auto group = join(process == 2 ? 0 : process, 3);  // two of rank 0, none of rank 2
     if (process == 2) meeting.barrier();

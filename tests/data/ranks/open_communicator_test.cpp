@@ -56,7 +56,7 @@ TEST_F(OpenCommunicator, AloneNeedsNoMpi) {
   EXPECT_TRUE(open_communicator(single.get()).ok());
 }
 
-TEST_F(OpenCommunicator, WhatIsMissingIsToldWithItsPackage) {
+TEST_F(OpenCommunicator, WhatIsMissingIsNamedWithItsPackage) {
   set("CROSSDOCK_PLUGINS", "/nowhere");
   set("PMI_RANK", "0");
   set("PMI_SIZE", "2");

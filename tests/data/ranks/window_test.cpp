@@ -138,7 +138,7 @@ TEST_P(WindowConcurrent, ThePoolGivesThemOutAgain) {
   });
 }
 
-TEST_P(WindowConcurrent, NoRoomInOneRankIsToldToAll) {
+TEST_P(WindowConcurrent, NoRoomInOneRankIsReportedToAll) {
   run([](Communicator& ranks) -> Status {
     const int poor = ranks.size() - 1;
     const auto memory = Memory::create(ranks.rank() == poor ? 300'000 : kBudget);
@@ -321,7 +321,7 @@ TEST(WindowLife, ConcurrentRanksKeepAsManyAsTheyLike) {
 }
 
 // A budget of 1 MiB, of which the pool has 700 KiB.
-TEST(WindowLife, ConcurrentRanksTakeTheRoomOfWindowsThatNobodyUses) {
+TEST(WindowLife, ConcurrentRanksTakeTheRoomOfWindowsThatNoRankUses) {
   const Status status = run_thread_ranks({.ranks = 3}, [](Communicator& ranks) -> Status {
     constexpr int64_t kMost = 700 << 10;
     const auto memory = Memory::create(1 << 20);

@@ -243,7 +243,7 @@ TYPED_TEST_P(Links, MayBeAbandonedAtAnyTimeOfTheHandshake) {
   }
 }
 
-TYPED_TEST_P(Links, WhatWasToldLastStillArrivesWhenTheTransportGoes) {
+TYPED_TEST_P(Links, WhatWasSaidLastStillArrivesWhenTheTransportGoes) {
   using End = TypeParam;
   auto a = std::make_unique<End>();
   End b;
@@ -294,7 +294,7 @@ REGISTER_TYPED_TEST_SUITE_P(Links,
                             APeerThatIsNotThereIsALostLink,
                             AnAbandonedLinkIsLostOnBothSides,
                             MayBeAbandonedAtAnyTimeOfTheHandshake,
-                            WhatWasToldLastStillArrivesWhenTheTransportGoes,
+                            WhatWasSaidLastStillArrivesWhenTheTransportGoes,
                             AddressesAreCheckedWithTheRankThatSentThem);
 
 }  // namespace crossdock::transports

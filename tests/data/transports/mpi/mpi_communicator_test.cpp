@@ -122,7 +122,7 @@ TEST_P(MpiRanks, PlacesBeyond32Bits) {
   expect_fine(3, "far per_host=2");
 }
 
-TEST_P(MpiRanks, NoRoomInOneRankIsToldToAll) {
+TEST_P(MpiRanks, NoRoomInOneRankIsReportedToAll) {
   expect_fine(3, "room apart");
   expect_fine(3, "room");
 }
