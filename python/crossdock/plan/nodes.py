@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Column, Expr
@@ -305,12 +304,9 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
 
 
 def depth_of(node: Node) -> int:
-    """Nodes from this one down to its farthest source."""
-    found = _depths.get(node)
-    if found is None:
-        found = 1 + max(map(depth_of, inputs_of(node)), default=0)
-        _depths[node] = found
-    return found
-
-
-_depths: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
+    """Nodes from this one down to its farthest source. Kept with the node: a table of weak
+    references would run Python code as nodes go, where a Ctrl-C that comes then is lost."""
+    kept = vars(node)
+    if "_depth" not in kept:
+        kept["_depth"] = 1 + max(map(depth_of, inputs_of(node)), default=0)
+    return int(kept["_depth"])
