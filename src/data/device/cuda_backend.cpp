@@ -106,7 +106,7 @@ class CudaCopier : public SegmentCopier {
   bool failed_ = false;
 };
 
-// How many streams are told apart; more wait for each other.
+// How many streams run side by side; more wait for each other.
 int connections() {
   constexpr int kOfCuda = 8;
   const char* set = std::getenv(kConnections);

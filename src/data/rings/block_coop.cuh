@@ -29,7 +29,7 @@ struct BlockCoop {
     __syncthreads();
     total = 0;
     for (uint32_t at = 0; at < warps; ++at) total += of_warp[at];
-    __syncthreads();  // nobody puts the next sum in before all have read this one
+    __syncthreads();  // no thread puts the next sum in before all have read this one
     return total;
   }
 

@@ -4,7 +4,7 @@
 // address of any space is one that the thread waits for and then looks where it went, 8 instructions instead of one. A
 // word of a block may also lie in shared memory; there the compiler sees which it is, or asks.
 //
-// A relaxed operation whose result nobody uses becomes a reduction, for which the thread does not wait.
+// A relaxed operation whose result is not used becomes a reduction, for which the thread does not wait.
 #pragma once
 
 #include <cstdint>

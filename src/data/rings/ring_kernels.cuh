@@ -11,7 +11,7 @@ namespace crossdock::rings {
 
 inline constexpr uint32_t kAppendThreadsMax = 512;
 
-// Lane 0 has 8 bytes; of two lanes the second has texts, and the segments a heap.
+// Lane 0 has 8 bytes; of two lanes the second has strings, and the segments a heap.
 struct AppendAndFold {
   Ring ring;
   SegmentLayout layout;

@@ -1,4 +1,4 @@
-// Calls become errors with their texts.
+// Calls become errors with their messages.
 #include "operators/device/cuda_runner.hpp"
 
 #include <algorithm>
