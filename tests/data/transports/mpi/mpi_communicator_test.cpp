@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/shared_memory_files.hpp"
+
 namespace crossdock::transports {
 namespace {
 
@@ -49,20 +51,6 @@ std::vector<std::string> files_of(const std::filesystem::path& place) {
     names.push_back(entry.path().string());
   }
   return names;
-}
-
-std::set<std::string> shared_memory() {
-  const std::vector<std::string> names = files_of("/dev/shm");
-  return {names.begin(), names.end()};
-}
-
-// By a process that lives: then it is not of a job that is over.
-bool is_mapped(const std::string& name) {
-  return std::system(fmt::format("cat /proc/[0-9]*/maps 2>/dev/null | grep -qF '{}' || "
-                                 "! test -e '{}'",
-                                 name,
-                                 name)
-                         .c_str()) == 0;
 }
 
 class MpiRanks : public testing::TestWithParam<Mpi> {
@@ -169,7 +157,7 @@ TEST_P(MpiRanks, ARankThatIsKilledInAnyPhaseLeavesNothing) {
                          fmt::format("crossdock-killed-{}-{}", GetParam().name, ::getpid());
   std::filesystem::create_directory(temporary);
   ::setenv("TMPDIR", temporary.c_str(), 1);
-  const std::set<std::string> before = shared_memory();
+  const std::set<std::string> before = shared_memory_files();
   for (const std::string phase : {"histogram",
                                   "window",
                                   "network_partition",
@@ -187,8 +175,9 @@ TEST_P(MpiRanks, ARankThatIsKilledInAnyPhaseLeavesNothing) {
     EXPECT_THAT(ran.output, AnyOf(HasSubstr("Killed"), HasSubstr("signal 9"))) << phase;
     EXPECT_LT(ran.seconds, 60) << phase;
     EXPECT_THAT(files_of(temporary), IsEmpty()) << phase;
-    for (const std::string& name : shared_memory()) {
-      EXPECT_TRUE(before.contains(name) || is_mapped(name)) << name << " stays after " << phase;
+    for (const std::string& name : shared_memory_files()) {
+      EXPECT_TRUE(before.contains(name) || !stays_in_shared_memory(name))
+          << name << " stays after " << phase;
     }
   }
   ::unsetenv("TMPDIR");
