@@ -50,6 +50,7 @@ class Relation(RowSets, ResultFiles):
     def __init__(self, dock: Dock, node: Node) -> None:
         self._dock = dock
         self._node = node
+        self._narrowings: dict[frozenset[str], Node] = {}  # by the columns that are needed
 
     @property
     def schema(self) -> Any:
@@ -415,9 +416,12 @@ class Relation(RowSets, ResultFiles):
         return self._narrowed_to(frozenset(self.columns))
 
     def _narrowed_to(self, columns: frozenset[str]) -> Node:
-        if self._dock.over_ranks() is not None:
-            return pushdown.narrow(self._node, columns)
-        return narrow_whole(self._node, columns)
+        """Each way once: a relation may run often."""
+        if columns not in self._narrowings:
+            is_over_ranks = self._dock.over_ranks() is not None
+            narrow = pushdown.narrow if is_over_ranks else narrow_whole
+            self._narrowings[columns] = narrow(self._node, columns)
+        return self._narrowings[columns]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Runs the relation as an Arrow C stream, in bounded memory. Errors reach the consumer."""

@@ -37,6 +37,10 @@ constexpr Setting kSettings[] = {
     {"step_within_s",
      "120",
      "seconds that a rank waits for the others in each step of a bulk transfer or a gathering"},
+    {"eager_bytes",
+     "262144",
+     "bytes of the rows of all ranks together up to which they go with what ranks agree on; 0 = "
+     "none do"},
     {"plugins", "", "folder of the parts that need system libraries; empty = beside the program"},
     {"debug", "0", "1 = show Python tracebacks of errors on the command line"},
     {"rates",

@@ -141,13 +141,14 @@ def run_in_bulk(program: str) -> None:
     assert ran.stdout.count("all alike") == 3
 
 
-@pytest.mark.parametrize("way", ["channels", "bulk"])
+@pytest.mark.parametrize("way", ["channels", "bulk", "eagerly"])
 def test_operators_over_ranks(
     run_ranks: RunRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     if way == "bulk" and (shutil.which("mpirun") is None or not has_plugin()):
         pytest.skip("needs Open MPI and the plugins")
     monkeypatch.setenv("FOLDER", str(tmp_path))
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", str(1 << 20) if way == "eagerly" else "0")
     rows = pa.table({"id": range(100), "tags": [[str(i)] * (i % 4) for i in range(100)]})
     pyarrow.parquet.write_table(rows, tmp_path / "t.parquet", row_group_size=9)
     if way == "bulk":

@@ -134,7 +134,11 @@ print(json.dumps(found))
 """
 
 
-def test_results_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
+@pytest.mark.parametrize("eager_bytes", ["0", "262144"])
+def test_results_over_ranks(
+    run_ranks: RunRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eager_bytes: str
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", eager_bytes)
     (tmp_path / "meet").mkdir()
     pyarrow.parquet.write_table(numbers(), tmp_path / "meet" / "t.parquet", row_group_size=100)
     found = [json.loads(out) for out in run_ranks(RESULTS, 3, within_s=300)]
@@ -201,9 +205,13 @@ print(json.dumps(found))
 """
 
 
-def test_corners_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
+@pytest.mark.parametrize("eager_bytes", ["0", "262144"])
+def test_corners_over_ranks(
+    run_ranks: RunRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eager_bytes: str
+) -> None:
     """What a review found: order in one file, errors of its writer, names of keys, views,
     merges with a replicated side, NULLs of sides that lie by key, plans of stable sorts."""
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", eager_bytes)
     (tmp_path / "meet").mkdir()
     pyarrow.parquet.write_table(numbers(), tmp_path / "meet" / "t.parquet", row_group_size=100)
     found = [json.loads(out) for out in run_ranks(CORNERS, 3, within_s=300)]

@@ -203,6 +203,73 @@ def joined_keys(number: int) -> list[int]:
     return [k for k in range(1000 * number, 1000 * number + 100) for _ in range(4)]
 
 
+STAYING = """
+import json
+import crossdock as xd, pyarrow as pa
+with xd.connect(threads=1, memory="256MiB") as dock:
+    orders = dock.from_arrow(pa.table({"o": [n % 50 for n in range(1000)], "v": range(1000)}))
+    customers = dock.from_arrow(pa.table({"c": range(20 * dock.rank, 20 * dock.rank + 20)}))
+    joined = orders.join(customers, on=[("o", "c")], exchange="repartition").select("c", "v")
+    groups = joined.group_by("c").agg(s=xd.sum("v")).sort("c")
+    moves = groups.profile().data["ranks"][dock.rank]["exchanges"]
+    whole = groups.gather()
+    sums = None if whole is None else whole["s"].to_pylist()
+    print(json.dumps([[[move["rule"], move["how"]] for move in moves], sums]))
+"""
+
+
+@pytest.mark.parametrize("eager_bytes", [0, 1 << 20])
+def test_rows_that_lie_by_the_partner_of_a_key_stay(
+    run_ranks: RunRanks, monkeypatch: pytest.MonkeyPatch, eager_bytes: int
+) -> None:
+    """The join drops one of its two keys, and groups are by the other."""
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", str(eager_bytes))
+    (moves, sums), *others = [json.loads(out) for out in run_ranks(STAYING, 3)]
+    assert [other[0] for other in others] == [moves] * 2
+    assert [rule for rule, _ in moves].count("by key") == 2
+    assert sums == [3 * sum(range(key, 1000, 50)) for key in range(50)]
+
+
+EAGER = """
+import json
+import crossdock as xd, pyarrow as pa
+with xd.connect(threads=1, memory="256MiB") as dock:
+    rows = dock.from_arrow(pa.table({"k": [n % 5 for n in range(90_000)], "v": range(90_000)}))
+    sorted_groups = rows.group_by("k").agg(s=xd.sum("v")).sort(xd.desc("s"), limit=3)
+    moves = sorted_groups.profile().data["ranks"][dock.rank]["exchanges"]
+    whole = sorted_groups.gather()
+    first = None if whole is None else whole["k"].to_pylist()
+    large = rows.sort("v").profile().data["ranks"][dock.rank]["exchanges"]
+    print(json.dumps([[move["how"] for move in moves], first, large[-1]["how"]]))
+"""
+
+
+def test_few_groups_move_once_and_what_follows_moves_nothing(
+    run_ranks: RunRanks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", str(1 << 18))
+    found = [json.loads(out) for out in run_ranks(EAGER, 3)]
+    assert [one[0] for one in found] == [["eagerly"]] * 3
+    assert [one[1] for one in found] == [[4, 3, 2], None, None]
+    assert [one[2] for one in found] == ["by channel"] * 3
+
+
+REFUSED = """
+import crossdock as xd
+try:
+    xd.connect()
+except xd.OptionError as error:
+    print("eager_bytes='many' is no number of bytes" in str(error))
+"""
+
+
+def test_a_bound_that_is_no_number_is_refused(
+    run_ranks: RunRanks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", "many")
+    assert run_ranks(REFUSED, 2) == ["True\n"] * 2
+
+
 def test_threads_of_a_rank_take_turns(run_ranks: RunRanks) -> None:
     ranks = [json.loads(out) for out in run_ranks(f"ORDERED = True{THREADS}", 2, within_s=120)]
     assert [one["after"] for one in ranks] == [2, 2]

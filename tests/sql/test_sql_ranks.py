@@ -84,8 +84,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_tpch_is_that_of_one_process(tmp_path: Path, ranks: int) -> None:
+@pytest.mark.parametrize(("ranks", "eager_bytes"), [(2, "0"), (4, "0"), (4, "262144")])
+def test_tpch_is_that_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: int, eager_bytes: str
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", eager_bytes)
     first, *others = ranks_said(tmp_path, ranks, QUERIES, str(BENCH), str(SCALE), NAMES)
     lines = [line for line in first.splitlines() if not line.startswith("#")]
     assert lines == [f"{name} same" for name in NAMES.split(",")]
@@ -231,3 +234,27 @@ def test_decisions_go_through_json() -> None:
     came = decisions_of(json.loads(said))
     assert json.dumps(as_json(came)) == said
     assert [each.filters for each in came] == [each.filters for each in decisions]
+
+
+KEPT = """
+import crossdock as xd, pyarrow as pa
+from crossdock.sql_frontend import queries
+plan, planned = queries.rewrite, []
+queries.rewrite = lambda *given: planned.append(1) or plan(*given)
+text = "select sum(a) as s from t"
+with xd.connect(threads=1, memory="256MiB") as dock:
+    dock.register("t", pa.table({"a": [1, 2]}))
+    sums = [dock.sql(text).gather() for _ in range(3)]
+    once = len(planned)
+    if dock.rank == 0:
+        dock.register("t", pa.table({"a": [10]}))
+    sums += [dock.sql(text).gather() for _ in range(2)]
+    print(once, len(planned), [one["s"].to_pylist() for one in sums if one is not None])
+"""
+
+
+def test_a_text_is_planned_once_by_all_ranks(tmp_path: Path) -> None:
+    """Where one rank has other tables then, all plan again."""
+    first, *others = ranks_said(tmp_path, 3, KEPT)
+    assert first == "1 2 [[9], [9], [9], [16], [16]]\n"
+    assert others == ["1 2 []\n"] * 2

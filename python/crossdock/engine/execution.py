@@ -48,6 +48,8 @@ from crossdock.plan.nodes import (
     Union,
     Unnest,
     Window,
+    kept_with,
+    reads_memory_only,
 )
 from crossdock.values.engine_types import (
     engine_schema,
@@ -107,6 +109,7 @@ class Execution:
         self.steps: list[Step] = []
         self._residual_error: CrossdockError | None = None
         self._input_rows = 0
+        self._is_lasting = False  # of the plan that is being made: it does as well for other runs
         self._splitter = Splitter(self.table)
 
     def table(self, node: Node) -> Any:
@@ -160,9 +163,22 @@ class Execution:
             self._input_rows = table[0].num_rows
             with public_errors():
                 return plan_native_partition(self.engine, flat, table)
+        return self._query(flat, self._plan_of(flat))
+
+    def _plan_of(self, node: Node) -> _native.Plan:
+        """Kept with the node where all that it reads are tables in memory: a query that comes again
+        is not planned again."""
+        kept = kept_with(node)
+        engine, lasting = kept.get("plan", (None, None))
+        if engine is self.engine and lasting is not None and not self.profiling:
+            found: _native.Plan = lasting
+            return found
+        self._is_lasting = reads_memory_only(node)
         with public_errors():
-            plan = native_plan(flat, self._read, self._residual)
-        return self._query(flat, plan)
+            plan = native_plan(node, self._read, self._residual)
+        if self._is_lasting:
+            kept["plan"] = self.engine, plan
+        return plan
 
     def unread_operation(self, node: Node) -> Operation:
         """The same over inputs without rows, to look at. Reads nothing; `node` has no late columns,
@@ -208,6 +224,7 @@ class Execution:
 
     def _read(self, node: Node) -> Named:
         """The rows of what a plan does not have, for a plan."""
+        is_lasting = self._is_lasting and isinstance(node, Scan) and node.predicate is None
         start = time.perf_counter()
         if isinstance(node, Scan) and not reads_files(node):
             with self.tracker.during(node.source.name), public_errors():
@@ -216,6 +233,7 @@ class Execution:
             rows = self._as_table(node)
         self._record(node, start, rows.num_rows)
         self._input_rows += rows.num_rows
+        self._is_lasting = is_lasting  # whatever other plans were made to read them
         return rows, {name: name for name in node.schema.names}
 
     def _as_table(self, node: Node) -> _native.Table:
@@ -306,6 +324,7 @@ class Execution:
 
     def _residual(self, node: Join) -> Callable[[Any], object]:
         """The predicate as the engine calls it: a struct of candidate pairs in, booleans out."""
+        self._is_lasting = False
         predicate = node.residual
         assert predicate is not None
         schema = residual_schema(node)

@@ -49,10 +49,28 @@ _TURNED = {"less": "greater", "less_equal": "greater_equal",
            "greater": "less", "greater_equal": "less_equal"}  # fmt: skip
 
 
+# What was found out about expressions, by their ids, with what keeps these, and the columns that
+# they read. Two threads may work out the same one.
+_KNOWN: dict[Any, tuple[Expr, bool]] = {}
+_MOST_KNOWN = 10_000
+
+
 def is_computed(expression: Expr, schema: Any) -> bool:
-    """Whether the engine computes a condition or column over a table of `schema`."""
+    """Whether the engine computes a condition or column over a table of `schema`. An expression is
+    asked about several times while a query is planned, and again when it comes again."""
     needed = expression.columns()
-    read = pa.schema([field for field in schema if field.name in needed])
+    read = [field for field in schema if field.name in needed]
+    key = (id(expression), *((field.name, field.type) for field in read))
+    known = _KNOWN.get(key)
+    if known is None:
+        known = expression, _is_computed(expression, schema, pa.schema(read))
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = known
+    return known[1]
+
+
+def _is_computed(expression: Expr, schema: Any, read: Any) -> bool:
     if not all(lies_as_it_is(field.type) for field in read):
         return False
     compiler = Compiler(engine_table(checking_engine(), empty_table(read)).column, schema)

@@ -294,6 +294,13 @@ def files_of(node: Node) -> list[str]:
     return [name for below in inputs_of(node) for name in files_of(below)]
 
 
+def reads_memory_only(node: Node) -> bool:
+    """Whether all sources of a query are tables in memory, which stay as they are."""
+    if isinstance(node, Scan):
+        return node.source.kind == "arrow"
+    return all(map(reads_memory_only, inputs_of(node)))
+
+
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """The nodes directly below."""
     if isinstance(node, Scan | Shared):
@@ -303,10 +310,23 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
     return node.inputs if isinstance(node, Union) else (node.input,)
 
 
+class Kept(dict[str, Any]):
+    """What was worked out about a node and lives as long as it does. No pickle has it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kept, ()
+
+
+def kept_with(node: Node) -> Kept:
+    """What is kept with a node: a table of weak references would run Python code as nodes go, where
+    a Ctrl-C that comes then is lost."""
+    found: Kept = vars(node).setdefault("_kept", Kept())
+    return found
+
+
 def depth_of(node: Node) -> int:
-    """Nodes from this one down to its farthest source. Kept with the node: a table of weak
-    references would run Python code as nodes go, where a Ctrl-C that comes then is lost."""
-    kept = vars(node)
-    if "_depth" not in kept:
-        kept["_depth"] = 1 + max(map(depth_of, inputs_of(node)), default=0)
-    return int(kept["_depth"])
+    """Nodes from this one down to its farthest source."""
+    kept = kept_with(node)
+    if "depth" not in kept:
+        kept["depth"] = 1 + max(map(depth_of, inputs_of(node)), default=0)
+    return int(kept["depth"])

@@ -48,7 +48,7 @@ class RankExecution:
         with self.ranks.call("gather", node):
             placed = self._spread.settle(node)
             table = self.local.table(placed.node)
-            if not placed.everywhere:
+            if not placed.everywhere and not (placed.in_first and root == 0):
                 table = self.ranks.to_one(table, root)
             return table if self.ranks.rank == root else None
 

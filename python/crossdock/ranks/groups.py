@@ -56,6 +56,8 @@ def settle_group(spread: Spread, node: GroupBy) -> Placed:
         return _row(spread, node, below)
     keys = tuple(name for name, _ in node.keys)
     plain = {item.name: name for name, item in reversed(node.keys) if isinstance(item, Column)}
+    if below.in_first:
+        return Placed(replace(node, input=below.node), in_first=True)
     if below.keys and below.with_nulls and set(below.keys) <= plain.keys():
         return below.renamed(replace(node, input=below.node), plain)
     merged = _merged(node, below.node.schema, moments=False)
@@ -73,7 +75,7 @@ def settle_group(spread: Spread, node: GroupBy) -> Placed:
     if is_first and not spread.dry:
         partial = _with_rank(spread, partial)
     rule = "by key, or the rows first if that is less work" if may_go else "by key"
-    moved = spread.by_key(Placed(partial), keys, rule)
+    moved = spread.by_key_or_in_first(Placed(partial), keys, rule)
     input_node = moved.node
     if is_first and not spread.dry:
         order = (Order(Column(_rank_name(partial))),)

@@ -59,7 +59,8 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     if node.options.exchange == "auto":
         number = _side_for_all(spread, node, sides)
         if number is not None:
-            sides[number] = spread.to_all(sides[number].node)
+            if not sides[number].everywhere:
+                sides[number] = spread.to_all(sides[number].node)
             return _joined(node, *sides)
     left, right = (replace(side, node=spread.there(side.node)) for side in sides)
     if _is_null_aware(node):
@@ -78,9 +79,9 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
 
 
 def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> int | None:
-    """The side that goes to all ranks because that moves fewer bytes than both by their keys; it
-    is in memory then, in `sides`. The other one, whose size is an estimate, goes through the join
-    without ever being a table."""
+    """The side that goes to all ranks because that moves fewer bytes than both by their keys. It
+    is a table then, in `sides`, and has gone already if its rows are few. The other one, whose size
+    is an estimate, goes through the join without ever being a table."""
     while True:
         exact = [is_table(side.node) for side in sides]
         mine = [_size_of(spread, side.node) for side in sides]
@@ -89,7 +90,11 @@ def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> int | None
         number = unknown[0] if unknown else _cheaper_for_all(node, sides, sizes)
         if number is None or (exact[number] and not unknown):
             return number
-        sides[number] = replace(sides[number], node=scan_of(spread.table(sides[number].node)))
+        table = spread.table(sides[number].node)
+        sides[number] = replace(sides[number], node=scan_of(table))
+        if not unknown and (few := spread.eagerly_to_all(table)) is not None:
+            sides[number] = few
+            return number
 
 
 def _cheaper_for_all(node: Join, sides: list[Placed], sizes: list[Any]) -> int | None:
@@ -183,7 +188,8 @@ def _planned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
         if filters.drops_rows(node, number):
             rule += ", filtered first if that pays"
         found = spread.ranks.planned(side.node, rule, keys)
-        sides.append(replace(side, node=found, keys=keys, assignment=spread.ranks.even))
+        even = spread.ranks.even
+        sides.append(replace(side, node=found, keys=keys, assignment=even, in_first=False))
     both_move = not any(_is_at(side, node, number) for number, side in enumerate((left, right)))
     route = fused.planned(spread, node, both_move)
     return _joined(replace(node, route=route), sides[0], sides[1])
@@ -207,7 +213,8 @@ def _joined(node: Join, left: Placed, right: Placed) -> Placed:
     elif left.keys and node.how in ("right", "full"):
         side, number = right, 1
     if not side.keys:
-        return Placed(found)
+        other = right if number == 0 else left
+        return Placed(found, in_first=side.in_first and other.everywhere)
     names = _names(node, number, both=not (left.everywhere or right.everywhere))
     return replace(side, everywhere=False).renamed(found, names)
 
@@ -227,12 +234,13 @@ def _names(node: Join, number: int, both: bool) -> dict[str, str]:
         elif side == "key":
             # Named by the left side; the right key of a pair has the same name.
             found[column] = name
-    if number == 1 and node.how == "inner":
-        partners = {right: left for left, right in node.on}
-        left_names = {column: name for side, column, name in node.outputs if side == "left"}
-        for right, left in partners.items():
-            if right not in found and left in left_names:
-                found[right] = left_names[left]
+    if node.how == "inner":
+        # A key that does not leave the join is equal to its partner, which may.
+        names = {(side, column): name for side, column, name in node.outputs}
+        for pair in node.on:
+            partner = names.get((("left", "right")[1 - number], pair[1 - number]))
+            if partner is not None:
+                found.setdefault(pair[number], partner)
     return found
 
 

@@ -39,15 +39,21 @@ from crossdock.plan.nodes import Exchange, Node, Scan, inputs_of
 from crossdock.ranks.filters import Filtered
 from crossdock.ranks.late_moves import PIECES, move_late, packed, unpacked
 from crossdock.ranks.moves import (
+    EAGERLY,
     JoinRoute,
     Move,
     Route,
+    arriving,
+    can_go_eagerly,
     conformed,
     move_by_channel,
     move_in_bulk,
+    packed_eagerly,
     segment_bytes,
+    unpacked_eagerly,
 )
 from crossdock.reports.display import headline
+from crossdock.settings import setting
 from crossdock.values.engine_types import engine_schema, to_engine, with_schema
 from crossdock.values.row_taking import table_bytes
 
@@ -105,14 +111,17 @@ class Ranks:
         self.moves: list[Move] = []
         self.filters: list[Filtered] = []
         self.join_routes: list[JoinRoute] = []
+        self.pieces: list[list[int]] = []  # of each rank, of the rows that went eagerly last
+        self.eager_bytes = _eager_bytes()
         self.in_bulk = False
         self.why_not_in_bulk = ""  # where MPI started the ranks, and they move rows by channel
         self._turns = Turns()
         self._call = ""  # what all ranks are in
         self._agreed = ""  # the last step that all have come to
+        self._done = ""  # the step that ends the call
         self._is_together = False
         self._ended: BaseException | None = None
-        self.agree(f"a dock with moves={moves!r}")
+        self.agree(f"a dock with moves={moves!r}, eager_bytes={self.eager_bytes}")
         self._choose(moves)
         # Partitions are finer than ranks, so that their load can be evened out.
         count = 1
@@ -143,9 +152,11 @@ class Ranks:
         with self._turns.one():
             self._is_together = False
             self._call = call_text(name, node)
+            self._done = done
             try:
                 yield
-                self.agree(done)
+                if self._agreed != done:
+                    self.agree(done)
             except BaseException as error:
                 if error is self._ended or self._agreed == done:
                     raise
@@ -163,6 +174,10 @@ class Ranks:
         notes = self._agreed_on(step, value)
         self.group.native().raise_interruption()
         return [note["value"] for note in notes]
+
+    def end_call(self) -> None:
+        """What all have just agreed on was the last step of the call: nothing can fail after it."""
+        self._agreed = self._done
 
     @contextlib.contextmanager
     def together(self, step: str) -> Iterator[None]:
@@ -254,9 +269,34 @@ class Ranks:
                         came = conformed(pa.Table.from_batches([batch]), sent_schema)
                         yield from with_schema(came, schema).to_batches()
 
+    def eagerly(self, table: Any, rule: str, pieces: Sequence[int] = ()) -> list[Any] | None:
+        """The rows of each rank, in all of them, where all together are few; None where they are
+        more. `pieces`: what each rank says of its rows, in `self.pieces` then."""
+        if not self.eager_bytes:
+            return None
+        start = time.perf_counter()
+        packed = packed_eagerly(table, self.eager_bytes // self.size)
+        said = {"is_packed": packed is not None, "pieces": list(pieces)}
+        notes = self._agreed_on(f"move {rule} {table.schema.names}", said, packed or b"")
+        self.group.native().raise_interruption()
+        if not all(note["value"]["is_packed"] for note in notes):
+            return None
+        self.pieces = [note["value"]["pieces"] for note in notes]
+        tables = [unpacked_eagerly(note["rows"]) for note in notes]
+        tables[self.rank] = table
+        rows, size = sum(one.num_rows for one in tables), sum(map(table_bytes, tables))
+        seconds = time.perf_counter() - start
+        sent = (table.num_rows, table_bytes(table))
+        self.moves.append(Move(rule, EAGERLY, *sent, rows, size, seconds))
+        return tables
+
     def _moved(self, table: Any, route: Route) -> Any:
         if self.size == 1:
             return table.drop_columns([route.to]) if route.to else table
+        if can_go_eagerly(route):
+            tables = self.eagerly(table, route.rule, route.pieces)
+            if tables is not None:
+                return arriving(tables, self.pieces, route, self.rank)
         if late_names(table.schema):
             return move_late((self.rank, self.size), table, route, self._moved)
         found = self._moved_flat(to_engine(table), route)
@@ -308,21 +348,24 @@ class Ranks:
         text = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else wire_text(error)
         self.group.native().give_up(f"617 {text}" if text is _INTERRUPTED else text)
 
-    def _agreed_on(self, step: str, value: Any) -> list[dict[str, Any]]:
-        notes = self._exchanged({"step": step, "value": value}, None)
+    def _agreed_on(self, step: str, value: Any, rows: bytes = b"") -> list[dict[str, Any]]:
+        notes = self._exchanged({"step": step, "value": value}, None, rows)
         self._agreed = step
         return notes
 
-    def _exchanged(self, note: dict[str, Any], mine: BaseException | None) -> list[dict[str, Any]]:
+    def _exchanged(
+        self, note: dict[str, Any], mine: BaseException | None, rows: bytes = b""
+    ) -> list[dict[str, Any]]:
+        """The notes of all ranks, and the `rows` beside them."""
         wait_s = _INTERRUPTED_S if isinstance(mine, KeyboardInterrupt) else _WAIT_S
         note = {**note, "call": self._call, "host": socket.gethostname()}
         note["thread"] = threading.current_thread().name
         note["threads"] = len(self._turns.threads)
-        whole = json.dumps(note).encode()
+        whole = b"\n".join((json.dumps(note).encode(), rows))
         try:
             with public_errors():
                 answers = self.group.native().gather(whole, wait_s)
-            notes = [json.loads(answer) for answer in answers]
+            notes = [_note_of(answer) for answer in answers]
             self.hosts = [str(note["host"]) for note in notes]
             self._check(notes, mine)
         except BaseException as error:
@@ -368,6 +411,21 @@ class Ranks:
         if error["code"]:
             return error_of(error["code"], error["text"] + where)
         return error_of("CD-509", f"{error['kind']}: {error['text']}{where}")
+
+
+def _eager_bytes() -> int:
+    text = setting("eager_bytes")
+    if not text.isdecimal():
+        raise make_error(
+            "CD-105", f"eager_bytes={text!r} is no number of bytes",
+            limits="0 or more", try_="CROSSDOCK_EAGER_BYTES=262144",
+        )  # fmt: skip
+    return int(text)
+
+
+def _note_of(answer: bytes) -> dict[str, Any]:
+    said, _, rows = answer.partition(b"\n")
+    return {**json.loads(said), "rows": rows}
 
 
 def call_text(name: str, node: Node | None) -> str:

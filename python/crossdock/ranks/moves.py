@@ -1,8 +1,11 @@
-"""Rows between ranks: in bulk where MPI started all of them, else through channels.
+"""Rows between ranks: in bulk where MPI started all of them, else through channels; few rows go
+eagerly, with what ranks agree on anyway.
 
 In bulk, rows are counted first, and then each is written once to where it ends, in memory that the
 ranks of a host share, or by a put. Through a channel they go in segments, and are copied on both
-sides. Either way they arrive in the order of the ranks and, of each rank, in the order of its rows.
+sides. Few rows of every rank are in all of them when these have agreed to move rows, and each takes
+what is for it. Either way they arrive in the order of the ranks and, of each rank, in the order of
+its rows.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crossdock.expressions.orders import Order
 from crossdock.group import Group
 from crossdock.values.engine_types import empty_table
+from crossdock.values.row_taking import table_bytes
 
+EAGERLY = "eagerly"  # how few rows move
 _SEGMENTS_BYTES = 1 << 29  # of one channel in one rank: fewer bytes per segment among many ranks
 
 
@@ -100,6 +106,45 @@ def move_by_channel(group: Group, table: Any, route: Route) -> Any:
     found = pa.Table.from_batches(batches) if batches else empty_table(schema)
     found = conformed(found, schema)
     return found.drop_columns([route.to]) if route.to else found
+
+
+def packed_eagerly(table: Any, most_bytes: int) -> bytes | None:
+    """The table as an IPC stream; None if that has more bytes."""
+    if table_bytes(table) > most_bytes:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed = sink.getvalue()
+    return packed.to_pybytes() if packed.size <= most_bytes else None
+
+
+def unpacked_eagerly(packed: bytes) -> Any:
+    """The table of `packed_eagerly`."""
+    return pa.ipc.open_stream(packed).read_all()
+
+
+def can_go_eagerly(route: Route) -> bool:
+    """Whether a rank can tell which rows of all are for it: not by a hash, bounds or an order."""
+    return not route.orders and not {"by", "bounds"} & route.options.keys()
+
+
+def arriving(
+    tables: Sequence[Any], pieces: Sequence[Sequence[int]], route: Route, rank: int
+) -> Any:
+    """What of the rows of all ranks is for this one; `pieces`: those of the route of each rank."""
+    if route.to:
+        kept = [table.filter(pc.equal(table.column(route.to), rank)) for table in tables]
+        return pa.concat_tables(kept).drop_columns([route.to])
+    if route.pieces:
+        cut = [
+            table.slice(sum(its_pieces[:rank]), its_pieces[rank])
+            for table, its_pieces in zip(tables, pieces, strict=True)
+        ]
+        return pa.concat_tables(cut)
+    destinations = route.options.get("destinations")
+    is_mine = destinations is None or rank in destinations
+    return pa.concat_tables(tables) if is_mine else tables[rank].slice(0, 0)
 
 
 def segment_bytes(ranks: int) -> int:

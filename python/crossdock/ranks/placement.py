@@ -12,7 +12,8 @@ from crossdock.plan.nodes import Limit, Node, Scan, Sort
 @dataclass(frozen=True)
 class Placed:
     """A query of this rank's rows, and where rows are: those with equal values of `keys` in one
-    rank, by this assignment of partitions; all rows in all ranks (`everywhere`); or anywhere.
+    rank, by this assignment of partitions; all rows in all ranks (`everywhere`); all in rank 0
+    (`in_first`), where few rows need not move again; or anywhere.
     Rows with a NULL key may be elsewhere, unless `with_nulls`."""
 
     node: Node
@@ -20,11 +21,12 @@ class Placed:
     assignment: tuple[int, ...] = ()
     with_nulls: bool = False
     everywhere: bool = False
+    in_first: bool = False
 
     def renamed(self, node: Node, names: dict[str, str]) -> Placed:
         """The same rows as `node`, whose columns are called so; unknown keys are forgotten."""
         if not all(key in names for key in self.keys):
-            return Placed(node, everywhere=self.everywhere)
+            return Placed(node, everywhere=self.everywhere, in_first=self.in_first)
         return replace(self, node=node, keys=tuple(names[key] for key in self.keys))
 
 

@@ -12,6 +12,7 @@ from crossdock import _native
 from crossdock.errors import CrossdockError
 from crossdock.machines.rates_file import entry_of_machine
 from crossdock.plan.nodes import AssumeSorted, Filter, Node, Project, Scan
+from crossdock.ranks.moves import EAGERLY
 from crossdock.sizes import format_seconds
 
 
@@ -80,6 +81,7 @@ def predicted_moves(ranks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
             "rule": moves[0]["rule"],
+            "how": moves[0].get("how", ""),
             "rows": sum(move["received_rows"] for move in moves),
             "predicted_s": predicted_move(moves, places),
             "measured_s": max(move["seconds"] for move in moves),
@@ -114,8 +116,9 @@ def form_of(move: Mapping[str, Any]) -> dict[str, bool]:
 
 def predicted_total(ranks: Sequence[Mapping[str, Any]]) -> float | None:
     """Seconds of a run over ranks: its exchanges, and the mean of what the ranks' own steps were
-    predicted to take. None where an exchange is one that no model tells of."""
-    moves = [move["predicted_s"] for move in predicted_moves(ranks)]
+    predicted to take. None where an exchange is one that no model tells of; few rows that went with
+    what ranks agreed on took no time of their own."""
+    moves = [move["predicted_s"] for move in predicted_moves(ranks) if move["how"] != EAGERLY]
     if None in moves:
         return None
     return float(sum(moves) + sum(rank["predicted_s"] for rank in ranks) / len(ranks))

@@ -116,7 +116,7 @@ def moved(spread: Spread, table: Any, keys: tuple[str, ...], skew: Skew, side: i
 
 def settled(side: Placed, table: Any) -> Placed:
     """Rows that lie so that pairs meet, and not so that all rows of a key do."""
-    return replace(side, node=scan_of(table), keys=(), assignment=())
+    return replace(side, node=scan_of(table), keys=(), assignment=(), in_first=False)
 
 
 def _is_even(ranks: Ranks, loads: list[float]) -> bool:

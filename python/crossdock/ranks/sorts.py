@@ -36,10 +36,12 @@ _SMALL_ROWS = 1 << 20  # so many first rows of an order are sorted in one rank
 
 def settle_sort(spread: Spread, node: Sort, below: Placed) -> Placed:
     """The sorted rows of `below`, cut off as the sort says. Collective."""
+    if below.in_first:
+        return Placed(replace(node, input=below.node), in_first=True)
     node, below_node = _positioned(spread, node, below.node)
     if node.limit is not None and node.limit + node.offset <= _SMALL_ROWS:
         least = _first_rows(node, below_node)
-        return Placed(replace(node, input=spread.to_one(least)))
+        return Placed(replace(node, input=spread.to_one(least)), in_first=True)
     if spread.dry:
         return Placed(
             replace(node, input=spread.ranks.planned(below_node, "by order", _names(node)))

@@ -129,6 +129,24 @@ class Spread:
         found = self.ranks.by_partition(self.table(placed.node), keys, even)
         return Placed(scan_of(found), keys, even, with_nulls=True)
 
+    def by_key_or_in_first(self, placed: Placed, keys: tuple[str, ...], rule: str) -> Placed:
+        """As `by_key`, but few rows are all in rank 0 then: what follows moves none of them."""
+        if self.dry or (placed.keys == keys and placed.with_nulls):
+            return self.by_key(placed, keys, f"{rule}, or to rank 0 if they are few")
+        table = self.table(placed.node)
+        tables = self.ranks.eagerly(table, rule)
+        if tables is None:
+            return self.by_key(replace(placed, node=scan_of(table)), keys, rule)
+        mine = tables if self.ranks.rank == 0 else [table.slice(0, 0)]
+        return Placed(scan_of(pa.concat_tables(mine)), in_first=True)
+
+    def eagerly_to_all(self, table: Any) -> Placed | None:
+        """The rows of all ranks in each of them, if these are few."""
+        tables = self.ranks.eagerly(table, "to all")
+        return (
+            None if tables is None else Placed(scan_of(pa.concat_tables(tables)), everywhere=True)
+        )
+
     def to_all(self, node: Node) -> Placed:
         """The rows of all ranks in each of them."""
         if self.dry:
@@ -150,10 +168,12 @@ class Spread:
 
     def _window(self, node: Window, below: Placed) -> Placed:
         """A partition is in one rank; without keys, all rows are one."""
-        if node.partition:
+        if below.in_first:
+            placed = below
+        elif node.partition:
             placed = self.by_key(below, node.partition)
         else:
-            placed = Placed(self.to_one(below.node))
+            placed = Placed(self.to_one(below.node), in_first=True)
         return replace(placed, node=replace(node, input=placed.node))
 
     def _lists(self, node: GroupLists, below: Placed) -> Placed:
@@ -163,8 +183,8 @@ class Spread:
 
     def _limit(self, node: Limit, below: Placed) -> Placed:
         """Rows count from those of rank 0 on."""
-        if self.dry:
-            return Placed(replace(node, input=below.node))
+        if self.dry or below.in_first:
+            return replace(below, node=replace(node, input=below.node))
         most = min(node.rows + node.offset, (1 << 63) - 1)
         table = self.table(Limit(below.node, most))
         rows = self.ranks.agree("rows below a limit", table.num_rows)

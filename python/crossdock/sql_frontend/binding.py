@@ -160,7 +160,7 @@ def bind(
     Errors: UnknownTableError; UnknownNameError; SqlError.
     """
     schemas = tuple(sorted(tables.items(), key=lambda item: item[0]))
-    key = key_of(text, values, (schemas, nulls_first))
+    key = key_of(text.original, values, (schemas, nulls_first))
     found = None if text.has_moment else _kept.get(key)
     if found is None:
         length = len(text.text)

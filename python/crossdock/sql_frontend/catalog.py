@@ -56,11 +56,23 @@ class Catalog:
         self._lock = threading.Lock()
         self._stdin: Relation | None = None
         self._relations: dict[str, tuple[str, Relation]] = {}  # by name in lower case
-        self.plans: KeptPlans[Node] = KeptPlans()  # over these alone; gone with a change
+        self.plans: KeptPlans[Relation] = KeptPlans()  # over these alone; gone with a change
 
     def over_ranks(self) -> Ranks | None:
         """What the ranks of the dock do together."""
         return self._dock.over_ranks()
+
+    def kept(self, key: object) -> Relation | None:
+        """The relation that is kept by a key, over ranks if all of them have it: that ends their
+        call."""
+        found = self.plans.get(key)
+        ranks = self.over_ranks()
+        if ranks is None:
+            return found
+        if not all(ranks.agree("a plan that is kept", found is not None)):
+            return None
+        ranks.end_call()
+        return found
 
     def relation(self, node: Node) -> Relation:
         """A node as a relation of the dock."""

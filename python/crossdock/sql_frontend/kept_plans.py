@@ -7,9 +7,9 @@ import datetime
 import threading
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from crossdock.sql_frontend.rewritten import Rewritten
 from crossdock.sql_frontend.tokens import tokens_of, words_of
 
 Plan = TypeVar("Plan")
@@ -22,15 +22,20 @@ _OF_THE_MOMENT = words_of(
 _PLAIN = (bool, int, float, str, bytes, Decimal, datetime.date, datetime.time, type(None))
 
 
-def key_of(text: Rewritten, values: Mapping[str, Any], beside: object) -> object:
+def key_of(text: str, values: Mapping[str, Any], beside: object) -> object:
     """What a plan is kept by; None where it means something else each time, or is large. `beside`
     is what else it depends on."""
-    if len(text.original) > _LONGEST or not all(isinstance(v, _PLAIN) for v in values.values()):
+    if len(text) > _LONGEST or not all(isinstance(v, _PLAIN) for v in values.values()):
         return None
-    if any(token.lower in _OF_THE_MOMENT for token in tokens_of(text.original)):
+    if _is_of_the_moment(text):
         return None
     described = tuple((name, type(value), value) for name, value in sorted(values.items()))
-    return (text.original, described, beside)
+    return (text, described, beside)
+
+
+@lru_cache(256)
+def _is_of_the_moment(text: str) -> bool:
+    return any(token.lower in _OF_THE_MOMENT for token in tokens_of(text))
 
 
 class KeptPlans(Generic[Plan]):

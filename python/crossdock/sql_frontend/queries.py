@@ -58,9 +58,14 @@ def plan_query(
     parameters: Parameters,
     around: tuple[Variable, Settings],
     local: Mapping[str, Relation] = _NO_TABLES,
-) -> Node:
-    """The node of a query, with the names of its columns; `local` are tables before those of the
-    catalog. Errors: SqlError, those of opening files, and of the run of recursive tables."""
+) -> Relation:
+    """A query with the names of its columns; `local` are tables before those of the catalog. A text
+    that comes again is the same relation, as long as the catalog stays. Errors: SqlError, those of
+    opening files, and of the run of recursive tables."""
+    given = _named_values(parameters)
+    key = None if given is None or local else key_of(text, given, around[1])
+    if (kept := catalog.kept(key)) is not None:
+        return kept
     if is_recursive(tokens_of(text)):
         return _recursive(catalog, text, parameters, around)
 
@@ -70,23 +75,19 @@ def plan_query(
 
     rewritten = rewrite(text, columns_of)
     values = parameter_values(rewritten, parameters)
-    # Over ranks all come to the same steps, whatever one has kept.
-    is_keepable = catalog.over_ranks() is None and not rewritten.files and not local
-    plans = catalog.plans if is_keepable else None
-    key = None if plans is None else key_of(rewritten, values, around[1])
-    found = None if plans is None else plans.get(key)
-    if found is None:
-        found, is_of_catalog = _planned_with_items(
-            rewritten, values, (catalog, *around), (columns_of, local)
-        )
-        if plans is not None and is_of_catalog:
-            plans.put(key, found)
-    return found
+    plans = catalog.plans  # a change of the catalog meanwhile makes others
+    node, is_of_catalog = _planned_with_items(
+        rewritten, values, (catalog, *around), (columns_of, local)
+    )
+    relation = catalog.relation(node)
+    if is_of_catalog and not rewritten.files:
+        plans.put(key, relation)
+    return relation
 
 
 def _recursive(
     catalog: Catalog, text: str, parameters: Parameters, around: tuple[Variable, Settings]
-) -> Node:
+) -> Relation:
     def planned(part: str, local: Mapping[str, Relation]) -> Relation:
         given = parameters
         if isinstance(parameters, Mapping):
@@ -94,10 +95,10 @@ def _recursive(
             given = {k: v for k, v in parameters.items() if k.removeprefix("$") in named}
         elif parameters:
             raise unsupported("? beside WITH RECURSIVE", text, try_="$name, {'name': value}")
-        return catalog.relation(plan_query(catalog, part, given or None, around, local))
+        return plan_query(catalog, part, given or None, around, local)
 
     found, local = catalog.without_recursion(text, planned)
-    return planned(found, local)._node
+    return planned(found, local)
 
 
 def _planned_with_items(
@@ -237,14 +238,9 @@ def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:
     """The values of the parameters by the names they have in the text. SqlError where they do not
     fit."""
     wanted = text.parameters
-    if parameters is None:
-        given: dict[str, Any] = {}
-    elif isinstance(parameters, Mapping):
-        given = {str(name).removeprefix("$"): value for name, value in parameters.items()}
-    elif isinstance(parameters, str | bytes):
+    given = _named_values(parameters)
+    if given is None:
         raise sql_error("parameters are a list or a dictionary", try_=f"[{parameters!r}]")
-    else:
-        given = {str(i): value for i, value in enumerate(parameters, 1)}
     missing = [name for name in wanted if name not in given]
     if missing:
         place = next((t.start for t in tokens_of(text.original) if t.kind == "parameter"), None)
@@ -257,6 +253,15 @@ def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:
     if spare:
         raise sql_error(f"the text has no parameter {spare[0]!r}", text.original)
     return given
+
+
+def _named_values(parameters: Parameters) -> dict[str, Any] | None:
+    """The parameters by their names, "1", "2" and so on for a list; None for what is neither."""
+    if isinstance(parameters, str | bytes):
+        return None
+    if isinstance(parameters, Mapping):
+        return {str(name).removeprefix("$"): value for name, value in parameters.items()}
+    return {str(i): value for i, value in enumerate(parameters or (), 1)}
 
 
 def _unknown_table(catalog: Catalog, name: str, text: Rewritten) -> Exception:

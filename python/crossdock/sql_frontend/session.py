@@ -91,8 +91,7 @@ class SqlSession:
             )
             ranks = self._dock.over_ranks()
             with contextlib.nullcontext() if ranks is None else ranks.call("sql"):
-                node = plan_query(self.catalog, statement.query, parameters, (variable, settings))
-            return Relation(self._dock, node)
+                return plan_query(self.catalog, statement.query, parameters, (variable, settings))
 
         if statement.kind == "query":
             return query()

@@ -115,7 +115,8 @@ def _behind_comment(text: str, start: int) -> int:
     raise sql_error("a comment is opened and not closed", text, start, try_="*/ behind it")
 
 
-def statements_of(text: str) -> list[tuple[int, int]]:
+@lru_cache(maxsize=64)
+def statements_of(text: str) -> Sequence[tuple[int, int]]:
     """Where the statements of `text` begin and end, without their semicolons; empty ones left
     out."""
     found: list[tuple[int, int]] = []
@@ -126,7 +127,7 @@ def statements_of(text: str) -> list[tuple[int, int]]:
         elif words:
             found.append((words[0].start, words[-1].end))
             words = []
-    return found
+    return tuple(found)
 
 
 def quoted(name: str) -> str:

@@ -2,6 +2,7 @@
 #include "data/ranks/communicator.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/ranges.h>
 
@@ -16,6 +17,13 @@ constexpr milliseconds kAsked{1'000};  // for an answer, when a rank has not com
 constexpr size_t kNamedMax = 16;
 constexpr int kPeersAtOnce = 64;
 constexpr size_t kErrorBytes = 4'000;
+// So few ranks send what they have to all others at once: more messages, but one wait in place of log2 n, and a wait
+// costs a change of processes where ranks share cores.
+constexpr int kFewRanks = 8;
+constexpr size_t kFewValues = 4'096;  // of a fold: more of them are worth the tree
+// Of each string of a gathering, what travels with its length. Most are no longer, and then have come in one step.
+constexpr size_t kFirstBytes = 1'016;
+constexpr int kFirstBytesRanks = 64;  // of more, only the lengths come first
 
 std::span<const std::byte> bytes_of(std::span<const int64_t> values) {
   return std::as_bytes(values);
@@ -169,11 +177,32 @@ Status Communicator::run(std::span<const Outgoing> out, std::span<const Incoming
   return *over_;
 }
 
+// Everything to every rank in one step.
+Status Communicator::gather_at_once(std::span<const std::byte> mine,
+                                    std::span<const size_t> sizes,
+                                    std::span<std::byte> all) {
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  size_t begin = 0;
+  for (int other = 0; other < size(); ++other) {
+    const std::span<std::byte> part = all.subspan(begin, sizes[static_cast<size_t>(other)]);
+    begin += part.size();
+    if (other == rank()) {
+      std::ranges::copy(mine, part.begin());
+      continue;
+    }
+    out.push_back({other, mine});
+    in.push_back({other, part});
+  }
+  return run(out, in);
+}
+
 // Bruck's: after step k each rank has the parts of 2^(k+1) ranks, from its own on; at the end they are turned.
 Status Communicator::gather_bytes(std::span<const std::byte> mine,
                                   std::span<const size_t> sizes,
                                   std::span<std::byte> all) {
   const int ranks = size();
+  if (ranks <= kFewRanks) return gather_at_once(mine, sizes, all);
   std::vector<size_t> begins(static_cast<size_t>(ranks) + 1, 0);  // from this rank on
   const auto at = [&](int i) { return static_cast<size_t>((rank() + i) % ranks); };
   for (int i = 0; i < ranks; ++i) {
@@ -220,26 +249,46 @@ Result<std::vector<int64_t>> Communicator::all_gather(std::span<const int64_t> m
   return all;
 }
 
+// A first part of all, with their lengths, and then what is left of the longer ones.
 Result<std::vector<std::string>> Communicator::gather(const std::string& mine,
                                                       milliseconds at_most) {
   CD_TRY(start(at_most));
   const auto ranks = static_cast<size_t>(size());
-  const auto own = static_cast<int64_t>(mine.size());
-  std::vector<int64_t> lengths(ranks);
-  CD_TRY(gather_bytes(std::as_bytes(std::span(&own, 1)),
-                      std::vector<size_t>(ranks, sizeof own),
-                      std::as_writable_bytes(std::span(lengths))));
-  const std::vector<size_t> sizes(lengths.begin(), lengths.end());
-  size_t total = 0;
-  for (const size_t bytes : sizes) total += bytes;
-  std::string all(total, '\0');
-  CD_TRY(
-      gather_bytes(std::as_bytes(std::span(mine)), sizes, std::as_writable_bytes(std::span(all))));
+  const size_t first_bytes = size() <= kFirstBytesRanks ? kFirstBytes : 0;
+  const auto first_of = [&](const std::string& bytes) {
+    return std::min(bytes.size(), first_bytes);
+  };
+  const auto length = static_cast<int64_t>(mine.size());
+  std::string head(sizeof length + first_bytes, '\0');
+  std::memcpy(head.data(), &length, sizeof length);
+  std::copy_n(mine.begin(), first_of(mine), head.begin() + sizeof length);
+  std::string heads(head.size() * ranks, '\0');
+  CD_TRY(gather_bytes(std::as_bytes(std::span(head)),
+                      std::vector<size_t>(ranks, head.size()),
+                      std::as_writable_bytes(std::span(heads))));
   std::vector<std::string> parts;
-  size_t begin = 0;
-  for (const size_t bytes : sizes) {
-    parts.push_back(all.substr(begin, bytes));
-    begin += bytes;
+  std::vector<size_t> left;
+  size_t left_bytes = 0;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const char* const theirs = heads.data() + rank * head.size();
+    int64_t bytes = 0;
+    std::memcpy(&bytes, theirs, sizeof bytes);
+    std::string& part = parts.emplace_back(static_cast<size_t>(bytes), '\0');
+    std::copy_n(theirs + sizeof bytes, first_of(part), part.begin());
+    left.push_back(part.size() - first_of(part));
+    left_bytes += left.back();
+  }
+  if (left_bytes == 0) return parts;
+  std::string rest(left_bytes, '\0');
+  CD_TRY(gather_bytes(std::as_bytes(std::span(mine)).subspan(first_of(mine)),
+                      left,
+                      std::as_writable_bytes(std::span(rest))));
+  auto from = rest.begin();
+  for (std::string& part : parts) {
+    const auto begin = part.begin() + static_cast<std::ptrdiff_t>(first_of(part));
+    const std::ptrdiff_t bytes = part.end() - begin;
+    std::copy_n(from, bytes, begin);
+    from += bytes;
   }
   return parts;
 }
@@ -296,7 +345,24 @@ Result<std::vector<int64_t>> Communicator::exclusive_sum(std::span<const int64_t
   return below;
 }
 
+// Of few ranks all fold what all have.
+Status Communicator::fold_at_once(std::span<int64_t> values, Fold how) {
+  const auto ranks = static_cast<size_t>(size());
+  std::vector<int64_t> all(values.size() * ranks);
+  CD_TRY(gather_at_once(bytes_of(values),
+                        std::vector<size_t>(ranks, values.size_bytes()),
+                        std::as_writable_bytes(std::span(all))));
+  std::copy_n(all.begin(), values.size(), values.begin());
+  for (size_t rank = 1; rank < ranks; ++rank) {
+    const auto theirs = std::span(all).subspan(rank * values.size(), values.size());
+    const bool fits = fold_into(values, theirs, how);
+    if (!fits && how == Fold::kSum) values.back() = 1;
+  }
+  return {};
+}
+
 Status Communicator::fold_up(std::span<int64_t> values, Fold how) {
+  if (size() <= kFewRanks && values.size() <= kFewValues) return fold_at_once(values, how);
   std::vector<int64_t> come(values.size());
   const bool sums = how == Fold::kSum;  // the last value tells of sums that do not fit
   for (int bit = 1; bit < size(); bit *= 2) {

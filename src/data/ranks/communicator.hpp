@@ -56,12 +56,13 @@ class Communicator : public RankGroup {
   void set_limit(std::chrono::milliseconds limit) { limit_ = limit; }
 
   // Messages to other ranks, in all and per rank, for n ranks; bytes are those of the values:
-  //   barrier, all_gather   ceil(log2 n) per rank; (n - 1) * mine.size() * 8 bytes per rank
+  //   barrier, all_gather   ceil(log2 n) per rank, n - 1 for n <= 8; (n - 1) * mine.size() * 8 bytes per rank
   //   all_to_all            n - 1 per rank; blocks.size() / n * 8 bytes each
   //   exclusive_sum         rank r: as many k as have r + 2^k < n; values.size() * 8 + 8 bytes each
-  //   fold                  2 (n - 1) in all: a tree to rank 0, and back; values.size() * 8 bytes each, sums 8 more
+  //   fold                  n (n - 1) in all, in one step, for n <= 8 and at most 4,096 values; else 2 (n - 1): a tree
+  //                         to rank 0, and back; values.size() * 8 bytes each, sums 8 more
   //   agree                 as fold of one value; n - 1 more of 4,000 bytes if there is an error
-  //   gather                as all_gather of one value, then once more with the strings
+  //   gather                as all_gather of 1,024 bytes (n > 64: of 8), then of the rest of strings that are longer
   // The rank's own part is not counted.
 
   // Every rank has called it when it returns.
@@ -171,6 +172,10 @@ class Communicator : public RankGroup {
   Status gather_bytes(std::span<const std::byte> mine,
                       std::span<const size_t> sizes,
                       std::span<std::byte> all);
+  Status gather_at_once(std::span<const std::byte> mine,
+                        std::span<const size_t> sizes,
+                        std::span<std::byte> all);
+  Status fold_at_once(std::span<int64_t> values, Fold how);
   Status fold_up(std::span<int64_t> values, Fold how);
   Status broadcast(int root, std::span<std::byte> bytes);
   struct Wanted;                                          // a window

@@ -154,7 +154,8 @@ struct Sent {
 TEST_P(CommunicatorConcurrent, MessagesAndBytesFollowTheFormulas) {
   run([](Communicator& ranks) -> Status {
     const int n = ranks.size();
-    const int64_t steps = std::bit_width(static_cast<uint32_t>(n - 1));
+    const bool are_few = n <= 8;
+    const int64_t steps = are_few ? n - 1 : std::bit_width(static_cast<uint32_t>(n - 1));
     const Sent barrier(ranks);
     CD_TRY(ranks.barrier());
     EXPECT_EQ(barrier.messages(), steps);
@@ -178,13 +179,39 @@ TEST_P(CommunicatorConcurrent, MessagesAndBytesFollowTheFormulas) {
     EXPECT_EQ(scan.bytes(), above * 48);
 
     for (const Fold how : {Fold::kSum, Fold::kMin}) {
-      const Sent fold(ranks);
-      CD_ASSIGN(const auto folded, ranks.fold(std::vector<int64_t>(5), how));
-      const int64_t messages = fold.messages();
-      const int64_t bytes = fold.bytes();
-      CD_ASSIGN(const int64_t in_all, ranks.fold(messages, Fold::kSum));
-      EXPECT_EQ(in_all, 2 * (n - 1));
-      EXPECT_EQ(bytes, messages * (how == Fold::kSum ? 48 : 40));
+      for (const int64_t values : {5, 5'000}) {
+        const Sent fold(ranks);
+        CD_ASSIGN(const auto folded, ranks.fold(std::vector<int64_t>(values), how));
+        const int64_t messages = fold.messages();
+        const int64_t bytes = fold.bytes();
+        CD_ASSIGN(const int64_t in_all, ranks.fold(messages, Fold::kSum));
+        EXPECT_EQ(in_all, are_few && values == 5 ? n * (n - 1) : 2 * (n - 1));
+        EXPECT_EQ(bytes, messages * 8 * (values + (how == Fold::kSum ? 1 : 0)));
+      }
+    }
+    return {};
+  });
+}
+
+TEST_P(CommunicatorConcurrent, StringsOfAnyLengthAreGathered) {
+  run([](Communicator& ranks) -> Status {
+    const auto string_of = [](int rank, size_t bytes) {
+      return std::string(bytes, static_cast<char>('a' + rank));
+    };
+    for (const size_t bytes : {0, 1, 1'015, 1'016, 1'017, 40'000}) {
+      // Only one of them is long, or all are.
+      for (const bool are_alike : {false, true}) {
+        const auto length = [&](int rank) { return are_alike || rank == 1 ? bytes : 3; };
+        const Sent gather(ranks);
+        CD_ASSIGN(const std::vector<std::string> all,
+                  ranks.gather(string_of(ranks.rank(), length(ranks.rank())), ranks.limit()));
+        for (int rank = 0; rank < ranks.size(); ++rank) {
+          EXPECT_EQ(all[static_cast<size_t>(rank)], string_of(rank, length(rank)));
+        }
+        if (ranks.size() == 4) {
+          EXPECT_EQ(gather.messages(), bytes > 1'016 ? 6 : 3);
+        }
+      }
     }
     return {};
   });
