@@ -79,6 +79,14 @@ void bind_files(nb::module_& module) {
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
 }
 
+crossdock::Plan rank_filter(const crossdock::Plan& self,
+                            const std::vector<std::string>& keys,
+                            const nb::bytes& blocks) {
+  std::vector<uint64_t> words(blocks.size() / sizeof(uint64_t));
+  std::memcpy(words.data(), blocks.c_str(), words.size() * sizeof(uint64_t));
+  return self.rank_filter(keys, std::move(words));
+}
+
 void bind_plan(nb::module_& module) {
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
@@ -131,6 +139,7 @@ void bind_plan(nb::module_& module) {
             return self.window(window_options("window", arguments));
           },
           "options"_a)
+      .def("rank_filter", &rank_filter, "keys"_a, "blocks"_a)
       .def("limit", &crossdock::Plan::limit, "rows"_a, "offset"_a)
       .def("union_all", &crossdock::Plan::union_all, "others"_a)
       .def("__arrow_c_schema__",

@@ -99,6 +99,7 @@ class Estimates {
     const auto& rows = join.sides->sides.rows;
     return static_cast<double>(std::max(rows[0], rows[1]));
   }
+  double rows_of(const plan::Node& node, const plan::RankFilter&) { return rows(node.input()); }
   double rows_of(const plan::Node& node, const plan::Union&) {
     double sum = 0;
     for (const plan::NodePtr& input : node.inputs) sum += rows(*input);

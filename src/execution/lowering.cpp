@@ -8,6 +8,7 @@
 #include "execution/file_rows.hpp"
 #include "execution/file_source.hpp"
 #include "execution/late_sort.hpp"
+#include "execution/rank_filter_stage.hpp"
 #include "execution/top_rows_stage.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
@@ -242,6 +243,7 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
     Result<Chain> operator()(const plan::ArrivedJoin&) const {
       return self.lower_arrived_join(node);
     }
+    Result<Chain> operator()(const plan::RankFilter&) const { return self.lower_rank_filter(node); }
   };
   return std::visit(Method{*this, node}, node.operation);
 }
@@ -255,6 +257,14 @@ Result<Chain> Lowering::lower_scan(const plan::Node& node) {
 Result<Chain> Lowering::lower_file_scan(const plan::Node& node) {
   const auto& scan = std::get<plan::FileScan>(node.operation);
   return file_chain({scan.table, scan.name, workers_, environment_.memory});
+}
+
+Result<Chain> Lowering::lower_rank_filter(const plan::Node& node) {
+  CD_ASSIGN(Chain chain, lower(node.input()));
+  chain.stages.push_back(
+      make_rank_filter_stage(chain.schema, std::get<plan::RankFilter>(node.operation), workers_));
+  CD_TRY(sample_chain(chain));
+  return chain;
 }
 
 Status Lowering::add_filter(Chain& chain, const std::vector<ExpressionPtr>& conditions) {

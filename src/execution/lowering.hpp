@@ -70,6 +70,7 @@ class Lowering {
   Result<Chain> lower_union(const plan::Node& node);
   Result<Chain> lower_window(const plan::Node& node);
   Result<Chain> lower_arrived_join(const plan::Node& node);
+  Result<Chain> lower_rank_filter(const plan::Node& node);
 
   Status add_filter(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);

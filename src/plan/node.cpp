@@ -2,6 +2,7 @@
 #include "plan/node.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 #include "operators/hash_join/output_plan.hpp"
@@ -179,6 +180,18 @@ Result<NodePtr> make_window(NodePtr input, operators::WindowSpec spec) {
 NodePtr make_arrived_join(std::shared_ptr<const operators::RankSides> sides) {
   SchemaPtr schema = sides->schema;
   return std::make_shared<Node>(Node{ArrivedJoin{std::move(sides)}, {}, std::move(schema)});
+}
+
+Result<NodePtr> make_rank_filter(NodePtr input, RankFilter filter) {
+  if (filter.keys.empty() || !std::has_single_bit(filter.blocks->size())) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "a filter of {} keys has {} blocks\n  try      1 key or more, and a power of "
+                      "two of blocks",
+                      filter.keys.size(),
+                      filter.blocks->size());
+  }
+  SchemaPtr schema = input->schema;
+  return make_node(std::move(filter), {std::move(input)}, std::move(schema));
 }
 
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset) {

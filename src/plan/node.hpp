@@ -86,6 +86,12 @@ struct ArrivedJoin {
   std::shared_ptr<const operators::RankSides> sides;
 };
 
+// The rows whose keys may be among those that ranks have put into a Bloom filter together (sorters::RowFilter).
+struct RankFilter {
+  std::vector<int> keys;
+  std::shared_ptr<const std::vector<uint64_t>> blocks;  // a power of two of them
+};
+
 struct Node {
   using Operation = std::variant<Scan,
                                  Filter,
@@ -97,7 +103,8 @@ struct Node {
                                  Union,
                                  FileScan,
                                  Window,
-                                 ArrivedJoin>;
+                                 ArrivedJoin,
+                                 RankFilter>;
   Operation operation;
   std::vector<NodePtr> inputs;
   SchemaPtr schema;
@@ -120,6 +127,8 @@ Result<NodePtr> make_group(NodePtr input, operators::GroupSpec spec);
 Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec);
 Result<NodePtr> make_window(NodePtr input, operators::WindowSpec spec);
 NodePtr make_arrived_join(std::shared_ptr<const operators::RankSides> sides);
+// Error kInvalidArgument: no key, or blocks that are no power of two.
+Result<NodePtr> make_rank_filter(NodePtr input, RankFilter filter);
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset);
 
 // Columns are matched by position and named as the first input names them. Error kInvalidArgument: other numbers of

@@ -85,6 +85,13 @@ struct Line {
   }
   std::string operator()(const Union&) const { return "union"; }
   std::string operator()(const ArrivedJoin&) const { return "join of what ranks have partitioned"; }
+  std::string operator()(const RankFilter& filter) const {
+    std::string names;
+    for (const int key : filter.keys) {
+      names += (names.empty() ? "" : ", ") + node.schema->fields[key].name;
+    }
+    return "filter of " + names + " by the keys of all ranks";
+  }
   std::string operator()(const Window& window) const {
     const Schema& input = *node.input().schema;
     std::string text = "window";
@@ -125,6 +132,7 @@ struct Kind {
   const char* operator()(const Limit&) const { return "limit"; }
   const char* operator()(const Union&) const { return "union"; }
   const char* operator()(const ArrivedJoin&) const { return "join"; }
+  const char* operator()(const RankFilter&) const { return "filter"; }
   const char* operator()(const Window&) const { return "window"; }
 };
 

@@ -147,6 +147,15 @@ Plan Plan::arrived_join(std::shared_ptr<const operators::RankSides> sides) {
   return Plan(plan::make_arrived_join(std::move(sides)));
 }
 
+Plan Plan::rank_filter(const std::vector<std::string>& keys, std::vector<uint64_t> blocks) const {
+  plan::RankFilter filter;
+  for (const std::string& key : keys) {
+    filter.keys.push_back(value_or_throw(node_->schema->find(key, "plan")));
+  }
+  filter.blocks = std::make_shared<const std::vector<uint64_t>>(std::move(blocks));
+  return Plan(value_or_throw(plan::make_rank_filter(node_, std::move(filter))));
+}
+
 Expr Plan::column(const std::string& name) const {
   return value_or_throw(column_of(*node_->schema, name, "plan"));
 }

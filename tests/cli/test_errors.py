@@ -137,7 +137,12 @@ def endless(folder: Path) -> tuple[str, ...]:
 def test_a_signal_ends_a_run(
     folder: Path, endless: tuple[str, ...], number: signal.Signals, code: int
 ) -> None:
+    # A program inherits what is ignored: under nohup it would not hear of a SIGHUP.
+    before = signal.getsignal(number)
+    if before == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
     process = call(*endless, "--out", "out.parquet")
+    signal.signal(number, before)
     try:
         while not list(folder.glob(".*.partial.*")):
             assert process.poll() is None, "the join must run until it is stopped"

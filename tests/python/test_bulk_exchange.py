@@ -131,6 +131,37 @@ with xd.connect(threads=1, memory="512MiB") as dock:
         print("all alike", flush=True)
 """
 
+STREAMS = """
+import crossdock as xd, numpy as np, pyarrow as pa
+with xd.connect(threads=1, memory="512MiB") as dock:
+    n = 400_000
+    rows = pa.table({"k": np.arange(n) * dock.size + dock.rank, "w": np.arange(n)})
+    few = np.arange(dock.rank, 90_000, dock.size)
+    build = dock.from_arrow(pa.table({"k": few * 12, "b": few}))
+
+    def run(how, choice):
+        stream = dock.from_arrow(rows).filter(xd.col("w") % 5 != 4)
+        joined = stream.join(build, on="k", how=how, filter=choice)
+        profile = joined.profile()
+        rank = profile.data["ranks"][0]
+        counted = joined.agg(n=xd.count(), w=xd.sum("w"), b=xd.sum("b" if how != "semi" else "k"))
+        rules = [move["rule"] for move in rank["exchanges"]]
+        kept = sum(f["kept_rows"] for one in profile.data["ranks"] for f in one["filters"])
+        return counted.collect().to_pylist(), rules, rank["filters"], profile.text, kept
+
+    for how in ("inner", "semi"):
+        plain, rules, none, _, _ = run(how, "off")
+        assert "to all" in rules and not none, (how, rules, none)
+        less, rules, filters, text, kept = run(how, "auto")
+        assert plain == less, (how, plain, less)
+        assert "to all" not in rules[2:], (how, rules)
+        assert filters[0]["rows"] is None and filters[0]["side"] == "left", filters
+        assert 72_000 <= kept < 140_000, kept
+        assert "filter of k (left side, as a stream): kept" in text, text
+    if dock.rank == 0:
+        print("all alike", flush=True)
+"""
+
 
 JOINS = """
 import crossdock as xd, numpy as np, pyarrow as pa
@@ -242,13 +273,15 @@ def _has_plugin() -> bool:
     shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
 )
 @pytest.mark.parametrize(
-    "program", [PROGRAM, DOCKS, FILTERS, JOINS], ids=["groups", "docks", "filters", "joins"]
+    "program",
+    [PROGRAM, DOCKS, FILTERS, STREAMS, JOINS],
+    ids=["groups", "docks", "filters", "streams", "joins"],
 )
 def test_bulk_gives_what_a_channel_gives(program: str) -> None:
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     ran = subprocess.run(
         ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", program],
-        env=os.environ | allowed,
+        env=os.environ | allowed | {"CROSSDOCK_EAGER_BYTES": "0"},
         capture_output=True,
         text=True,
         timeout=170,
@@ -266,7 +299,7 @@ def test_steps_wait_as_long_as_the_group_says() -> None:
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     ran = subprocess.run(
         ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", LATE],
-        env=os.environ | allowed,
+        env=os.environ | allowed | {"CROSSDOCK_EAGER_BYTES": "0"},
         capture_output=True,
         text=True,
         timeout=100,
@@ -283,7 +316,7 @@ def test_ctrl_c_ends_exchanges_in_bulk(who: str) -> None:
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     job = subprocess.Popen(
         ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", MANY],
-        env=os.environ | allowed,
+        env=os.environ | allowed | {"CROSSDOCK_EAGER_BYTES": "0"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -207,9 +207,10 @@ STAYING = """
 import json
 import crossdock as xd, pyarrow as pa
 with xd.connect(threads=1, memory="256MiB") as dock:
-    orders = dock.from_arrow(pa.table({"o": [n % 50 for n in range(1000)], "v": range(1000)}))
-    customers = dock.from_arrow(pa.table({"c": range(20 * dock.rank, 20 * dock.rank + 20)}))
-    joined = orders.join(customers, on=[("o", "c")], exchange="repartition").select("c", "v")
+    orders = dock.from_arrow(pa.table({"o": [n % 900 for n in range(9000)], "v": range(9000)}))
+    customers = dock.from_arrow(pa.table({"c": range(300 * dock.rank, 300 * dock.rank + 300)}))
+    options = {"exchange": "repartition", "filter": "off"}
+    joined = orders.join(customers, on=[("o", "c")], **options).select("c", "v")
     groups = joined.group_by("c").agg(s=xd.sum("v")).sort("c")
     moves = groups.profile().data["ranks"][dock.rank]["exchanges"]
     whole = groups.gather()
@@ -227,7 +228,7 @@ def test_rows_that_lie_by_the_partner_of_a_key_stay(
     (moves, sums), *others = [json.loads(out) for out in run_ranks(STAYING, 3)]
     assert [other[0] for other in others] == [moves] * 2
     assert [rule for rule, _ in moves].count("by key") == 2
-    assert sums == [3 * sum(range(key, 1000, 50)) for key in range(50)]
+    assert sums == [3 * sum(range(key, 9000, 900)) for key in range(900)]
 
 
 EAGER = """

@@ -66,7 +66,11 @@ print(json.dumps(found, default=str))
 
 def ranks_said(folder: Path, ranks: int, program: str, *arguments: str) -> list[str]:
     command = [sys.executable, "-c", program, *arguments]
-    ended = rank_processes.run_ranks(command, ranks, folder / "meet", within_s=300, cwd=folder)
+    eager = {name: v for name, v in os.environ.items() if name == "CROSSDOCK_EAGER_BYTES"}
+    ended = rank_processes.run_ranks(
+        command, ranks, folder / "meet", within_s=300, cwd=folder,
+        environment=rank_processes.outside_of_groups() | eager,
+    )  # fmt: skip
     assert [one.code for one in ended] == [0] * ranks, ended
     return [one.out for one in ended]
 

@@ -28,6 +28,7 @@ from crossdock.plan.nodes import (
     Operated,
     Partition,
     Project,
+    RankFilter,
     Sample,
     Scan,
     Sort,
@@ -155,6 +156,8 @@ class _Planning:
             return self._sort(node)
         if isinstance(node, Window):
             return _window(node, self.plan(node.input))
+        if isinstance(node, RankFilter):
+            return self.plan(node.input).rank_filter(list(node.keys), node.blocks)
         if isinstance(node, Limit):
             return self.plan(node.input).limit(node.rows, node.offset)
         if isinstance(node, Union):

@@ -265,6 +265,20 @@ class Exchange:
         return self.input.schema
 
 
+@dataclass(frozen=True, eq=False)
+class RankFilter:
+    """The rows of `input` whose `keys` may be among those that ranks have put into a Bloom filter
+    together: blocks of 64 bits, as `_native.filter_keys` gives them."""
+
+    input: Node
+    keys: tuple[str, ...]
+    blocks: bytes
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
 Node: TypeAlias = (
     Scan
     | Filter
@@ -281,10 +295,11 @@ Node: TypeAlias = (
     | Partition
     | Window
     | Exchange
+    | RankFilter
     | Shared
 )
 # What the engine runs; everything else is a stream of batches around it.
-Operated: TypeAlias = Join | GroupBy | Sort | Partition | Window
+Operated: TypeAlias = Join | GroupBy | Sort | Partition | Window | RankFilter
 
 
 def files_of(node: Node) -> list[str]:

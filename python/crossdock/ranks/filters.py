@@ -10,6 +10,7 @@ of the filter pass, which are put together before the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +19,23 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.errors import public_errors
-from crossdock.plan.nodes import Join
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.nodes import Join, RankFilter, Scan
 from crossdock.values.engine_types import engine_table
 from crossdock.values.row_taking import filter_rows, table_bytes
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
+    from crossdock.ranks.placement import Placed
+    from crossdock.ranks.spread import Spread
 
 # Sides whose rows without a partner are no part of the result.
 _DROPS = (frozenset(("inner", "semi", "right")), frozenset(("inner", "left", "semi", "anti")))
 _RULE = "filter of keys"
 _COSTS_MOST = 0.25  # of the bytes that would travel
 _PASSES_MOST = 0.8  # of the rows
+_PASSES_FEW = 0.25  # of a stream
+_MANY_KEYS = 1 << 16
 _SMALL_BYTES = 64 << 10  # a filter that is put together as a whole
 _SAMPLED_PART = 64  # of larger ones, so many times less comes first
 _SAMPLE_SLICES = 64
@@ -42,7 +48,7 @@ class Filtered:
 
     keys: list[str]
     side: str
-    rows: int
+    rows: int | None  # None: of a stream, whose rows are not counted
     kept_rows: int
     dropped_bytes: int
     filter_bytes: int
@@ -73,10 +79,7 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
     if cost > _COSTS_MOST * travelling and not is_forced:
         return tables
     keys = [list(node.keys(number)) for number in (0, 1)]
-    local = _native_table(tables[1 - side].select(keys[1 - side]))
-    with public_errors():
-        columns = list(range(len(node.on)))
-        blocks = np.frombuffer(_native.filter_keys(local, columns, block_bits), np.uint64)
+    blocks = _entered(tables[1 - side].select(keys[1 - side]), block_bits)
     begin = blocks if filter_bytes <= _SMALL_BYTES else blocks[: len(blocks) // _SAMPLED_PART]
     whole = _put_together(ranks, begin)
     share = _share_of(ranks, tables[side].select(keys[side]), block_bits, whole)
@@ -98,6 +101,40 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
     )
     ranks.filters.append(filtered)
     return [kept if number == side else tables[number] for number in (0, 1)]
+
+
+def goes_before(node: Join, side: int, sizes: Sequence[Any], share: float) -> bool:
+    """Whether the rows of `side`, a stream, go by key behind a filter of the other side's keys, in
+    the place of all rows of the other side going to all ranks: these are so many that each rank
+    would build a table beyond its caches of them, and few rows of the stream have a partner."""
+    if not drops_rows(node, side) or share > _PASSES_FEW:
+        return False
+    return bool(sum(size[1 - side][0] for size in sizes) >= _MANY_KEYS)
+
+
+def streamed(spread: Spread, node: Join, sides: Sequence[Placed], side: int, share: float) -> Any:
+    """The rows of `side` that pass a filter of the keys of the other side, a table. Collective."""
+    ranks, keys = spread.ranks, node.keys(side)
+    other = sides[1 - side].node
+    assert isinstance(other, Scan)
+    assert isinstance(other.source, ArrowSource)
+    table = other.source.data.select(list(node.keys(1 - side)))
+    rows = ranks.sums("keys of a filter", [table.num_rows])[0]
+    block_bits = _native.filter_block_bits(rows)
+    whole = _put_together(ranks, _entered(table, block_bits))
+    kept = spread.table(RankFilter(sides[side].node, keys, whole.tobytes()))
+    name = ("left", "right")[side]
+    size = 8 << block_bits
+    ranks.filters.append(Filtered(list(keys), name, None, kept.num_rows, 0, size, share))
+    return kept
+
+
+def _entered(keys: Any, block_bits: int) -> Any:
+    """A filter of the keys of this rank."""
+    columns = list(range(len(keys.schema.names)))
+    with public_errors():
+        blocks = _native.filter_keys(_native_table(keys), columns, block_bits)
+    return np.frombuffer(blocks, np.uint64)
 
 
 def _put_together(ranks: Ranks, blocks: Any) -> Any:

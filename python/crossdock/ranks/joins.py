@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from crossdock.engine.late_columns import has_late, late_names
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Column, Expr
 from crossdock.plan.nodes import Join, Node
@@ -57,11 +58,19 @@ def settle_join(spread: Spread, node: Join) -> Placed:
 def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     sides = [left, right]
     if node.options.exchange == "auto":
-        number = _side_for_all(spread, node, sides)
+        number, sizes = _side_for_all(spread, node, sides)
         if number is not None:
-            if not sides[number].everywhere:
+            if sides[number].everywhere:
+                return _joined(node, *sides)
+            share = _share_with_partner(spread, node, sides, 1 - number)
+            if not filters.goes_before(node, 1 - number, sizes, share):
                 sides[number] = spread.to_all(sides[number].node)
-            return _joined(node, *sides)
+                return _joined(node, *sides)
+            kept = filters.streamed(spread, node, sides, 1 - number, share)
+            sides[1 - number] = replace(sides[1 - number], node=scan_of(kept))
+            left, right = sides
+            node = replace(node, options=replace(node.options, filter="off"))
+            return _repartitioned(spread, node, left, right)
     left, right = (replace(side, node=spread.there(side.node)) for side in sides)
     if _is_null_aware(node):
         tables = [spread.table(side.node) for side in (left, right)]
@@ -78,7 +87,7 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     return _repartitioned(spread, node, left, right)
 
 
-def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> int | None:
+def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> tuple[int | None, list[Any]]:
     """The side that goes to all ranks because that moves fewer bytes than both by their keys. It
     is a table then, in `sides`, and has gone already if its rows are few. The other one, whose size
     is an estimate, goes through the join without ever being a table."""
@@ -89,12 +98,23 @@ def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> int | None
         unknown = [number for number in (0, 1) if any(size[number] is None for size in sizes)]
         number = unknown[0] if unknown else _cheaper_for_all(node, sides, sizes)
         if number is None or (exact[number] and not unknown):
-            return number
+            return number, sizes
         table = spread.table(sides[number].node)
         sides[number] = replace(sides[number], node=scan_of(table))
         if not unknown and (few := spread.eagerly_to_all(table)) is not None:
             sides[number] = few
-            return number
+            return number, sizes
+
+
+def _share_with_partner(spread: Spread, node: Join, sides: list[Placed], side: int) -> float:
+    """The expected share of the rows of `side`, a stream, that the join leaves; 1 if it is not
+    known. That of the first rank counts, for each sees other rows."""
+    share = 1.0
+    if not (late_names(sides[side].node.schema) or has_late(sides[side].node)):
+        whole = replace(node, left=sides[0].node, right=sides[1].node)
+        rows, left = spread.estimate(sides[side].node).rows, spread.estimate(whole).rows
+        share = 1.0 if rows is None or left is None else left / max(rows, 1.0)
+    return float(spread.ranks.agree("rows with a partner", share)[0])
 
 
 def _cheaper_for_all(node: Join, sides: list[Placed], sizes: list[Any]) -> int | None:

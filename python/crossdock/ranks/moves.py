@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from crossdock.expressions.orders import Order
 from crossdock.group import Group
 from crossdock.values.engine_types import empty_table
-from crossdock.values.row_taking import table_bytes
+from crossdock.values.row_taking import filter_rows, table_bytes
 
 EAGERLY = "eagerly"  # how few rows move
 _SEGMENTS_BYTES = 1 << 29  # of one channel in one rank: fewer bytes per segment among many ranks
@@ -134,7 +134,7 @@ def arriving(
 ) -> Any:
     """What of the rows of all ranks is for this one; `pieces`: those of the route of each rank."""
     if route.to:
-        kept = [table.filter(pc.equal(table.column(route.to), rank)) for table in tables]
+        kept = [filter_rows(table, pc.equal(table.column(route.to), rank)) for table in tables]
         return pa.concat_tables(kept).drop_columns([route.to])
     if route.pieces:
         cut = [

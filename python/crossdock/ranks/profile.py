@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -92,6 +92,9 @@ def _filter_lines(ranks: list[dict[str, Any]]) -> list[str]:
     lines = []
     for of_ranks in zip(*(rank["filters"] for rank in ranks), strict=True):
         first = of_ranks[0]
+        if first["rows"] is None:
+            lines.append(_stream_line(of_ranks))
+            continue
         rows, kept, dropped = (
             sum(one[what] for one in of_ranks) for what in ("rows", "kept_rows", "dropped_bytes")
         )
@@ -102,6 +105,15 @@ def _filter_lines(ranks: list[dict[str, Any]]) -> list[str]:
             f"{format_bytes(first['filter_bytes'])}"
         )
     return lines
+
+
+def _stream_line(of_ranks: Sequence[dict[str, Any]]) -> str:
+    first, kept = of_ranks[0], sum(one["kept_rows"] for one in of_ranks)
+    return (
+        f"filter of {', '.join(first['keys'])} ({first['side']} side, as a stream): kept "
+        f"{format_count(kept)} rows (expected {first['expected_share']:.0%}) by a filter of "
+        f"{format_bytes(first['filter_bytes'])}"
+    )
 
 
 def _spread(rows: list[int]) -> tuple[str, str, str]:

@@ -132,7 +132,8 @@ class Spread:
     def by_key_or_in_first(self, placed: Placed, keys: tuple[str, ...], rule: str) -> Placed:
         """As `by_key`, but few rows are all in rank 0 then: what follows moves none of them."""
         if self.dry or (placed.keys == keys and placed.with_nulls):
-            return self.by_key(placed, keys, f"{rule}, or to rank 0 if they are few")
+            else_to_one = ", or to rank 0 if they are few" if self.ranks.eager_bytes else ""
+            return self.by_key(placed, keys, rule + else_to_one)
         table = self.table(placed.node)
         tables = self.ranks.eagerly(table, rule)
         if tables is None:

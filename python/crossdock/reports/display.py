@@ -29,6 +29,7 @@ from crossdock.plan.nodes import (
     Node,
     Partition,
     Project,
+    RankFilter,
     Sample,
     Scan,
     Sort,
@@ -230,6 +231,8 @@ def _headline(node: Node) -> str:
     if isinstance(node, Exchange):
         keys = f": {', '.join(node.keys)}" if node.keys else ""
         return f"exchange {node.rule}{keys}" + (f", {node.how}" if node.how else "")
+    if isinstance(node, RankFilter):
+        return f"filter of {', '.join(node.keys)} by the keys of all ranks"
     assert isinstance(node, Partition)
     return f"partition by {node.by} of {', '.join(node.keys)} into {node.partitions:,}"
 

@@ -23,6 +23,7 @@ from crossdock.plan.nodes import (
     Node,
     Operated,
     Partition,
+    RankFilter,
     Scan,
     Sort,
     Window,
@@ -149,8 +150,8 @@ def operator_name(node: Operated) -> str:
         return named.get(node.options.strategy, "hash_join")
     if isinstance(node, GroupBy):
         return "group_by"
-    if isinstance(node, Window):
-        return "window"
+    if isinstance(node, Window | RankFilter):
+        return "window" if isinstance(node, Window) else "filter"
     return "sort" if isinstance(node, Sort) else "partition"
 
 
