@@ -78,9 +78,11 @@ _UNKNOWN = Estimate(None, {})
 
 
 class Estimator:
-    """Estimates of nodes, each made once. Not thread-safe."""
+    """Estimates of nodes, each made once. `shares`: how many ranks have as many rows of a source as
+    this one, where the rows of all are meant. Not thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, shares: int = 1) -> None:
+        self._shares = shares
         self._known: dict[Node, Estimate] = {}
 
     def __call__(self, node: Node) -> Estimate:
@@ -119,7 +121,8 @@ class Estimator:
         rows = node.source.known_rows()
         if rows is None:
             return _UNKNOWN
-        facts, count = facts_of(node.source), float(rows)
+        shares = 1 if getattr(node.source, "is_replicated", False) else self._shares
+        facts, count = facts_of(node.source), float(rows * shares)
         columns = _Columns(facts.names, lambda name: facts.column(name, count))
         found = Estimate(count, columns)
         if node.predicate is None:
@@ -239,13 +242,14 @@ class _Facts:
         self.names = frozenset(source.schema.names)
         # Of a rank's share of files the footers tell what they tell of all.
         self._source: Source = getattr(source, "whole", source)
-        self._columns: dict[str, ColumnEstimate] = {}
+        self._columns: dict[tuple[str, float], ColumnEstimate] = {}
         self._samples: dict[str, Any] = {}
 
     def column(self, name: str, rows: float) -> ColumnEstimate:
-        if name not in self._columns:
-            self._columns[name] = self._found(name, rows)
-        return self._columns[name]
+        """Of so many rows of which those of the source are some."""
+        if (name, rows) not in self._columns:
+            self._columns[name, rows] = self._found(name, rows)
+        return self._columns[name, rows]
 
     def _found(self, name: str, rows: float) -> ColumnEstimate:
         data_type = self._source.schema.field(name).type

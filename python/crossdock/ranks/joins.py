@@ -19,6 +19,7 @@ import pyarrow as pa
 from crossdock.engine.late_columns import has_late, late_names
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Column, Expr
+from crossdock.plan.estimates import Estimator
 from crossdock.plan.nodes import Join, Node
 from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
@@ -112,7 +113,8 @@ def _share_with_partner(spread: Spread, node: Join, sides: list[Placed], side: i
     share = 1.0
     if not (late_names(sides[side].node.schema) or has_late(sides[side].node)):
         whole = replace(node, left=sides[0].node, right=sides[1].node)
-        rows, left = spread.estimate(sides[side].node).rows, spread.estimate(whole).rows
+        of_all = Estimator(spread.ranks.size)
+        rows, left = of_all(sides[side].node).rows, of_all(whole).rows
         share = 1.0 if rows is None or left is None else left / max(rows, 1.0)
     return float(spread.ranks.agree("rows with a partner", share)[0])
 

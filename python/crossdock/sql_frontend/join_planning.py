@@ -61,15 +61,19 @@ class JoinOrders:
     and would decide for itself, so that one decides and the others repeat it, tree by tree."""
 
     def __init__(
-        self, as_written: bool = False, decided: Sequence[JoinDecision] | None = None
+        self,
+        as_written: bool = False,
+        decided: Sequence[JoinDecision] | None = None,
+        ranks: int = 1,
     ) -> None:
         self._as_written = as_written
+        self._ranks = ranks
         self._repeated = None if decided is None else list(reversed(decided))
         self.decisions: list[JoinDecision] = []
 
     def __call__(self, builder: Builder, tree: JoinTree) -> Node:
         """The rows of a tree of joins."""
-        graph = _Graph(builder, tree)
+        graph = _Graph(builder, tree, self._ranks)
         if self._repeated is not None:
             decision = self._repeated.pop()
             for each in decision.filters:
@@ -93,9 +97,9 @@ class _Member:
 class _Graph:
     """The leaves of a tree, filtered, and what connects them."""
 
-    def __init__(self, builder: Builder, tree: JoinTree) -> None:
+    def __init__(self, builder: Builder, tree: JoinTree, ranks: int) -> None:
         self._builder = builder
-        self._estimate = Estimator()
+        self._estimate = Estimator(ranks)
         self._partners = list(tree.partners)
         self._leaf_of = {
             name: i for i, leaf in enumerate(tree.leaves) for name in leaf.schema.names

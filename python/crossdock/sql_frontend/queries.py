@@ -173,7 +173,7 @@ def _translated(
     decided = None
     if ranks is not None and ranks.rank > 0:
         decided = decisions_of(ranks.agree("the order of joins")[0])
-    orders = JoinOrders(settings.as_written, decided)
+    orders = JoinOrders(settings.as_written, decided, 1 if ranks is None else ranks.size)
     found = Translation(bound, tables, orders, constant_rows).run()
     if ranks is not None and ranks.rank == 0:
         ranks.agree("the order of joins", as_json(orders.decisions))
