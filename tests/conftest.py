@@ -25,15 +25,15 @@ LONGEST = [
     "links/test_lost_ranks.py",  # 39
     "docs/test_docs.py",  # 27
     "bench/test_mpi.py",  # 27
-    "python/test_rank_docks.py",  # 24
-    "python/test_rank_moves.py",  # 23
+    "python/ranks/test_rank_sessions.py",  # 24
+    "python/ranks/test_rank_moves.py",  # 23
     "bench/test_control.py",  # 23
     "cli/test_ranks.py",  # 21
     "cli/test_generate.py",  # 21
-    "python/test_bulk_exchange.py",  # 21
-    "python/test_rendezvous.py",  # 13
-    "python/test_rates.py",  # 12
-    "python/test_exit.py",  # 11
+    "python/ranks/test_bulk_exchange.py",  # 21
+    "python/ranks/test_rendezvous.py",  # 13
+    "python/machines/test_rates.py",  # 12
+    "python/engine/test_exit.py",  # 11
 ]
 
 

@@ -1,4 +1,4 @@
-// Addresses of a rendezvous; what ranks and drivers say to each other is in tests/python/test_rendezvous.py.
+// Addresses of a rendezvous; what ranks and drivers say to each other is in tests/python/ranks/test_rendezvous.py.
 #include "data/ranks/rendezvous_group.hpp"
 
 #include <gmock/gmock.h>

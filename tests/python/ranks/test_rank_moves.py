@@ -16,7 +16,7 @@ import crossdock as xd
 import pytest
 
 RunRanks = Callable[..., list[str]]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HOSTS = ROOT / "tools" / "hosts.py"
 ON_HOST = ROOT / "bench" / "channels" / "on_host.sh"
 

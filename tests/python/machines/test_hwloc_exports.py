@@ -15,7 +15,7 @@ from pathlib import Path
 import crossdock as xd
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "build" / "data" / "hwloc-exports"
 SOURCES = Path("/etc/apt/sources.list.d/debian.sources")
 

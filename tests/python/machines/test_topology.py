@@ -16,7 +16,7 @@ from crossdock.machines.topology_advice import warnings_of
 from crossdock.machines.topology_picture import COLOURS, Layout, link_path
 from crossdock.machines.topology_text import compress, parents_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((ROOT / "docs" / "topology.schema.json").read_text(encoding="utf-8"))
 DATA = ROOT / "tests" / "topology" / "data"
 TWO_SOCKETS = DATA / "two-sockets.hwloc.xml"

@@ -16,7 +16,7 @@ from crossdock.machines.topology_advice import rate_text
 from crossdock.machines.transfers import ExchangePlan, ForwardingTable, TransferPlan, Way
 from crossdock.machines.transfers_picture import busy_colour
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DRAWN = {
     "plan-dgx-a100.svg": "dgx-a100 gpu0 gpu5",
     "plan-dgx-a100-2.svg": "dgx-a100:2 node0/gpu0 node1/gpu5",
