@@ -2,9 +2,9 @@
 
 The pages of the site are the Markdown files of this repository, at the same places, so that their
 links hold in both. They are copied to build/docs-source, where two kinds of pages are added: the
-reference of Python (mkdocstrings reads it from python/crossdock) and of C++ (the public headers),
-and a page for every source that a page links. mkdocs.yml has the navigation; whatever is not in it,
-or does not resolve, ends the build.
+reference of Python (mkdocstrings reads it from python/crossdock) and of C++ (cpp_reference.py reads
+the public headers), and a page for every source that a page links. mkdocs.yml has the navigation;
+whatever is not in it, or does not resolve, ends the build.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import cpp_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGED = ROOT / "build" / "docs-source"
@@ -90,23 +92,13 @@ def python_reference() -> str:
     return "".join(parts)
 
 
-def cpp_reference() -> str:
-    rows = []
-    for header in sorted((ROOT / "include" / "crossdock").rglob("*.*h*")):
-        name = header.relative_to(ROOT / "include").as_posix()
-        about = header.read_text(encoding="utf-8").splitlines()[0].removeprefix("// ")
-        rows.append(f"| [{name}](../include/{name}) | {about} |\n")
-    head = "# C++\n\nThe public headers. Each says what its calls take, give and refuse.\n\n"
-    return head + "| header | is |\n| --- | --- |\n" + "".join(rows)
-
-
 def stage() -> None:
     """Copies the pages, and adds what they link."""
     shutil.rmtree(STAGED, ignore_errors=True)
     pages = {file.relative_to(ROOT): file for pattern in PAGES for file in ROOT.glob(pattern)}
     sources = {page: file.read_text(encoding="utf-8") for page, file in pages.items()}
     sources[Path("docs/reference-python.md")] = python_reference()
-    sources[Path("docs/reference-cpp.md")] = cpp_reference()
+    sources[Path("docs/reference-cpp.md")] = cpp_reference.page(ROOT)
     for page, text in sources.items():
         linked = LINK.sub(lambda match, page=page: staged_link(page, match[1], sources), text)
         barred = BAR.sub(lambda match: code_with_bars(match[1]), linked)

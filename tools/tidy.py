@@ -3,6 +3,7 @@
     python tools/tidy.py                    # check
     python tools/tidy.py --graph rooms.svg  # draw which room includes which, as the sources stand
     python tools/tidy.py --tighten          # lower the ratchet to what the sources reach now
+    python tools/tidy.py --report           # how large files and functions are, comments, circles
 
 Rules: includes and Python imports go downwards (tools/layers.toml), includes in no circle; a room
 defines in its own namespace, and a name means one thing there; files, functions and parameter
@@ -30,6 +31,7 @@ import cpp_scan
 import forbidden_words
 import python_layers
 import room_graph
+import size_report
 from source_tree import Finding, Tree
 
 FILE_LINES = 500
@@ -456,8 +458,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--tighten", action="store_true", help="lower the ratchet to what is reached now"
     )
+    parser.add_argument("--report", action="store_true", help="print sizes, comments and circles")
     options = parser.parse_args(arguments)
     tree = Tree.read(options.root)
+    if options.report:
+        print(size_report.report(tree, python_functions))
+        return 0
     if options.graph:
         options.graph.write_text(room_graph.draw(tree), encoding="utf-8")
         return 0
