@@ -1,8 +1,8 @@
 # The Python module crossdock._native, installed beside the Python sources of the package. scikit-build-core sets
 # CROSSDOCK_PYTHON and places what is installed here into the wheel. Its types are written by hand, with their meaning,
 # in python/crossdock/_native.pyi, which tests/tools/test_native_stub.py compares with the built module. Likewise
-# crossdock._control.
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+# crossdock._control. From Python 3.12 on, scikit-build-core asks for the stable interface: one build serves all later ones.
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
   OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind CONFIG REQUIRED)
@@ -17,11 +17,15 @@ if(NOT bindings)
   message(STATUS "No Python bindings yet")
   return()
 endif()
-nanobind_add_module(_native NB_STATIC ${bindings})
+nanobind_add_module(_native STABLE_ABI NB_STATIC ${bindings})
 crossdock_warnings(_native PRIVATE)
 crossdock_unity(_native 8)
 crossdock_precompile(_native std)
-set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+foreach(nanobind nanobind-static nanobind-static-abi3)
+  if(TARGET ${nanobind})
+    set_target_properties(${nanobind} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  endif()
+endforeach()
 target_include_directories(_native PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/python")
 get_property(rooms GLOBAL PROPERTY CROSSDOCK_ROOMS)
 list(TRANSFORM rooms PREPEND crossdock_)
@@ -39,7 +43,7 @@ endforeach()
 # crossdock._control, where the room control/rpc was built.
 if(TARGET crossdock_control_rpc)
   file(GLOB_RECURSE control_bindings CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/control_bindings/*.cpp")
-  nanobind_add_module(_control NB_STATIC ${control_bindings})
+  nanobind_add_module(_control STABLE_ABI NB_STATIC ${control_bindings})
   crossdock_warnings(_control PRIVATE)
   target_include_directories(_control PRIVATE "${PROJECT_SOURCE_DIR}/python")
   target_link_libraries(_control PRIVATE crossdock_control_rpc)

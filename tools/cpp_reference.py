@@ -1,8 +1,8 @@
 """The reference of C++ for the documentation site, read from the public headers.
 
 Each declaration of namespace crossdock is shown with the comment above it; types as they are
-written, without what is private. Headers are formatted by clang-format, which this relies on: namespaces
-stand unindented, and a declaration ends with `;` or `}` at no depth.
+written, without what is private. Headers are formatted by clang-format, which this relies on:
+namespaces stand unindented, and a declaration ends with `;` or `}` at no depth.
 """
 
 from __future__ import annotations
