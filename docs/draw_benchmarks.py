@@ -52,14 +52,14 @@ def best_peer_s(row: dict[str, Any]) -> float:
 def works(bench: str) -> list[Bar]:
     """The works of one bench that other engines do too, in the order of their newest lines. Names
     that begin with "same" compare forms of the work above."""
-    found: dict[str, Bar] = {}
+    works_by_name: dict[str, Bar] = {}
     for name, row in lines("zen4-2-cores.jsonl"):
         work = row["work"]
         others = any(not peer.startswith("crossdock") for peer in row["peers"])
         if name == bench and row["ours_s"] and others and not work.startswith("same"):
-            found.pop(work, None)
-            found[work] = Bar(work, best_peer_s(row) / row["ours_s"])
-    return list(found.values())
+            works_by_name.pop(work, None)
+            works_by_name[work] = Bar(work, best_peer_s(row) / row["ours_s"])
+    return list(works_by_name.values())
 
 
 def queries(suite: str) -> list[Bar]:

@@ -82,16 +82,16 @@ SINKS = (
 
 def arrows() -> list[str]:
     """Between neighbours of a lane, from table to prober, and from prober to builder."""
-    found = [
+    lines = [
         arrow((here.right, here.y), (following.x - 3, here.y))
         for lane in LANE_STATIONS
         for here, following in itertools.pairwise(lane)
     ]
     gap = BOX_HEIGHT / 2
-    found.append(arrow((TABLE.middle, TABLE.y + gap), (TABLE.middle, PROBER.y - gap - 3)))
+    lines.append(arrow((TABLE.middle, TABLE.y + gap), (TABLE.middle, PROBER.y - gap - 3)))
     corner = (BUILDER.middle, PROBER.y)
-    found.append(arrow((PROBER.right, PROBER.y), corner, (BUILDER.middle, BUILDER.y + gap + 3)))
-    return found
+    lines.append(arrow((PROBER.right, PROBER.y), corner, (BUILDER.middle, BUILDER.y + gap + 3)))
+    return lines
 
 
 def sinks() -> list[str]:

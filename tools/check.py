@@ -180,11 +180,11 @@ def kernels() -> Outcome:
     """Compiles what is written once for threads and kernels with nvcc, as its room builds it, and
     compares the machine code with its budgets."""
     wheels = Path(sysconfig.get_path("purelib"), "nvidia")  # shared by the packages of CUDA
-    found = list(wheels.glob("*/bin/nvcc"))
-    if len(found) != 1:
-        print(f"{wheels} has {len(found)} compilers, expected one", flush=True)
+    compilers = list(wheels.glob("*/bin/nvcc"))
+    if len(compilers) != 1:
+        print(f"{wheels} has {len(compilers)} compilers, expected one", flush=True)
         return Outcome(failed=1)
-    if not build("cuda", "crossdock_kernels", CUDACXX=str(found[0])):
+    if not build("cuda", "crossdock_kernels", CUDACXX=str(compilers[0])):
         return Outcome(failed=1)
     with Stopwatch("machine code of kernels"):
         return one(tool("python", "tools/kernel_gates.py", "build/cuda"))
@@ -337,8 +337,8 @@ def set_up_spent() -> list[Spent]:
 def sanitizer_options() -> dict[str, str]:
     """The environment in which CTest runs programs of the preset asan."""
     presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
-    found = next(preset["environment"] for preset in presets if preset["name"] == "asan")
-    return {str(name): str(value) for name, value in found.items()}
+    options = next(preset["environment"] for preset in presets if preset["name"] == "asan")
+    return {str(name): str(value) for name, value in options.items()}
 
 
 def fuzz_long(program: Path, seconds: float = 120) -> Outcome:

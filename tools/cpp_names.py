@@ -67,11 +67,11 @@ def parameter_types(inside: str) -> str:
 def _definition(head: str, namespace: str, line: int) -> Definition | None:
     """What a `{` after this head begins to define, if it has a name that others see."""
     head = _ATTRIBUTE.sub("", head)
-    found = cpp_scan.parameter_list(head)
-    if found is None:
+    parameters = cpp_scan.parameter_list(head)
+    if parameters is None:
         named = _TYPE.search(head) or _INLINE.match(head)
         return Definition(namespace, named.group(1), line, None) if named else None
-    name, start, end = found
+    name, start, end = parameters
     before = head[:start].rstrip().removesuffix(name).rstrip()
     if before.endswith("::") or re.search(r"\bstatic\b", before):
         return None  # a member, or the file's own

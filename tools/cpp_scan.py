@@ -139,10 +139,10 @@ def parameter_list(head: str) -> tuple[str, int, int] | None:
 
 def _is_initialiser(head: str) -> bool:
     """Whether a `{` after this head opens a member's initialiser, as in `Name(int a) : a_{`."""
-    found = parameter_list(head)
-    if found is None:
+    parameters = parameter_list(head)
+    if parameters is None:
         return False
-    rest = head[found[2] + 1 :].replace("::", "  ")
+    rest = head[parameters[2] + 1 :].replace("::", "  ")
     return ":" in rest and bool(re.search(r"[\w>]\s*$", rest))
 
 
@@ -161,10 +161,10 @@ def _scope_of(head: str, line: int, outer: str) -> _Scope:
         return _Scope("namespace")
     if re.search(r"\benum\b", head):
         return _Scope("other")
-    found = parameter_list(head)
-    if found is None:
+    parameters = parameter_list(head)
+    if parameters is None:
         return _Scope("class") if _CLASS.search(head) else _Scope("other")
-    name, start, end = found
+    name, start, end = parameters
     if assigns(head[:start]) and not name.startswith("operator"):
         return _Scope("other")
     return _Scope("function", name, line, count_parameters(head[start + 1 : end]))
@@ -173,7 +173,7 @@ def _scope_of(head: str, line: int, outer: str) -> _Scope:
 def functions(text: str) -> list[Function]:
     """Every function defined at namespace or class level; a lambda is part of its function."""
     code = without_directives(without_comments(text))
-    found: list[Function] = []
+    functions_read: list[Function] = []
     scopes: list[_Scope] = []
     line = 1
     head = ""
@@ -196,7 +196,7 @@ def functions(text: str) -> list[Function]:
                 continue
             scope = scopes.pop() if scopes else _Scope("other")
             if scope.kind == "function":
-                found.append(
+                functions_read.append(
                     Function(scope.name, scope.line, line - scope.line + 1, scope.parameters)
                 )
             head = ""
@@ -206,4 +206,4 @@ def functions(text: str) -> list[Function]:
             if not head.strip() and not letter.isspace():
                 head_line = line
             head = _ACCESS.sub("", head + letter) if letter == ":" else head + letter
-    return found
+    return functions_read

@@ -56,9 +56,9 @@ def skip_reason(case: ElementTree.Element) -> str | None:
         return "disabled" if case.get("status") == "notrun" else None
     message = skipped.get("message") or ""
     output = case.findtext("system-out") or ""
-    found = GOOGLE_SKIP.search(output)
-    if message == "SKIP_REGULAR_EXPRESSION_MATCHED" and found is not None:
-        message = found.group(1)
+    match = GOOGLE_SKIP.search(output)
+    if message == "SKIP_REGULAR_EXPRESSION_MATCHED" and match is not None:
+        message = match.group(1)
     message = GOOGLE_PLACE.sub("", message)
     return " ".join(message.split()) or "no reason given"
 

@@ -76,9 +76,9 @@ def table(title: str, rooms: dict[str, Covered]) -> str:
     every = Covered()
     for covered in rooms.values():
         every.add(covered)
-    found = sorted(rooms.items(), key=lambda room: share(room[1].lines_run, room[1].lines))
+    ordered = sorted(rooms.items(), key=lambda room: share(room[1].lines_run, room[1].lines))
     lines = [f"{title:<44} {'lines':>7} {'run':>7} {'branches':>9} {'run':>7}"]
-    for name, covered in [*found, ("in all", every)]:
+    for name, covered in [*ordered, ("in all", every)]:
         of_lines = share(covered.lines_run, covered.lines)
         of_branches = share(covered.branches_run, covered.branches)
         mark = f"  below {LEAST_SHARE:.0%}" if of_lines < LEAST_SHARE else ""
@@ -118,8 +118,8 @@ def cpp_rooms(binaries: Path, sources: Path = ROOT / "src") -> dict[str, Covered
     """The folders of `sources`, from the counts that the programs left in `binaries`."""
     files: dict[str, SourceFile] = defaultdict(SourceFile)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for found in pool.map(gcov, sorted(binaries.rglob("*.gcda"))):
-            for file in found:
+        for report in pool.map(gcov, sorted(binaries.rglob("*.gcda"))):
+            for file in report:
                 path = Path(str(file["file"]))
                 path = path if path.is_absolute() else binaries / path
                 lines = file["lines"]

@@ -81,10 +81,10 @@ def findings(table: PythonLayers, sources: list[tuple[str, str]]) -> Iterator[tu
             yield path, 1, f"module {module} is in no layer of {TABLE}"
             continue
         try:
-            found = sorted(set(imports(path, module, text, modules)), key=lambda one: one[1])
+            targets = sorted(set(imports(path, module, text, modules)), key=lambda one: one[1])
         except SyntaxError:
             continue  # ruff and mypy say so better
-        for target, line in found:
+        for target, line in targets:
             above = table.level_of(target)
             if above is None or above <= level:
                 continue

@@ -20,7 +20,7 @@ STYLE = (
 
 def edges(tree: Tree) -> Counter[tuple[str, str]]:
     """How many include lines lead from one room to another."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for source in tree.sources:
         room = tree.room_of(source.path)
         if room is None or not source.is_cpp:
@@ -28,8 +28,8 @@ def edges(tree: Tree) -> Counter[tuple[str, str]]:
         for path, _ in tree.includes(source):
             target = tree.room_of(path)
             if target is not None and target != room:
-                found[room.name, target.name] += 1
-    return found
+                counts[room.name, target.name] += 1
+    return counts
 
 
 def draw(tree: Tree) -> str:

@@ -235,10 +235,10 @@ def package_settings() -> dict[str, Any]:
 
 
 def install_build_requirements() -> None:
-    wanted = package_settings()["build-system"]["requires"]
-    value = digest(map(str.encode, wanted))
+    requirements = package_settings()["build-system"]["requires"]
+    value = digest(map(str.encode, requirements))
     if not stamp_says("build-requirements.stamp", value):
-        pip("install", *wanted)
+        pip("install", *requirements)
         (VENV / "build-requirements.stamp").write_text(value)
 
 
@@ -252,12 +252,12 @@ def install_requirements(stage: str) -> None:
     # What the tests need includes what these need, so a full environment serves both.
     if stamp_says("requirements.stamp", digest(map(str.encode, everything))):
         return
-    wanted = demo if stage in ("run", "ranks") else everything
-    value = digest(map(str.encode, wanted))
+    requirements = demo if stage in ("run", "ranks") else everything
+    value = digest(map(str.encode, requirements))
     if stamp_says("requirements.stamp", value):
         return
-    say(f"installing {len(wanted)} Python packages named in pyproject.toml into .venv/")
-    pip("install", *wanted)
+    say(f"installing {len(requirements)} Python packages named in pyproject.toml into .venv/")
+    pip("install", *requirements)
     (VENV / "requirements.stamp").write_text(value)
 
 
@@ -277,8 +277,8 @@ def source_digest() -> str:
     files: list[Path] = []
     for name in PACKAGE_SOURCES:
         path = ROOT / name
-        found = path.rglob("*") if path.is_dir() else [path]
-        files += [file for file in found if file.suffix in SOURCE_SUFFIXES and file.is_file()]
+        inside = path.rglob("*") if path.is_dir() else [path]
+        files += [file for file in inside if file.suffix in SOURCE_SUFFIXES and file.is_file()]
     parts: list[bytes] = []
     for file in sorted(files):
         parts += [str(file.relative_to(ROOT)).encode(), file.read_bytes()]

@@ -134,8 +134,8 @@ def python_edges(tree: Tree, when_loaded: bool) -> dict[str, set[str]]:
         text = source.text
         if when_loaded:
             text = "\n".join(ast.unparse(node) for node in loaded_statements(text))
-        found = python_layers.imports(source.path, module, text, set(files))
-        edges[module] = {target for target, _ in found}
+        targets = python_layers.imports(source.path, module, text, set(files))
+        edges[module] = {target for target, _ in targets}
     return edges
 
 

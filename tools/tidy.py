@@ -9,7 +9,7 @@ Rules: includes and Python imports go downwards (tools/layers.toml), includes in
 defines in its own namespace, and a name means one thing there; files, functions and parameter
 lists stay short; no marker words, no printing from the engine, few conditionals; no dead header,
 and a source includes the one of its name first; every source opens with a comment; relative links
-in the documents lead somewhere; whitespace is clean; no empty folder or file; words that
+in the documents lead somewhere; whitespace is clean; no empty folder or file; words and names that
 GLOSSARY.md forbids become fewer.
 
 The ratchet (tools/tidy_ratchet.toml) names what is over a limit today and by how much: it may
@@ -242,22 +242,22 @@ def check_words(tree: Tree) -> Iterator[Finding]:
 def check_conditionals(tree: Tree) -> Iterator[Finding]:
     engine = [source for source in tree.sources if source.is_cpp and source.top == "src"]
     lines = sum(len(source.text.splitlines()) for source in engine)
-    found = []
+    places = []
     for source in engine:
         if source.path in tree.conditionals_free:
             continue
-        found += [
+        places += [
             (source.path, source.line_of(match.start()))
             for match in CONDITIONAL.finditer(source.code)
             if "HWY_" not in match.group(1)
         ]
     limit = max(tree.conditionals_per_thousand, tree.conditionals_per_thousand * lines // 1000)
-    if len(found) > limit:
+    if len(places) > limit:
         message = (
-            f"src/ has {len(found)} preprocessor conditionals; the limit for {lines} lines is "
+            f"src/ has {len(places)} preprocessor conditionals; the limit for {lines} lines is "
             f"{limit}: absence is a file"
         )
-        for path, line in found:
+        for path, line in places:
             yield Finding(path, line, "conditionals", message)
 
 
@@ -273,12 +273,12 @@ def check_own_header(tree: Tree) -> Iterator[Finding]:
     source are compiled alone (cmake/CrossdockModule.cmake)."""
     paths = {source.path for source in tree.sources}
     for source in tree.sources:
-        own = source.path.removesuffix(source.suffix) + ".hpp"
-        if source.suffix != ".cpp" or source.top != "src" or own not in paths:
+        header = source.path.removesuffix(source.suffix) + ".hpp"
+        if source.suffix != ".cpp" or source.top != "src" or header not in paths:
             continue
         first, _ = next(source.includes(), ("", 0))
-        if f"src/{first}" != own:
-            yield Finding(source.path, 1, "own-header", f"does not include {own} first")
+        if f"src/{first}" != header:
+            yield Finding(source.path, 1, "own-header", f"does not include {header} first")
 
 
 def check_heads(tree: Tree) -> Iterator[Finding]:
@@ -304,14 +304,14 @@ def slug(heading: str) -> str:
 
 def anchors(text: str) -> set[str]:
     prose = FENCE.sub("", text)
-    found: set[str] = set()
+    names: set[str] = set()
     for heading in re.findall(r"^#{1,6}\s+(.*?)\s*#*$", prose, re.MULTILINE):
         name = slug(heading)
         number = 0
-        while (name if number == 0 else f"{name}-{number}") in found:
+        while (name if number == 0 else f"{name}-{number}") in names:
             number += 1
-        found.add(name if number == 0 else f"{name}-{number}")
-    return found | set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", prose))
+        names.add(name if number == 0 else f"{name}-{number}")
+    return names | set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", prose))
 
 
 def check_links(tree: Tree) -> Iterator[Finding]:
@@ -382,6 +382,7 @@ def check_glossary(tree: Tree) -> Iterator[Finding]:
     """Words that the glossary forbids; measured, so that the ratchet holds what is left of them."""
     if (glossary := tree.by_path.get("GLOSSARY.md")) is not None:
         yield from forbidden_words.findings(tree.sources, glossary.text)
+        yield from forbidden_words.vague_names(tree.sources, glossary.text)
 
 
 def check_emptiness(tree: Tree) -> Iterator[Finding]:

@@ -57,8 +57,8 @@ class Taken:
         """Whether the fastest run of a peer is so far from its bar that more would say nothing."""
         if form == OURS or not {form, OURS} <= self.series.keys():
             return False
-        wanted = work.bars.get(form, 1.0)
-        return self.fastest_s(form) > SETTLED * wanted * self.fastest_s(OURS)
+        bar = work.bars.get(form, 1.0)
+        return self.fastest_s(form) > SETTLED * bar * self.fastest_s(OURS)
 
 
 def take(work: ChannelWork, peers: Peers, options: argparse.Namespace) -> Taken:
@@ -132,8 +132,8 @@ def filled_row(work: ChannelWork, taken: Taken) -> Row:
 def print_details(work: ChannelWork, row: Row) -> None:
     for peer, peer_s in row["peers"].items():
         bar = work.bars.get(peer)
-        wanted = "" if bar is None else f", {bar:.3g}x wanted"
-        ratio = "" if row["ours_s"] is None else f"ours {peer_s / row['ours_s']:.2f}x{wanted}"
+        required = "" if bar is None else f", {bar:.3g}x wanted"
+        ratio = "" if row["ours_s"] is None else f"ours {peer_s / row['ours_s']:.2f}x{required}"
         rate = work.bytes / peer_s / 1e6
         print(f"      {peer}: {seconds(peer_s)}, {rate:,.0f} MB/s of a source; {ratio or '-'}")
     if row["ours_s"] is not None:

@@ -199,7 +199,7 @@ def crossdock(setting: Setting, name: str = OURS) -> Form:
 def open_own(setting: Setting) -> list[Form]:
     """Other ways to run ourselves: those the work names, else the same with one thread."""
     work, relations = setting.work, our_relations(setting)
-    others = work.own(relations())
+    others = work.variants(relations())
     if not others:
         single = Setting(work, setting.inputs, 1, setting.stack)
         return [crossdock(single, f"{OURS}-1-thread")]

@@ -91,11 +91,11 @@ def own_seconds() -> float:
 
 
 def timed(run: Callable[[], pa.Table]) -> tuple[pa.Table, Sample]:
-    busy, own = busy_seconds(), own_seconds()
+    busy, own_before_s = busy_seconds(), own_seconds()
     start = time.perf_counter()
     result = run()
     wall_s = time.perf_counter() - start
-    cpu_s = own_seconds() - own
+    cpu_s = own_seconds() - own_before_s
     foreign_s = (busy_seconds() - busy) - cpu_s
     # Ticks are 10 ms: below two ticks the difference says nothing.
     share = foreign_s / (wall_s * CPUS) if foreign_s > 2 * TICK_S else 0.0

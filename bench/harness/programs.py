@@ -50,10 +50,10 @@ def children_seconds() -> float:
 
 def watched(run: Callable[[], Answer]) -> tuple[Answer, float]:
     """What `run` answers, and the share of all cores that others than its processes used."""
-    busy, own, start = measure.busy_seconds(), children_seconds(), time.monotonic()
+    busy, own_before_s, start = measure.busy_seconds(), children_seconds(), time.monotonic()
     answer = run()
     wall_s = time.monotonic() - start
-    foreign_s = (measure.busy_seconds() - busy) - (children_seconds() - own)
+    foreign_s = (measure.busy_seconds() - busy) - (children_seconds() - own_before_s)
     # Ticks are 10 ms: below two ticks the difference says nothing.
     share = foreign_s / (wall_s * measure.CPUS) if foreign_s > 2 * measure.TICK_S else 0.0
     return answer, share

@@ -124,11 +124,11 @@ def package(name: str) -> str | None:
 
 def caches() -> dict[str, str]:
     """Cache name to size of the first core, as the kernel tells it."""
-    found = {}
+    sizes = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / f).read_text().strip() for f in ("level", "type", "size"))
-        found[f"L{level}{'' if kind == 'Unified' else kind[0].lower()}"] = size
-    return found
+        sizes[f"L{level}{'' if kind == 'Unified' else kind[0].lower()}"] = size
+    return sizes
 
 
 def first_match(path: str, key: str) -> str:

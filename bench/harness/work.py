@@ -89,7 +89,7 @@ class Work(ABC):
     def ours(self, relations: Mapping[str, Any]) -> Any:
         """The relation whose result is asked for."""
 
-    def own(self, relations: Mapping[str, Any]) -> dict[str, Any]:
+    def variants(self, relations: Mapping[str, Any]) -> dict[str, Any]:
         """For kind "own": other relations with the same result, by the name of the form."""
         del relations
         return {}

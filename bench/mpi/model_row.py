@@ -43,20 +43,20 @@ def model_row(scale: float, repeat: int) -> dict[str, Any]:
     with xd.connect() as dock:
         calibrator = Calibrator(dock, max(round(ROWS * scale), 1000))
         passes = PASSES_A_ROUND * repeat
-        made = list(works(dock, scale))
+        work_list = list(works(dock, scale))
         try:
             for _ in range(passes):
                 calibrator.measure()
                 _native.use_rates(calibrator.found().rates)
-                for name, relation in made:
+                for name, relation in work_list:
                     relation.profile()
                     runs.setdefault(name, []).append(relation.profile().data)
             _native.use_rates(calibrator.found().rates)
-            plans = {name: plan_of(relation) for name, relation in made}
+            plans = {name: plan_of(relation) for name, relation in work_list}
         finally:
             _native.use_rates(before)
-    found = [_measured(name, profiles, plans[name]) for name, profiles in runs.items()]
-    return _row(NAME, TITLE, _in_turns(repeat), found)
+    measured = [_measured(name, profiles, plans[name]) for name, profiles in runs.items()]
+    return _row(NAME, TITLE, _in_turns(repeat), measured)
 
 
 def rank_model_row(scale: float, repeat: int, launch: list[str]) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def rank_model_row(scale: float, repeat: int, launch: list[str]) -> dict[str, An
     all cores and of exchanges among the ranks. `launch`: starts a command in the ranks."""
     command = [*launch, sys.executable, __file__, json.dumps({"scale": scale, "repeat": repeat})]
     said = output_of(command, LIMIT_S)
-    found = json.loads(said.strip().splitlines()[-1])
-    return _row(RANKS_NAME, RANKS_TITLE, _in_turns(repeat), found)
+    report = json.loads(said.strip().splitlines()[-1])
+    return _row(RANKS_NAME, RANKS_TITLE, _in_turns(repeat), report)
 
 
 def rank_main(text: str) -> None:
@@ -75,18 +75,18 @@ def rank_main(text: str) -> None:
     with xd.connect(threads=1) as dock, xd.connect(ranks="off") as alone:
         rates = RankRates(dock, alone, max(round(ROWS * asked["scale"]), 1000))
         runs: dict[str, list[dict[str, Any]]] = {}
-        made = list(works(dock, asked["scale"]))
+        work_list = list(works(dock, asked["scale"]))
         for _ in range(PASSES_A_ROUND * asked["repeat"]):
             rates.measure()
             rates.use()
-            for name, relation in made:
+            for name, relation in work_list:
                 relation.profile()
                 runs.setdefault(name, []).append(relation.profile().data)
         rates.use()
-        last = {name: relation.profile().data for name, relation in made}
+        last = {name: relation.profile().data for name, relation in work_list}
         if dock.rank == 0:
-            found = [_measured_over_ranks(name, one, last[name]) for name, one in runs.items()]
-            print(json.dumps(found))
+            measured = [_measured_over_ranks(name, one, last[name]) for name, one in runs.items()]
+            print(json.dumps(measured))
 
 
 class RankRates:
@@ -109,23 +109,23 @@ class RankRates:
     def use(self) -> None:
         """In all ranks, what rank 0 has found so far."""
         mine = {} if self._alone is None else self._alone.found().rates
-        found = json.loads(self._group.gather(json.dumps(mine).encode())[0])
-        _native.use_rates({**found, **self._exchanges.found().rates})
+        rates = json.loads(self._group.gather(json.dumps(mine).encode())[0])
+        _native.use_rates({**rates, **self._exchanges.found().rates})
 
 
 def _in_turns(repeat: int) -> str:
     return f"measured in turns, {PASSES_A_ROUND * repeat} passes"
 
 
-def _row(name: str, title: str, rates: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    near = sum(one["is_near"] for one in found)
+def _row(name: str, title: str, rates: str, measured: list[dict[str, Any]]) -> dict[str, Any]:
+    near = sum(one["is_near"] for one in measured)
     return {
         "name": name,
         "work": title,
         "rates": rates,
-        "works": found,
+        "works": measured,
         "near": near,
-        "bar": f"{WANTED} of {len(found)}",
+        "bar": f"{WANTED} of {len(measured)}",
         "met": near >= WANTED,
     }
 

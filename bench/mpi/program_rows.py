@@ -110,11 +110,11 @@ def names() -> list[str]:
 
 def rows_wanted(is_wanted: Callable[[str], bool]) -> list[tuple[str, Callable[..., Row]]]:
     """Names, and what measures: called with the rounds and the share of the full rows."""
-    found: list[tuple[str, Callable[..., Row]]] = [
+    rows: list[tuple[str, Callable[..., Row]]] = [
         (work.name, partial(exchange_row, work)) for work in EXCHANGES if is_wanted(work.name)
     ]
-    found += [(name, partial(counts_row, name, n)) for name, n in COUNTS.items() if is_wanted(name)]
-    return found
+    rows += [(name, partial(counts_row, name, n)) for name, n in COUNTS.items() if is_wanted(name)]
+    return rows
 
 
 def built(program: str) -> Path:
@@ -221,13 +221,13 @@ def print_program_row(row: Row) -> None:
     off = f" +-{row['ours_spread']:.0%}" if row["ours_spread"] is not None else ""
     print(f"  {row['work']}: {seconds(row['ours_s'])}{off}, met: {met}")
     for peer, peer_s in row["peers"].items():
-        wanted = f", {row['bars'][peer]:g}x wanted" if peer in row["bars"] else ""
-        print(f"      {peer}: {seconds(peer_s)}, ours {row['ratios'][peer]:.2f}x{wanted}")
+        required = f", {row['bars'][peer]:g}x wanted" if peer in row["bars"] else ""
+        print(f"      {peer}: {seconds(peer_s)}, ours {row['ratios'][peer]:.2f}x{required}")
     if "bytes_share" in row:
         print(f"      bytes sent: {row['bytes_share']:.2f}x, {row['bytes_most']:g}x at most wanted")
     if "line_share" in row:
-        wanted = f"{row['line_least']:.0%} wanted"
-        print(f"      while rows move: {row['line_share']:.0%} of iperf3's rate, {wanted}")
+        required = f"{row['line_least']:.0%} wanted"
+        print(f"      while rows move: {row['line_share']:.0%} of iperf3's rate, {required}")
     for one in row["forms"]:
         if "phases_s" in one:
             times = {name: statistics.median(all_s) for name, all_s in one["phases_s"].items()}

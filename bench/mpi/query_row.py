@@ -79,9 +79,9 @@ def rank_main(text: str) -> None:
             if rank == dock.rank:
                 _load(dock, alone, asked["scale"], queries)
             dock.group.gather(b"")
-        found = [_measured(dock, alone, query, asked) for query in queries]
-    if found[0] is not None:
-        print(json.dumps(found))
+        measured = [_measured(dock, alone, query, asked) for query in queries]
+    if measured[0] is not None:
+        print(json.dumps(measured))
 
 
 def _load(dock: xd.Dock, alone: xd.Dock, scale: float, queries: list[Query]) -> None:

@@ -52,11 +52,11 @@ def main(text: str) -> None:
                 seconds, again = embedded()
                 samples.setdefault("embedded", []).append(seconds)
                 check(result, again)
-        found = {"samples_s": samples, "result": result, "rows": rows, "size": dock.size}
+        report = {"samples_s": samples, "result": result, "rows": rows, "size": dock.size}
         if asked["profiled"]:
-            found |= profiled(relation)
+            report |= profiled(relation)
         if dock.rank == 0:
-            print(json.dumps(found))
+            print(json.dumps(report))
 
 
 def embedded_run(stack: ExitStack, asked: dict[str, Any]) -> Callable[[], tuple[float, Any]]:

@@ -152,8 +152,8 @@ def print_row(row: Row) -> None:
         f"{row['mrows_per_s']:.0f} Mrows/s, met: {met}"
     )
     for peer, peer_s in row["peers"].items():
-        wanted = f", {row['bars'][peer]:g}x wanted" if peer in row["bars"] else ""
-        print(f"      {peer}: {seconds(peer_s)}, ours {row['ratios'][peer]:.2f}x{wanted}")
+        required = f", {row['bars'][peer]:g}x wanted" if peer in row["bars"] else ""
+        print(f"      {peer}: {seconds(peer_s)}, ours {row['ratios'][peer]:.2f}x{required}")
     print(f"      predicted of a rank's operators: {seconds(row['predicted_local_s'])}")
     if row["busiest_by_mean"] is not None:
         print(f"      busiest rank: {row['busiest_by_mean']:.2f} of the mean rows received")

@@ -26,7 +26,7 @@ class MergeWork(Work):
     def ours(self, relations: Mapping[str, Any]) -> Any:
         return relations["l"].join(relations["r"], on="k", strategy="merge")
 
-    def own(self, relations: Mapping[str, Any]) -> dict[str, Any]:
+    def variants(self, relations: Mapping[str, Any]) -> dict[str, Any]:
         """Both ways to hash sparse keys; the faster one is the hash join to be compared with."""
         if self.kind != "own":
             return {}

@@ -58,8 +58,8 @@ def forms_of(work: ScanWork, file: Path, engines: tuple[Any, Any]) -> list[Form]
 def check(work: ScanWork, forms: list[Form]) -> None:
     """Raises WrongResultError unless all have the rows of DuckDB."""
     results: dict[str, pa.Table] = {form.name: form.run() for form in forms}
-    for name, found in results.items():
-        if not same_rows(work, results["duckdb"], found):
+    for name, answer in results.items():
+        if not same_rows(work, results["duckdb"], answer):
             raise WrongResultError(f"{work.name}: {name} has other rows than duckdb")
 
 

@@ -119,14 +119,14 @@ def works() -> list[ScanWork]:
     ]
 
 
-def same_rows(work: ScanWork, expected: pa.Table, found: pa.Table) -> bool:
+def same_rows(work: ScanWork, expected: pa.Table, actual: pa.Table) -> bool:
     """Rows in any order; of works that allow any rows, their number alone."""
-    if expected.num_rows != found.num_rows:
+    if expected.num_rows != actual.num_rows:
         return False
     if work.any_rows:
         return True
     names = expected.column_names
-    return rows_of(expected, names) == rows_of(found, names)
+    return rows_of(expected, names) == rows_of(actual, names)
 
 
 def rows_of(table: pa.Table, names: list[str]) -> list[tuple[str, ...]]:

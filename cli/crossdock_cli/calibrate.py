@@ -57,21 +57,24 @@ def command(
         )
     with xd.connect(threads=threads) as dock:
         talks = dock.rank == 0
-        found = _of_exchanges(dock, rows, repeat) if dock.size > 1 else _alone(dock, rows, repeat)
+        calibration = (
+            _of_exchanges(dock, rows, repeat) if dock.size > 1 else _alone(dock, rows, repeat)
+        )
     if not talks:
         return
-    is_stored = not dry_run and (anyway or not found["misfit"])
+    is_stored = not dry_run and (anyway or not calibration["misfit"])
     measured = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if is_stored and path is not None:
-        _store(path, measured, found)
-    facts = {"file": str(path) if is_stored else None, "measured": measured, **found}
+        _store(path, measured, calibration)
+    facts = {"file": str(path) if is_stored else None, "measured": measured, **calibration}
     if as_json:
         output.show_json(facts)
     else:
         _show(facts)
-    if found["misfit"] and not is_stored and not dry_run:
+    if calibration["misfit"] and not is_stored and not dry_run:
         raise click.ClickException(
-            f"nothing is stored: {found['misfit']}. Try again while nothing else runs, or --anyway."
+            f"nothing is stored: {calibration['misfit']}. Try again while nothing else runs, or "
+            "--anyway."
         )
 
 
@@ -80,15 +83,15 @@ def _alone(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
     from crossdock.machines.rates_file import machine_name
 
     output.say(f"measure  {machine_name()}, {dock.threads} threads")
-    found = calibrate(dock, rows, repeat, lambda name: output.say(f"measure  {name}"))
+    calibration = calibrate(dock, rows, repeat, lambda name: output.say(f"measure  {name}"))
     return {
         "machine": machine_name(),
-        "seconds": found.seconds,
-        "misfit": found.misfit(),
-        "rates_ns": found.rates,
+        "seconds": calibration.seconds,
+        "misfit": calibration.misfit(),
+        "rates_ns": calibration.rates,
         "rows": rows,
         "threads": dock.threads,
-        "works": found.works(),
+        "works": calibration.works(),
     }
 
 
@@ -102,30 +105,30 @@ def _of_exchanges(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
             output.say(f"measure  {name}")
 
     said(f"{machine_name()}, {dock.size} ranks")
-    found = calibrate_exchange(dock, rows, repeat, said)
+    calibration = calibrate_exchange(dock, rows, repeat, said)
     return {
         "machine": machine_name(),
-        "seconds": found.seconds,
-        "misfit": found.misfit(),
-        "rates_ns": found.rates,
-        **found.facts(),
+        "seconds": calibration.seconds,
+        "misfit": calibration.misfit(),
+        "rates_ns": calibration.rates,
+        **calibration.facts(),
     }
 
 
-def _store(path: Path, measured: str, found: dict[str, Any]) -> None:
+def _store(path: Path, measured: str, calibration: dict[str, Any]) -> None:
     """Rates of one process and those among ranks stand in one entry, and leave each other alone."""
     from crossdock.errors import make_error
     from crossdock.machines.rates_file import entry_of_machine, store_rates
 
     entry = entry_of_machine() or {}
     printed = ("machine", "seconds", "misfit", "rates_ns")
-    more = {key: value for key, value in found.items() if key not in printed}
-    if "ranks" not in found:
+    more = {key: value for key, value in calibration.items() if key not in printed}
+    if "ranks" not in calibration:
         before = entry.get("rates_ns", {}) if "exchange" in entry else {}
         kept = {name: ns for name, ns in before.items() if name.startswith("exchange.")}
         if kept:
             more["exchange"] = entry["exchange"]
-        store_rates(found["rates_ns"] | kept, measured, more, path)
+        store_rates(calibration["rates_ns"] | kept, measured, more, path)
         return
     if "rates_ns" not in entry:
         raise make_error(
@@ -134,7 +137,7 @@ def _store(path: Path, measured: str, found: dict[str, Any]) -> None:
         )  # fmt: skip
     kept = {k: v for k, v in entry.items() if k not in ("measured", "version", "rates_ns")}
     kept["exchange"] = {"measured": measured, **more}
-    store_rates(entry["rates_ns"] | found["rates_ns"], entry["measured"], kept, path)
+    store_rates(entry["rates_ns"] | calibration["rates_ns"], entry["measured"], kept, path)
 
 
 def _show(facts: dict[str, Any]) -> None:

@@ -58,9 +58,9 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.modules:
             return super().get_command(ctx, cmd_name)
-        found = importlib.import_module(self.modules[cmd_name]).command
-        assert isinstance(found, click.Command)
-        return found
+        command = importlib.import_module(self.modules[cmd_name]).command
+        assert isinstance(command, click.Command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -41,16 +41,16 @@ def list_settings(changed: bool, as_json: bool) -> None:
     from crossdock.settings import check_environment, current_settings
 
     check_environment()
-    found = [s for s in current_settings() if not changed or s.origin != "default"]
+    shown = [s for s in current_settings() if not changed or s.origin != "default"]
     if as_json:
-        listed = [{**asdict(s), "value": _shown(s), "variable": s.variable} for s in found]
+        listed = [{**asdict(s), "value": _shown(s), "variable": s.variable} for s in shown]
         output.show_json({"settings": listed})
         return
-    if not found:
+    if not shown:
         output.say("every setting has its default value")
         return
     rows = [("setting", "value", "from", "default", "what it does")]
-    for s in found:
+    for s in shown:
         origin = f"env {s.variable}" if s.origin == "env" else s.origin
         rows.append((s.name, _shown(s), origin, s.default, s.doc))
     output.show("\n".join(align(rows)))

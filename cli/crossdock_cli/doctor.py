@@ -26,7 +26,7 @@ class Finding:
 
     check: str
     verdict: str
-    found: str
+    detail: str
     fix: str = ""
 
 
@@ -50,7 +50,7 @@ def command(as_json: bool) -> None:
 
     rows = []
     for finding in findings:
-        rows.append((finding.verdict, finding.check, finding.found))
+        rows.append((finding.verdict, finding.check, finding.detail))
         if finding.fix:
             rows.append(("", "", f"fix: {finding.fix}"))
     output.show("\n".join(align(rows)))
@@ -90,11 +90,11 @@ def _memory(root: Path) -> Finding:
     if "MemAvailable" not in values:
         return Finding("memory", "warn", "not known: /proc/meminfo is not readable")
     total, free = (int(values[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
-    found = f"{format_bytes(free)} of {format_bytes(total)} free"
+    finding = f"{format_bytes(free)} of {format_bytes(total)} free"
     if free < total // 4:
         fix = "end other work, or give a smaller --memory, so that the system does not swap"
-        return Finding("memory", "warn", found, fix)
-    return Finding("memory", "ok", found)
+        return Finding("memory", "warn", finding, fix)
+    return Finding("memory", "ok", finding)
 
 
 def _cgroup(root: Path) -> Finding:
@@ -121,20 +121,20 @@ def _memory_limit(_: Path) -> Finding:
 
     limit, _hard = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
-        found = f"address space limited to {format_bytes(limit)}"
-        return Finding("ulimit", "warn", found, "ulimit -v unlimited")
+        finding = f"address space limited to {format_bytes(limit)}"
+        return Finding("ulimit", "warn", finding, "ulimit -v unlimited")
     return Finding("ulimit", "ok", "address space unlimited")
 
 
 def _open_files(_: Path) -> Finding:
     """A rank has two descriptors for each of its host, and one for each of another by each NIC."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    found = f"{soft:,} at a time"
+    finding = f"{soft:,} at a time"
     if soft >= _OPEN_FILES_AT_LEAST or soft == resource.RLIM_INFINITY:
-        return Finding("open files", "ok", found)
+        return Finding("open files", "ok", finding)
     most = "" if hard < _OPEN_FILES_AT_LEAST else f" (up to {hard:,} without root)"
     fix = f"ulimit -n {_OPEN_FILES_AT_LEAST}{most}: hundreds of ranks, or many channels, need them"
-    return Finding("open files", "warn", found, fix)
+    return Finding("open files", "warn", finding, fix)
 
 
 def _huge_pages(root: Path) -> Finding:

@@ -55,14 +55,14 @@ def command(file: str, **options: Any) -> None:
     keys = listings.parse_group_keys(options["by"]) if options["by"] else {}
     items = listings.parse_aggregates(options["agg"]) if options["agg"] else {}
     orders = listings.parse_orders(options["sort"], "--sort") if options["sort"] else []
-    wanted = results.Wanted.from_options(options)
+    request = results.Request.from_options(options)
     with results.open_dock(options) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if not items:
-            found = group_keys((), keys, relation.schema, "group_by()")
-            relation = relation.grouped(found, {})
+            keys_by_name = group_keys((), keys, relation.schema, "group_by()")
+            relation = relation.grouped(keys_by_name, {})
         else:
             relation = relation.group_by(**keys).agg(**items) if keys else relation.agg(**items)
         if orders:
             relation = relation.sort(*orders)
-        results.run(dock, relation, wanted, "read, grouped and shown")
+        results.run(dock, relation, request, "read, grouped and shown")

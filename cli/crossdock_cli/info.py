@@ -27,8 +27,8 @@ def command(as_json: bool) -> None:
 
     build, machine, rates = xd.build_info(), xd.machine_info(), use_rates_of_file()
     if as_json:
-        found = {"build": build, "machine": machine, "python": _python(), "rates": asdict(rates)}
-        output.show_json(found)
+        facts = {"build": build, "machine": machine, "python": _python(), "rates": asdict(rates)}
+        output.show_json(facts)
         return
     from crossdock.reports.display import align
 

@@ -47,7 +47,7 @@ def command(left: str, right: str, keys: tuple[str, ...], **options: Any) -> Non
 
     pairs = [pair for text in keys for pair in listings.parse_key_pairs(text)]
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
-    wanted = results.Wanted.from_options(options)
+    request = results.Request.from_options(options)
     with results.open_dock(options) as dock:
         relation = dock.read(left).join(
             dock.read(right), on=pairs, how=options["how"], suffix=options["suffix"]
@@ -55,4 +55,4 @@ def command(left: str, right: str, keys: tuple[str, ...], **options: Any) -> Non
         relation = results.filtered(relation, options["where"])
         if names:
             relation = relation.select(*names)
-        results.run(dock, relation, wanted, "read, joined and shown")
+        results.run(dock, relation, request, "read, joined and shown")

@@ -96,37 +96,37 @@ class _ListParser(Parser):
 
     def items(self, item: Callable[[], Item]) -> list[tuple[Token, Item]]:
         """The items to the end of the text, each with its first token; there must be one."""
-        found = []
+        items_read = []
         while True:
             start = self._peek()
-            found.append((start, item()))
+            items_read.append((start, item()))
             if not self._take(","):
                 break
         token = self._peek()
         if token.kind != "end":
             self._fail(token, f"a comma is missing before {token.text!r}")
-        return found
+        return items_read
 
     def distinctly_named(self, item: Callable[[], tuple[str, Item]]) -> list[tuple[str, Item]]:
         """The items, whose names must differ."""
-        found: dict[str, Item] = {}
+        by_name: dict[str, Item] = {}
         for token, (name, value) in self.items(item):
-            if name in found:
+            if name in by_name:
                 self._fail(token, f"{name!r} is there twice")
-            found[name] = value
-        return list(found.items())
+            by_name[name] = value
+        return list(by_name.items())
 
     def aggregate(self) -> tuple[str, xd.Aggregate]:
         given = self._given_name()
         token = self._peek()
         function = self._function()
-        found, default = self._arguments(token, function)
+        arguments, default = self._arguments(token, function)
         if self._take("where"):
-            found = found.where(xd.lit(self.expression()))
+            arguments = arguments.where(xd.lit(self.expression()))
             default = ""
         if not given and not default:
             self._fail(token, f"a name is missing: name={token.text}(...)")
-        return given or default, found
+        return given or default, arguments
 
     def order(self) -> xd.Order:
         subject = self._value("an order")
@@ -208,39 +208,39 @@ class _ListParser(Parser):
     def _options(self, token: Token, function: str, subject: xd.Expr) -> dict[str, Any]:
         """What stands behind the argument: wide=true, floats=exact, or the share of a quantile.
         Each is tried alone, so that the error of a wrong one points at it."""
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         while self._take(","):
             at = self._peek()
             name = self._given_name()
             if name:
-                self._require_option(at, name, function, found)
+                self._require_option(at, name, function, options)
                 word = self._peek()
                 bare = word.kind == "name" and word.word not in CONSTANTS
-                found[name] = self._advance().text if bare else self._constant(name, object)
+                options[name] = self._advance().text if bare else self._constant(name, object)
             else:
-                name = self._next_option(at, token, function, found)
-                found[name] = self._constant(function, object)
-            self._made(at, function, subject, {name: found[name]})
-        return found
+                name = self._next_option(at, token, function, options)
+                options[name] = self._constant(function, object)
+            self._made(at, function, subject, {name: options[name]})
+        return options
 
-    def _require_option(self, at: Token, name: str, function: str, found: dict[str, Any]) -> None:
+    def _require_option(self, at: Token, name: str, function: str, options: dict[str, Any]) -> None:
         known = _options_of(function)
-        if name in found:
+        if name in options:
             self._fail(at, f"{name}= is there twice")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             advice = f"did you mean {close[0]}=?" if close else _takes(function)
             self._fail(at, f"{function} has no option {name!r}; {advice}")
 
-    def _next_option(self, at: Token, token: Token, function: str, found: dict[str, Any]) -> str:
+    def _next_option(self, at: Token, token: Token, function: str, options: dict[str, Any]) -> str:
         """The option that a value without a name is for."""
         known = _options_of(function)
         unnamed = [
             name for name, kind in known.items() if kind is not inspect.Parameter.KEYWORD_ONLY
         ]
-        if len(found) >= len(unnamed):
+        if len(options) >= len(unnamed):
             self._fail(at, f"{token.text} takes one argument; {_takes(function)}")
-        return unnamed[len(found)]
+        return unnamed[len(options)]
 
     def _made(
         self, token: Token, function: str, subject: xd.Expr, options: dict[str, Any]

@@ -111,10 +111,10 @@ def _show_json(rows: list[int], paths: list[Any], profile: Any, seconds: float) 
     parts: list[dict[str, Any]] = [{"part": i, "rows": count} for i, count in enumerate(rows)]
     for part, path in zip(parts, paths, strict=False):
         part["file"] = str(path)
-    found: dict[str, Any] = {"rows": sum(rows), "parts": parts, "seconds": seconds}
+    report: dict[str, Any] = {"rows": sum(rows), "parts": parts, "seconds": seconds}
     if profile is not None:
-        found["profile"] = profile.data
-    output.show_json(found)
+        report["profile"] = profile.data
+    output.show_json(report)
 
 
 def _show(rows: list[int], profile: Any, options: dict[str, Any], seconds: float) -> None:

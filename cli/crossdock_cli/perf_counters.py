@@ -21,9 +21,9 @@ def check(counters: str | None, as_json: bool) -> bool:
     return as_json or counters == "json"
 
 
-def of_all_ranks(group: xd.Group, own: dict[str, Any]) -> list[dict[str, Any]]:
+def of_all_ranks(group: xd.Group, counters: dict[str, Any]) -> list[dict[str, Any]]:
     """The counters of all ranks, in all of them."""
-    return [json.loads(text) for text in group.gather(json.dumps(own).encode())]
+    return [json.loads(text) for text in group.gather(json.dumps(counters).encode())]
 
 
 def shown(counters: list[dict[str, Any]], form: str) -> str:

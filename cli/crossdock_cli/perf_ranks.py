@@ -29,14 +29,14 @@ def is_rank() -> bool:
 def as_arguments(options: dict[str, Any]) -> list[str]:
     """The options of `crossdock perf` as words of a command line."""
     words = {"sizes": "size"}
-    found: list[str] = []
+    arguments: list[str] = []
     for name, value in options.items():
         flag = "--" + words.get(name, name).replace("_", "-")
         if isinstance(value, bool):
-            found += [flag] if value else []
+            arguments += [flag] if value else []
         elif value is not None:
-            found += [flag, str(value)]
-    return found
+            arguments += [flag, str(value)]
+    return arguments
 
 
 def run_ranks(ranks: int, arguments: list[str]) -> None:
@@ -88,9 +88,9 @@ def _wait(started: list[subprocess.Popen[bytes]], folder: Path) -> int:
     deadline_s = 0.0
     while any(process.poll() is None for process in started):
         codes = [process.poll() for process in started]
-        found = next((rank for rank, code in enumerate(codes) if code), None)
-        if found is not None and failed is None:
-            failed, deadline_s = found, time.monotonic() + _END_WITHIN_S
+        first_failed = next((rank for rank, code in enumerate(codes) if code), None)
+        if first_failed is not None and failed is None:
+            failed, deadline_s = first_failed, time.monotonic() + _END_WITHIN_S
         if failed is not None and time.monotonic() > deadline_s:
             break
         time.sleep(0.02)

@@ -87,11 +87,11 @@ def parse_expression(text: str, option: str) -> xd.Expr:
     """The same for the value of another option, which the errors name."""
     parser = Parser(text, option)
     try:
-        found = parser.expression()
+        expression = parser.expression()
     except RecursionError:
         raise click.UsageError(f"{option}: too many brackets inside each other") from None
     parser.require_end()
-    return xd.lit(found)
+    return xd.lit(expression)
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,10 @@ class Parser:
         self.next = 0
 
     def expression(self) -> Any:
-        found = self._conjunction()
+        left = self._conjunction()
         while self._take("or"):
-            found = found | self._conjunction()
-        return found
+            left = left | self._conjunction()
+        return left
 
     def require_end(self) -> None:
         token = self._peek()
@@ -169,8 +169,8 @@ class Parser:
     def _require(self, word: str, after: str) -> None:
         if not self._take(word):
             token = self._peek()
-            found = repr(token.text) if token.text else "the end"
-            self._fail(token, f"{word!r} is missing {after}; there is {found}")
+            given = repr(token.text) if token.text else "the end"
+            self._fail(token, f"{word!r} is missing {after}; there is {given}")
 
     def _fail(self, token: Token, what: str) -> NoReturn:
         name = self._name_in_two(token)
@@ -194,10 +194,10 @@ class Parser:
         return self.text[before.at : behind.at] + behind.text if signed else ""
 
     def _conjunction(self) -> Any:
-        found = self._negation()
+        left = self._negation()
         while self._take("and"):
-            found = found & self._negation()
-        return found
+            left = left & self._negation()
+        return left
 
     def _negation(self) -> Any:
         return ~self._negation() if self._take("not") else self._comparison()
@@ -208,8 +208,8 @@ class Parser:
         word = self._peek().word
         if word in ("in", "between", "like"):
             self._advance()
-            found = self._membership(word, left)
-            return ~found if negated else found
+            membership = self._membership(word, left)
+            return ~membership if negated else membership
         if negated:
             self._fail(self._peek(), "in, between or like is missing after 'not'")
         if self._take("is"):
@@ -253,11 +253,11 @@ class Parser:
         return self._chain(_PRODUCTS, self._signed)
 
     def _chain(self, signs: dict[str, Callable[[Any, Any], Any]], part: Callable[[], Any]) -> Any:
-        found = part()
+        left = part()
         while self._peek().word in signs:
             apply = signs[self._advance().word]
-            found = apply(found, part())
-        return found
+            left = apply(left, part())
+        return left
 
     def _signed(self) -> Any:
         if not self._take("-"):
@@ -276,9 +276,9 @@ class Parser:
         if token.kind == "quoted":
             return xd.col(token.column)
         if word == "(":
-            found = self.expression()
+            inner = self.expression()
             self._require(")", "after the bracket")
-            return found
+            return inner
         if word in CONSTANTS:
             return xd.lit(CONSTANTS[word])
         if word == "case":
@@ -330,8 +330,8 @@ class Parser:
         self._require(")", f"after the arguments of {name.text}")
         if function in _LISTED:
             return getattr(xd, function)(*_digits_kept([subject, *others]))
-        wanted = len(others) <= (function in _WITH_CONSTANT)
-        if not wanted or (not others and function not in (*_METHODS, "round")):
+        has_right_number = len(others) <= (function in _WITH_CONSTANT)
+        if not has_right_number or (not others and function not in (*_METHODS, "round")):
             self._fail(name, f"{name.text} takes {_arguments(function)}")
         return getattr(subject, function)(*others)
 
@@ -344,18 +344,18 @@ class Parser:
             precision = self._constant("decimal", int)
             scale = self._constant("decimal", int) if self._take(",") else 0
             self._require(")", "after the digits of decimal")
-            found = _decimal_type(precision, scale)
+            data_type = _decimal_type(precision, scale)
         else:
-            found = _type_named(spelled)
-        if found is None:
+            data_type = _type_named(spelled)
+        if data_type is None:
             self._fail(token, f"no type {spelled!r}; such as int64, float64, string, date32")
         self._require(")", "after the type of cast")
-        return subject.cast(found)
+        return subject.cast(data_type)
 
     def _constant(self, function: str, kind: type) -> Any:
         token = self._peek()
-        found = self._signed()
-        value = getattr(found, "value", found)
+        number = self._signed()
+        value = getattr(number, "value", number)
         if isinstance(value, xd.Expr) or not isinstance(value, kind):
             shown = {str: "a 'text'", int: "a whole number"}.get(kind, "a constant")
             self._fail(token, f"{function} takes {shown} here")

@@ -20,9 +20,9 @@ _PERIOD_S = 0.1
 
 
 @contextlib.contextmanager
-def progress_bar(dock: xd.Dock, wanted: bool = True) -> Iterator[None]:
+def progress_bar(dock: xd.Dock, is_shown: bool = True) -> Iterator[None]:
     """Shows the progress of what runs on `dock` inside, if standard error is a terminal."""
-    if not wanted or output.is_hushed() or not sys.stderr.isatty():
+    if not is_shown or output.is_hushed() or not sys.stderr.isatty():
         yield
         return
     done = threading.Event()

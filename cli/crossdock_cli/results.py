@@ -28,7 +28,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interr
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """What the command line asks for, besides the relation itself."""
 
     out: str | None
@@ -41,24 +41,24 @@ class Wanted:
     json: bool
 
     @staticmethod
-    def from_options(options: dict[str, Any]) -> Wanted:
+    def from_options(options: dict[str, Any]) -> Request:
         """The part of a verb's options that is named here; click.UsageError for two that cannot go
         together."""
-        wanted = Wanted(*(options[name] for name in Wanted.__dataclass_fields__))
-        asked = [name for name in ("explain", "count", "out") if getattr(wanted, name)]
+        request = Request(*(options[name] for name in Request.__dataclass_fields__))
+        asked = [name for name in ("explain", "count", "out") if getattr(request, name)]
         if len(asked) > 1:
             raise click.UsageError(f"--{asked[0]} and --{asked[1]} cannot go together.")
-        if wanted.kind and (other := [n for n in ("count", "explain", "json") if options[n]]):
+        if request.kind and (other := [n for n in ("count", "explain", "json") if options[n]]):
             raise click.UsageError(f"--format and --{other[0]} cannot go together.")
-        if wanted.overwrite and not wanted.out:
+        if request.overwrite and not request.out:
             raise click.UsageError("--overwrite goes with --out FILE.")
-        if wanted.profile and asked and asked[0] != "out":
+        if request.profile and asked and asked[0] != "out":
             raise click.UsageError(f"--profile and --{asked[0]} cannot go together.")
-        if wanted.kind not in (None, "table"):
+        if request.kind not in (None, "table"):
             refuse_limit("format", "shows all rows")
         if asked:
             refuse_limit(asked[0])
-        return wanted
+        return request
 
 
 MOVES_OPTION = click.option(
@@ -88,7 +88,7 @@ def refuse_limit(other: str, does: str = "shows nothing") -> None:
 
 
 def result_options(instead: str) -> Callable[[Decorated], Decorated]:
-    """The options of `Wanted` and of the dock; `instead` says what --explain does not do."""
+    """The options of `Request` and of the dock; `instead` says what --explain does not do."""
     options = (
         click.option("--out", metavar="FILE",
                      help="Write the result to .parquet, .arrow, .csv or .json, in place of a file "
@@ -130,10 +130,10 @@ def _all_of(
     """Decorators as one; click lists options in the reverse of the order they are applied in."""
 
     def decorate(function: Decorated) -> Decorated:
-        found: Any = function if first is None else first(function)
+        decorated: Any = function if first is None else first(function)
         for option in reversed(options):
-            found = option(found)
-        return found  # type: ignore[no-any-return]
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
 
     return decorate
 
@@ -161,41 +161,41 @@ def filtered(relation: Any, where: str | None) -> Any:
     return relation.filter(parse_predicate(where))
 
 
-def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
+def run(dock: Any, relation: Any, request: Request, done: str) -> None:
     """Runs the relation and prints or writes what is wanted; `done` says so at the end."""
     from crossdock_cli.progress import progress_bar
 
-    if wanted.explain:
-        show_plan(dock, lambda: relation.explain(read=True), wanted.json)
+    if request.explain:
+        show_plan(dock, lambda: relation.explain(read=True), request.json)
         return
     start = time.perf_counter()
-    if wanted.kind not in (None, "table") and not wanted.out:
-        _print_all(dock, relation, wanted)
+    if request.kind not in (None, "table") and not request.out:
+        _print_all(dock, relation, request)
         output.say(f"{done} in {rows.seconds_since(start)}")
         return
-    with progress_bar(dock), removing_unfinished() if wanted.out else contextlib.nullcontext():
-        found = _produce(dock, relation, wanted)
-    found["seconds"] = time.perf_counter() - start
-    if wanted.json:
-        preview, profile = found.pop("preview", None), found.pop("profile", None)
+    with progress_bar(dock), removing_unfinished() if request.out else contextlib.nullcontext():
+        produced = _produce(dock, relation, request)
+    produced["seconds"] = time.perf_counter() - start
+    if request.json:
+        preview, profile = produced.pop("preview", None), produced.pop("profile", None)
         if preview is not None:
-            found["columns"] = [{"name": f.name, "type": str(f.type)} for f in relation.schema]
-            found["preview"] = preview.records()
+            produced["columns"] = [{"name": f.name, "type": str(f.type)} for f in relation.schema]
+            produced["preview"] = preview.records()
         if profile is not None:
-            found["profile"] = profile.data
-        output.show_json(found)
+            produced["profile"] = profile.data
+        output.show_json(produced)
     else:
-        _show(found, wanted, done)
+        _show(produced, request, done)
 
 
-def _print_all(dock: Any, relation: Any, wanted: Wanted) -> None:
+def _print_all(dock: Any, relation: Any, request: Request) -> None:
     """All rows on standard output; what was measured beside them, among the talk."""
-    if wanted.profile:
+    if request.profile:
         profile = relation.profile()
         output.say(profile.text)
         is_replicated = profile.data.get("is_replicated", False)
         relation = dock.from_arrow(profile.table, replicated=is_replicated)
-    rows.show_rows(dock, relation, rows.Shown(str(wanted.kind), wanted.limit))
+    rows.show_rows(dock, relation, rows.Shown(str(request.kind), request.limit))
 
 
 def show_plan(dock: Any, make: Callable[[], Any], as_json: bool) -> None:
@@ -206,37 +206,37 @@ def show_plan(dock: Any, make: Callable[[], Any], as_json: bool) -> None:
     output.show_json(plan.data) if as_json else output.show(plan)
 
 
-def _produce(dock: Any, relation: Any, wanted: Wanted) -> dict[str, Any]:
+def _produce(dock: Any, relation: Any, request: Request) -> dict[str, Any]:
     """Runs the relation: rows, and what else was asked for."""
-    if wanted.out:
-        has_kind = wanted.kind is not None
-        relation.require_target(wanted.out, overwrite=wanted.overwrite, any_name=has_kind)
-    if wanted.count:
+    if request.out:
+        has_kind = request.kind is not None
+        relation.require_target(request.out, overwrite=request.overwrite, any_name=has_kind)
+    if request.count:
         return {"rows": relation.count()}
-    found: dict[str, Any] = {}
-    if wanted.profile:
-        found["profile"] = profile = relation.profile()
+    report: dict[str, Any] = {}
+    if request.profile:
+        report["profile"] = profile = relation.profile()
         is_replicated = profile.data.get("is_replicated", False)
         relation = dock.from_arrow(profile.table, replicated=is_replicated)
-    if wanted.out:
-        target = rows.Target(Path(wanted.out), wanted.kind, overwrite=True)
-        return {**found, "rows": rows.write_rows(relation, target), "out": wanted.out}
-    preview = relation.preview(min(wanted.limit, _MOST_ROWS))
-    return {**found, "rows": preview.rows, "preview": preview}
+    if request.out:
+        target = rows.Target(Path(request.out), request.kind, overwrite=True)
+        return {**report, "rows": rows.write_rows(relation, target), "out": request.out}
+    preview = relation.preview(min(request.limit, _MOST_ROWS))
+    return {**report, "rows": preview.rows, "preview": preview}
 
 
-def _show(found: dict[str, Any], wanted: Wanted, done: str) -> None:
+def _show(produced: dict[str, Any], request: Request, done: str) -> None:
     from crossdock.sizes import format_seconds
 
-    seconds = format_seconds(found["seconds"])
-    if wanted.count:
-        output.show(str(found["rows"]))
+    seconds = format_seconds(produced["seconds"])
+    if request.count:
+        output.show(str(produced["rows"]))
         return
-    if "preview" in found:
-        output.show(found["preview"].text())
-    if "profile" in found:
-        output.show(("\n" if "preview" in found else "") + found["profile"].text)
-    if wanted.out:
-        output.say(f"wrote {found['rows']:,} rows to {wanted.out} in {seconds}")
+    if "preview" in produced:
+        output.show(produced["preview"].text())
+    if "profile" in produced:
+        output.show(("\n" if "preview" in produced else "") + produced["profile"].text)
+    if request.out:
+        output.say(f"wrote {produced['rows']:,} rows to {request.out} in {seconds}")
     else:
         output.say(f"{done} in {seconds}")

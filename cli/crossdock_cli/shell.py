@@ -86,10 +86,10 @@ class Shell:
         from crossdock.sql_frontend.tokens import tokens_of
 
         try:
-            found = tokens_of(text)
+            tokens = tokens_of(text)
         except CrossdockError:
             return False  # a string or a comment goes on
-        return bool(found) and found[-1].is_operator(";")
+        return bool(tokens) and tokens[-1].is_operator(";")
 
     def tables(self) -> list[str]:
         """Names of tables, for completion."""
@@ -98,11 +98,11 @@ class Shell:
     def columns(self) -> list[str]:
         """Names of their columns."""
         catalog = self._dock.sql_session().catalog
-        found: dict[str, None] = {}
+        columns_by_table: dict[str, None] = {}
         for name in catalog.names():
             relation = catalog.find(name)
-            found.update(dict.fromkeys(relation.columns if relation is not None else ()))
-        return list(found)
+            columns_by_table.update(dict.fromkeys(relation.columns if relation is not None else ()))
+        return list(columns_by_table)
 
     def _run(self, text: str) -> bool:
         from crossdock.sql_frontend.session import split_statements

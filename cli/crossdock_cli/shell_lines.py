@@ -38,13 +38,13 @@ class ShellCompleter(Completer):
         word = document.get_word_before_cursor()
         words = before[: len(before) - len(word)].split()
         behind = words[-1].lower() if words else ""
-        found = self._shell.tables()
+        tables = self._shell.tables()
         if behind not in ("from", "join", ".schema"):
-            found = [*self._shell.columns(), *found, *_in_case_of(word)]
+            tables = [*self._shell.columns(), *tables, *_in_case_of(word)]
         lowered = word.lower()
         if not lowered and behind not in ("from", "join", ".schema"):
             return
-        for name in dict.fromkeys(found):
+        for name in dict.fromkeys(tables):
             if name.lower().startswith(lowered):
                 yield Completion(name, -len(word))
 

@@ -43,11 +43,11 @@ def command(file: str, **options: Any) -> None:
 
     orders = listings.parse_orders(options["by"])
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
-    wanted = results.Wanted.from_options(options)
+    request = results.Request.from_options(options)
     with results.open_dock(options) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         cut = {"limit": options["top"], "offset": options["offset"]}
         relation = relation.sort(*orders, **cut, stable=options["stable"])
         if names:
             relation = relation.select(*names)
-        results.run(dock, relation, wanted, "read, sorted and shown")
+        results.run(dock, relation, request, "read, sorted and shown")

@@ -28,14 +28,14 @@ def make_tables(scale: float, folder: Path) -> dict[str, Path]:
     program = _generator()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as unfinished:
-        made = subprocess.run(
+        ended = subprocess.run(
             [program, "parquet", "-s", f"{scale:g}", f"--output-dir={unfinished}",
              f"--tables={','.join(TABLES)}"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        if made.returncode != 0:
-            lines = (made.stderr or made.stdout).strip().splitlines()
-            reason = lines[-1] if lines else f"exit code {made.returncode}"
+        if ended.returncode != 0:
+            lines = (ended.stderr or ended.stdout).strip().splitlines()
+            reason = lines[-1] if lines else f"exit code {ended.returncode}"
             raise click.ClickException(f"tpchgen-cli stopped: {reason}")
         folder.mkdir(exist_ok=True)
         return {
@@ -46,10 +46,10 @@ def make_tables(scale: float, folder: Path) -> dict[str, Path]:
 
 def _generator() -> str:
     beside = Path(sys.executable).with_name("tpchgen-cli")
-    found = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
-    if found is None:
+    program = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
+    if program is None:
         raise click.ClickException(
             "tpchgen-cli, which makes the demo's data, is not installed\n"
             "  try      pip install 'crossdock[demo]'"
         )
-    return found
+    return program

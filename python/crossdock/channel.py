@@ -124,8 +124,8 @@ class Channel:
                 try_="flush() first, or recv(wait_s=0) for what has come already",
             )
         with public_errors():
-            found = self._native.recv(-1.0 if wait_s is None else wait_s)
-        return None if found is None else pa.record_batch(found)
+            batch = self._native.recv(-1.0 if wait_s is None else wait_s)
+        return None if batch is None else pa.record_batch(batch)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Flushes, and gives what arrives for this rank until the end."""
@@ -137,12 +137,12 @@ class Channel:
         """Flushes, and gives all that arrives for this rank until the end, the rows of one source
         after those of the one before it, each as it sent them. For modules of this package."""
         self.flush()
-        found: list[tuple[int, pa.RecordBatch]] = []
+        batches: list[tuple[int, pa.RecordBatch]] = []
         with public_errors():
             while (rows := self._native.recv(-1.0)) is not None:
-                found.append((rows.source, pa.record_batch(rows)))
-        found.sort(key=lambda part: part[0])
-        return [batch for _, batch in found]
+                batches.append((rows.source, pa.record_batch(rows)))
+        batches.sort(key=lambda part: part[0])
+        return [batch for _, batch in batches]
 
     def counters(self) -> dict[str, Any]:
         """What this rank knows of the channel, as docs/reference-counters.md says: its flows with

@@ -181,10 +181,10 @@ class Connection:
 
     def status(self) -> ControlStatus:
         """What the controller knows now."""
-        found: dict[str, Any] = self._call(self._native.status)
-        agents = tuple(AgentStatus(**row) for row in found.pop("agents"))
-        channels = tuple(ChannelStatus(**row) for row in found.pop("channels"))
-        return ControlStatus(agents=agents, channels=channels, **found)
+        answer: dict[str, Any] = self._call(self._native.status)
+        agents = tuple(AgentStatus(**row) for row in answer.pop("agents"))
+        channels = tuple(ChannelStatus(**row) for row in answer.pop("channels"))
+        return ControlStatus(agents=agents, channels=channels, **answer)
 
     def close(self) -> None:
         """Nothing has to be closed on the other side: endpoints and channels stay."""
@@ -208,9 +208,9 @@ class Connection:
                 raise
             # Of what is left at most half: the controller may only be slow, and answer yet.
             left_s = (deadline_s - time.monotonic()) / 2
-            found = explained(error, self._settings, within_s=left_s)
-            if found is not error:
-                raise found from None
+            explanation = explained(error, self._settings, within_s=left_s)
+            if explanation is not error:
+                raise explanation from None
         try:
             return native(lambda: act(deadline_s - time.monotonic()))
         except ControlError as error:

@@ -133,8 +133,8 @@ def _bind(address: str) -> None:
     if address.startswith("unix:"):
         return
     host, _, port = address.rpartition(":")
-    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    for family, kind, protocol, _, where in found[:1]:
+    addresses = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    for family, kind, protocol, _, where in addresses[:1]:
         with socket.socket(family, kind, protocol) as taken:
             # As servers do: connections of the last one that still fade away are no obstacle.
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -85,19 +85,19 @@ def to_prometheus(counters: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> 
     ranks count nothing twice. `counters` are what `Group.counters` gives.
     """
     ranks = [counters] if isinstance(counters, Mapping) else list(counters)
-    found: dict[str, list[str]] = {metric.name: [] for metric in METRICS}
+    samples: dict[str, list[str]] = {metric.name: [] for metric in METRICS}
     for rank in ranks:
         for owner, labels, numbers in _owners(rank):
             for metric in METRICS:
                 if metric.owner == owner and metric.key in numbers:
-                    found[metric.name] += _samples(metric.name, labels, numbers[metric.key])
+                    samples[metric.name] += _samples(metric.name, labels, numbers[metric.key])
     lines: list[str] = []
     for metric in METRICS:
-        if not found[metric.name]:
+        if not samples[metric.name]:
             continue
         kind = "gauge" if metric.is_gauge else "counter"
         lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {kind}"]
-        lines += found[metric.name]
+        lines += samples[metric.name]
     return "".join(line + "\n" for line in lines)
 
 
@@ -143,15 +143,15 @@ def to_text(counters: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> str:
 
 def _owners(rank: Mapping[str, Any]) -> Iterator[tuple[str, _Labels, Mapping[str, Any]]]:
     """Each flow, channel and link of a rank: what it is, its labels, and its numbers."""
-    own = ("rank", str(rank["rank"]))
+    label = ("rank", str(rank["rank"]))
     for channel in rank["channels"]:
-        of_channel = (own, ("channel", str(channel["channel"])))
+        of_channel = (label, ("channel", str(channel["channel"])))
         yield "channel", of_channel, channel
         for flow in channel["flows"]:
             ends = tuple((name, str(flow[name])) for name in ("level", "source", "outlet"))
             yield "flow", of_channel + ends, flow
     for link in rank["links"]:
-        labels = (own, ("link", link["link"]), ("peer", str(link["peer"])))
+        labels = (label, ("link", link["link"]), ("peer", str(link["peer"])))
         yield "link", labels, {**link, "lost": int(link["lost"])}
 
 
@@ -175,8 +175,8 @@ def _cell(numbers: Mapping[str, Any], key: str) -> str:
 
 
 def _stalls(numbers: Mapping[str, Any]) -> str:
-    found = [f"{cause} {count:,}" for cause, count in numbers.get("stalls", {}).items() if count]
-    return ", ".join(found) or "-"
+    causes = [f"{cause} {count:,}" for cause, count in numbers.get("stalls", {}).items() if count]
+    return ", ".join(causes) or "-"
 
 
 def _table(head: Iterable[str], rows: list[list[Any]]) -> str:

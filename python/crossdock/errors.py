@@ -245,8 +245,8 @@ def stream_errors() -> Iterator[None]:
 def nearest(word: str, candidates: Iterable[str]) -> str:
     """The candidate spelled most like `word`, ignoring case; "" when none is near."""
     by_lower = {candidate.lower(): candidate for candidate in candidates}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else ""
+    matches = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else ""
 
 
 def unknown_column(name: str, columns: Iterable[str], where: str) -> CrossdockError:

@@ -91,11 +91,11 @@ def join_group(
         options |= {"address": control or "", "job": job or "", "is_insecure": insecure}
         options |= _credentials(token, tls)
     options["step_within_s"] = seconds_setting("step_within_s", step_within_s)
-    wanted = setting("memory", None if memory is None else str(memory))
+    budget = setting("memory", None if memory is None else str(memory))
     try:
         with public_errors():
             native = _native.Group.join(
-                sizes.parse_bytes(wanted),
+                sizes.parse_bytes(budget),
                 transports=transports,
                 devices=",".join(devices),
                 open_within_s=seconds_setting("open_within_s", open_within_s),
@@ -227,9 +227,9 @@ class Group:
         with public_errors():
             goes_in_bulk = self.native().goes_in_bulk(how)
         if goes_in_bulk:
-            found = self.move(rows, threads=threads, by=by, **options)
+            table = self.move(rows, threads=threads, by=by, **options)
             self.native().raise_interruption()
-            return found
+            return table
         rows = opened_rows(rows)
         schema = _schema_of(rows)
         with self.channel(schema, by=by, **options) as channel:
@@ -280,9 +280,9 @@ class Group:
             native.refuse_exchange(wire_text(error))
             raise
         with public_errors():
-            found, facts = native.exchange(table, threads, **route)
+            moved, facts = native.exchange(table, threads, **route)
         self._exchange_facts = json.loads(facts)
-        return pa.RecordBatchReader.from_stream(found).read_all()
+        return pa.RecordBatchReader.from_stream(moved).read_all()
 
     def _route(
         self, schema: Any, by: str | Sequence[str] | None, given: dict[str, Any]
@@ -303,12 +303,12 @@ class Group:
         """The rows of rank `root`, in all ranks, as a pyarrow.Table. Others pass rows=None, with
         the `schema` of what they will get. options: those of `channel`."""
         rows = None if rows is None else opened_rows(rows)
-        found = _schema_of(rows if schema is None else schema)
-        with self.channel(found, broadcast=True, sources=[root], **options) as channel:
+        columns = _schema_of(rows if schema is None else schema)
+        with self.channel(columns, broadcast=True, sources=[root], **options) as channel:
             if channel.is_source:
                 channel.send(rows)
             received = list(channel)
-        return pa.Table.from_batches(received, _received_schema(found))
+        return pa.Table.from_batches(received, _received_schema(columns))
 
     def collect(self, rows: Any, *, root: int = 0, **options: Any) -> pa.Table | None:
         """The rows of all ranks, in rank `root`, as a pyarrow.Table; None in the others. Their
@@ -328,9 +328,9 @@ class Group:
         ControlError (CD-617: ranks that did not come in time)."""
         with public_errors():
             limit_s = self._step_within_s if at_most_s is None else at_most_s
-            found = self.native().gather(note, limit_s)
+            gathered = self.native().gather(note, limit_s)
         self.native().raise_interruption()
-        return found
+        return gathered
 
     def abort(self, reason: str) -> None:
         """Ends the work of all ranks: what they do together, now or later, ends in each of them
@@ -354,7 +354,7 @@ class Group:
             # One that another thread closes meanwhile counts no more.
             with contextlib.suppress(ControlError):
                 channels.append(channel.counters())
-        channels.sort(key=lambda found: found["channel"])
+        channels.sort(key=lambda counts: counts["channel"])
         return {"rank": self.rank, "channels": channels, "links": links}
 
     @contextlib.contextmanager
@@ -367,22 +367,22 @@ class Group:
         ends by an error writes what it noted itself, with its rank before the suffix of the name.
         Errors: OptionError (a trace runs already), CapacityError, ControlError, OSError.
         """
-        found = require_integer(notes, "trace(notes=...) takes a number", "notes=100_000")
-        if not 1 <= found <= _TRACE_NOTES_MAX:
+        number = require_integer(notes, "trace(notes=...) takes a number", "notes=100_000")
+        if not 1 <= number <= _TRACE_NOTES_MAX:
             raise make_error(
-                "CD-105", f"trace(notes={found})", limits=f"1 to {_TRACE_NOTES_MAX:,}",
+                "CD-105", f"trace(notes={number})", limits=f"1 to {_TRACE_NOTES_MAX:,}",
                 try_="notes=100_000",
             )  # fmt: skip
         native = self.native()
         with public_errors():
-            native.start_trace(found)
+            native.start_trace(number)
         target = Path(path)
         try:
             self.gather()  # no rank begins before all of them note
             yield
         except BaseException:
-            own = target.with_name(f"{target.stem}.rank{self.rank}{target.suffix}")
-            own.write_text(native.finish_trace(own=True), encoding="utf-8")
+            own_file = target.with_name(f"{target.stem}.rank{self.rank}{target.suffix}")
+            own_file.write_text(native.finish_trace(own=True), encoding="utf-8")
             raise
         with public_errors():
             text = native.finish_trace(own=False)
@@ -425,18 +425,19 @@ class Group:
     def _ranks(self, ranks: Iterable[int] | None, option: str) -> list[int]:
         if ranks is None:
             return list(range(self.size))
-        found = [
+        numbers = [
             require_integer(rank, f"channel({option}=...) takes ranks", f"{option}=[0]")
             for rank in ranks
         ]
-        if not found or len(set(found)) != len(found) or not set(found) <= set(range(self.size)):
+        different = set(numbers)
+        if not numbers or len(different) < len(numbers) or not different <= set(range(self.size)):
             raise make_error(
                 "CD-105",
-                f"channel({option}={found}) are not ranks of the group",
+                f"channel({option}={numbers}) are not ranks of the group",
                 limits=f"different ones of 0 to {self.size - 1}, at least one",
                 try_=f"{option}=[0]",
             )
-        return found
+        return numbers
 
 
 def _how(rank: int | None, ranks: int | None, meet: object, control: object) -> str:
@@ -465,9 +466,9 @@ def _credentials(token: str | None, tls: Tls | bool) -> dict[str, Any]:
 
 def _schema_of(rows: Any) -> Any:
     """The schema of what is sent, without metadata."""
-    found = rows if isinstance(rows, pa.Schema) else getattr(rows, "schema", None)
-    if isinstance(found, pa.Schema):
-        return bare_schema(found)
+    schema = rows if isinstance(rows, pa.Schema) else getattr(rows, "schema", None)
+    if isinstance(schema, pa.Schema):
+        return bare_schema(schema)
     if hasattr(rows, "__arrow_c_schema__"):
         return bare_schema(pa.schema(rows))
     raise make_error(
@@ -489,10 +490,10 @@ def _received_schema(schema: Any) -> Any:
 
 
 def _slot_bits(slots: int) -> int:
-    found = require_integer(slots, "channel(slots=...) takes a power of two", "slots=8")
-    if found < 1 or found & (found - 1):
+    number = require_integer(slots, "channel(slots=...) takes a power of two", "slots=8")
+    if number < 1 or number & (number - 1):
         raise make_error(
             "CD-105", f"channel(slots={slots!r}) is no power of two", limits="1 to 65,536",
             try_="slots=8",
         )  # fmt: skip
-    return found.bit_length() - 1
+    return number.bit_length() - 1

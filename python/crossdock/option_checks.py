@@ -38,7 +38,7 @@ def like_pattern(pattern: object, escape: object, what: str) -> str:
             "CD-105", f"{what} takes one character as escape, or '' for none, not {escape!r}",
             try_="escape='!'",
         )  # fmt: skip
-    made = []
+    parts = []
     letters = iter(text)
     for letter in letters:
         if letter == escape:
@@ -48,26 +48,26 @@ def like_pattern(pattern: object, escape: object, what: str) -> str:
                     "CD-105", f"the pattern {text!r} of {what} ends with its escape {escape!r}",
                     try_=f"{text + escape!r} for the character itself, or escape=''",
                 )  # fmt: skip
-            made.append(f"\\{protected}")
+            parts.append(f"\\{protected}")
         else:
-            made.append("\\\\" if letter == "\\" else letter)
-    return "".join(made)
+            parts.append("\\\\" if letter == "\\" else letter)
+    return "".join(parts)
 
 
 def require_integer(value: object, what: str, example: str) -> int:
     """`value` as an integer of 32 bits, whatever kind of integer it is; closer limits are those
     of its callers."""
-    found = integer_of(value)
-    if found is not None and -(1 << 31) <= found < 1 << 31:
-        return found
+    number = integer_of(value)
+    if number is not None and -(1 << 31) <= number < 1 << 31:
+        return number
     raise make_error("CD-105", f"{what}, not {value!r}", try_=example)
 
 
 def require_count(value: object, what: str, option: str) -> int:
     """`value` as an integer of 31 bits that is not negative."""
-    found = require_integer(value, f"{what} takes a number as {option}", f"{option}=2")
-    if found >= 0:
-        return found
+    number = require_integer(value, f"{what} takes a number as {option}", f"{option}=2")
+    if number >= 0:
+        return number
     raise make_error("CD-105", f"{what} takes a {option} from 0 on, not {value!r}", try_="2")
 
 
@@ -84,9 +84,9 @@ def require_choice(value: object, choices: tuple[str, ...], what: str) -> str:
 
 def require_rows(rows: object, what: str) -> int:
     """`rows` as a number of rows, whatever kind of integer it is."""
-    found = integer_of(rows)
-    if found is not None and 0 <= found < 1 << 63:
-        return found
+    number = integer_of(rows)
+    if number is not None and 0 <= number < 1 << 63:
+        return number
     raise make_error(
         "CD-105", f"{what} takes a number of rows, not {rows!r}",
         limits="0 to 2^63 - 1", try_="10",
@@ -119,7 +119,7 @@ def require_types(types: object, method: str) -> dict[str, Any]:
             "CD-105", f"{method}(types={types!r}) says no types by column",
             try_="types={'id': 'int64'}",
         )  # fmt: skip
-    return {name: require_type(found, f"types[{name!r}]") for name, found in types.items()}
+    return {name: require_type(data_type, f"types[{name!r}]") for name, data_type in types.items()}
 
 
 def require_values(values: Any, what: str) -> tuple[Any, ...]:

@@ -154,9 +154,9 @@ class Partitions:
             ranks.by_first("write", lambda: require_free_folder(path))
 
     def _narrowed(self) -> Partition:
-        found = pushdown.narrow(self._node, frozenset(self._node.schema.names))
-        assert isinstance(found, Partition)
-        return found
+        node = pushdown.narrow(self._node, frozenset(self._node.schema.names))
+        assert isinstance(node, Partition)
+        return node
 
 
 def parts_of(partitions: int, rank: int, ranks: int) -> tuple[int, int]:

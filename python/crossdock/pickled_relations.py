@@ -69,14 +69,14 @@ def _absolute(path: Any) -> Any:
 
 
 def _files(kind: type, arguments: tuple[Any, ...], schema: Any) -> FileSource:
-    found: FileSource = kind(*arguments)
-    if not found.schema.equals(schema):
+    source: FileSource = kind(*arguments)
+    if not source.schema.equals(schema):
         raise make_error(
-            "CD-302", f"{found.kind} source {found.name!r} has changed since it was pickled",
-            columns=", ".join(map(str, found.schema)), before=", ".join(map(str, schema)),
+            "CD-302", f"{source.kind} source {source.name!r} has changed since it was pickled",
+            columns=", ".join(map(str, source.schema)), before=", ".join(map(str, schema)),
             try_="a new relation over the files as they are",
         )  # fmt: skip
-    return found
+    return source
 
 
 copyreg.pickle(ArrowSource, _reduced_table)

@@ -169,21 +169,21 @@ class Relation(RowSets, ResultFiles):
         A join below is aggregated without building its rows where the aggregates are plain.
         Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate), ExpressionError.
         """
-        found = named_aggregates(named, aggregates, "agg()")
-        if not found:
+        items = named_aggregates(named, aggregates, "agg()")
+        if not items:
             raise make_error(
                 "CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())"
             )
-        return self.grouped((), found)
+        return self.grouped((), items)
 
     def grouped(self, keys: tuple[Key, ...], aggregates: Mapping[str, Any]) -> Relation:
         """Aggregates per combination of keys. For modules of this package."""
         items, computed = read_aggregates(aggregates, self.schema)
-        found = self._with(plan_group(self._node, keys, items))
+        relation = self._with(plan_group(self._node, keys, items))
         if not computed:
-            return found
+            return relation
         names = [*(name for name, _ in keys), *aggregates]
-        return found.select(**{name: computed.get(name, Column(name)) for name in names})
+        return relation.select(**{name: computed.get(name, Column(name)) for name in names})
 
     def distinct(self, /, *columns: Columns, **computed: Expr | str) -> Relation:
         """Each combination of these columns (all, if none are named) once, as SELECT DISTINCT.
@@ -327,8 +327,8 @@ class Relation(RowSets, ResultFiles):
         """Runs the relation and gives the rows of all ranks as a pyarrow.Table in rank `root`, in
         the order of the ranks, which is that of a sort; None in the others. The same as `collect`
         where there is one rank. Errors as for `collect`, OptionError (no rank)."""
-        found = require_integer(root, "gather(root=...) takes the number of a rank", "root=0")
-        if not 0 <= found < self._dock.size:
+        number = require_integer(root, "gather(root=...) takes the number of a rank", "root=0")
+        if not 0 <= number < self._dock.size:
             raise make_error(
                 "CD-105", f"gather(root={root}) is no rank of the dock",
                 limits=f"0 to {self._dock.size - 1}", try_="root=0",
@@ -336,7 +336,7 @@ class Relation(RowSets, ResultFiles):
         execution = self._dock.execution()
         if isinstance(execution, Execution):
             return execution.table(self.narrowed())
-        return execution.gather(self.narrowed(), found)
+        return execution.gather(self.narrowed(), number)
 
     def to_pandas(self) -> Any:
         """Runs the relation and gives all rows as a pandas.DataFrame. Errors as for `collect`;
@@ -457,12 +457,12 @@ class Relation(RowSets, ResultFiles):
 
     def _other(self, other: Relation | object) -> Relation:
         """Another relation of this dock, or Arrow data opened as one."""
-        found = other if isinstance(other, Relation) else self._dock.from_arrow(other)
-        if found._dock is not self._dock:
+        relation = other if isinstance(other, Relation) else self._dock.from_arrow(other)
+        if relation._dock is not self._dock:
             raise make_error(
                 "CD-105", "the two relations belong to different docks", try_="one xd.connect()"
             )
-        return found
+        return relation
 
     def _with(self, node: Node) -> Relation:
         if depth_of(node) > MOST_STEPS:

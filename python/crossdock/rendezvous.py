@@ -290,6 +290,6 @@ def _reached_at(host: str) -> tuple[str, ...]:
     if not is_any:
         return (host,)
     with public_errors():
-        found = _native.host_addresses()
-    fitting = [one for one in found if ":" in host or ":" not in one]
+        addresses = _native.host_addresses()
+    fitting = [one for one in addresses if ":" in host or ":" not in one]
     return tuple(fitting) or ("127.0.0.1",)

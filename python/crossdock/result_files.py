@@ -125,5 +125,5 @@ class ResultFiles(ABC):
 
         execution = self._dock.execution()
         assert not isinstance(execution, Execution)
-        wanted = writing.Target(path, overwrite, options, keys, tuple(self.files()))
-        return writing.write(execution, self.narrowed(), wanted)
+        destination = writing.Target(path, overwrite, options, keys, tuple(self.files()))
+        return writing.write(execution, self.narrowed(), destination)

@@ -241,16 +241,16 @@ class Dock:
         }
         with self._together("read"):
             paths = placed(paths)
-            found = detect_format(paths, options.get("filesystem"))
+            format = detect_format(paths, options.get("filesystem"))
             of_format = {"csv": tuple(CsvArguments.__annotations__), "json": ("types",)}
-            known = (*FILE_OPTIONS, *of_format.get(found, ()))
+            known = (*FILE_OPTIONS, *of_format.get(format, ()))
             for name in options:
                 if name not in known:
                     raise make_error(
-                        "CD-105", f"files of {found} are read without an option {name!r}",
+                        "CD-105", f"files of {format} are read without an option {name!r}",
                         choices=", ".join(known), try_=nearest(name, known),
                     )  # fmt: skip
-        return openers[found](paths, **options)
+        return openers[format](paths, **options)
 
     def from_arrow(self, data: object, *, replicated: bool = False) -> Relation:
         """A relation over anything that exports Arrow data: pyarrow tables, batches and readers,

@@ -54,15 +54,15 @@ def seconds_setting(name: str, given: float | None) -> float:
     """The value in force of a setting that is a number of seconds. Errors: OptionError."""
     text = setting(name, None if given is None else str(given))
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = 0.0
-    if not 0 < found <= LONGEST_S:
+        seconds = 0.0
+    if not 0 < seconds <= LONGEST_S:
         raise make_error(
             "CD-105", f"{name}={text!r} is no such number of seconds",
             limits=f"above 0, at most {LONGEST_S:,.0f}", try_=f"{name}=300",
         )  # fmt: skip
-    return found
+    return seconds
 
 
 def check_environment(environment: Mapping[str, str] | None = None) -> None:

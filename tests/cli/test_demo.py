@@ -32,12 +32,12 @@ def test_the_demo_runs_twice_and_makes_data_once(crossdock: Any, tmp_path: Path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["tpch-sf0.01"]
     second = crossdock("demo", "--scale", "0.01", "--data", str(tmp_path), "--json")
     assert "make" not in second.err
-    found = json.loads(second.out)
-    assert found["schema_version"] == 1
-    assert found["result_rows"] == 60_175
-    assert found["tuples_per_s"] > 0
-    assert found["process_peak_bytes"] > 0
-    assert found["sql"]["profile"]["result_rows"] == 5
+    report = json.loads(second.out)
+    assert report["schema_version"] == 1
+    assert report["result_rows"] == 60_175
+    assert report["tuples_per_s"] > 0
+    assert report["process_peak_bytes"] > 0
+    assert report["sql"]["profile"]["result_rows"] == 5
 
 
 def test_without_the_generator(

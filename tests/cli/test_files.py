@@ -66,12 +66,12 @@ def test_count(folder: Path, crossdock: Command) -> None:
 
 def test_describe(folder: Path, crossdock: Command) -> None:
     ended = crossdock("describe", "visits.parquet", "people.parquet", "--format", "json")
-    found = {row["column_name"]: row for row in json.loads(ended.out)}
+    report = {row["column_name"]: row for row in json.loads(ended.out)}
     theirs = duckdb.sql(
         "summarize from read_parquet(['visits.parquet', 'people.parquet'], union_by_name=true)"
     ).to_arrow_table()
     for row in theirs.to_pylist():
-        ours = found[row["column_name"]]
+        ours = report[row["column_name"]]
         assert (ours["min"], ours["max"]) == (row["min"], row["max"])
         assert ours["count"] == row["count"] == 6
         assert ours["null_percentage"] == pytest.approx(float(row["null_percentage"]), abs=0.01)

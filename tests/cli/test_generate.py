@@ -32,8 +32,8 @@ def test_generate_as_a_rank(
         if rank == 1:
             assert ended.out == ""
             continue
-        found = json.loads(ended.out)
-        assert (found["ranks"], found["files"], found["rows"]) == (2, 2, 1000)
+        report = json.loads(ended.out)
+        assert (report["ranks"], report["files"], report["rows"]) == (2, 2, 1000)
     assert pq.read_table(tmp_path / "outer").num_rows == 1000
 
 
@@ -80,10 +80,10 @@ def test_calibrate_stores_rates_that_info_names(
     assert tried.out.splitlines()[0].split() == ["work", "measured", "predicted"]
     assert not path.exists()
     assert "rates       built-in: none measured yet" in crossdock("info").out
-    found = json.loads(crossdock(*small, "--anyway", "--json").out)
-    assert found["file"] == str(path)
-    assert found["rates_ns"]["join.scatter"] > 0
-    assert f"rates       measured {found['measured']}" in crossdock("info").out
+    report = json.loads(crossdock(*small, "--anyway", "--json").out)
+    assert report["file"] == str(path)
+    assert report["rates_ns"]["join.scatter"] > 0
+    assert f"rates       measured {report['measured']}" in crossdock("info").out
     doctor = json.loads(crossdock("doctor", "--json").out)["findings"]
     assert next(f for f in doctor if f["check"] == "rates")["verdict"] == "ok"
 

@@ -45,11 +45,11 @@ def records(crossdock: Any, *words: str) -> list[dict[str, Any]]:
 
 
 def test_computed_keys_conditions_and_filters(crossdock: Any, folder: Path) -> None:
-    found = records(
+    result = records(
         crossdock, "parts", "--by", "odd=who % 2", "--where", "cost < 3",
         "--agg", "n=count(*), late=count(*) where name > 'x', sum(cost)", "--sort", "odd",
     )  # fmt: skip
-    assert found == [
+    assert result == [
         {"odd": 0, "n": 2, "late": 0, "sum_cost": 3.0},
         {"odd": 1, "n": 2, "late": 2, "sum_cost": 5.0},
     ]
@@ -81,10 +81,10 @@ def test_explain_profile_and_json(crossdock: Any, folder: Path) -> None:
     profile = crossdock(*BY_WHO, "--profile", "--threads", "1", "--memory", "64MiB").out
     assert "measured" in profile
     assert "threads 1" in profile
-    found = json.loads(crossdock(*BY_WHO, "--json", "--profile", "--limit", "1").out)
-    assert (found["schema_version"], found["rows"], len(found["preview"])) == (1, 2, 1)
-    assert found["columns"][1] == {"name": "n", "type": "int64"}
-    assert found["profile"]["result_rows"] == 2
+    report = json.loads(crossdock(*BY_WHO, "--json", "--profile", "--limit", "1").out)
+    assert (report["schema_version"], report["rows"], len(report["preview"])) == (1, 2, 1)
+    assert report["columns"][1] == {"name": "n", "type": "int64"}
+    assert report["profile"]["result_rows"] == 2
 
 
 def test_json_numbers_are_numbers(crossdock: Any, folder: Path) -> None:
@@ -96,29 +96,29 @@ def test_json_numbers_are_numbers(crossdock: Any, folder: Path) -> None:
         "--agg", "x=sum(x * 10), none=max(x) where k < 1, d=sum(d)", "--json",
     )  # fmt: skip
     assert '"k": 9007199254740993' in ended.out
-    found = json.loads(ended.out, parse_constant=lambda name: pytest.fail(name))["preview"]
-    assert found == [{"k": big, "flag": True, "x": "Infinity", "none": None, "d": "0.10"}]
+    report = json.loads(ended.out, parse_constant=lambda name: pytest.fail(name))["preview"]
+    assert report == [{"k": big, "flag": True, "x": "Infinity", "none": None, "d": "0.10"}]
 
 
 def test_options_of_aggregates(crossdock: Any, folder: Path) -> None:
     limits = pa.table({"i": [2**62, 2**62], "x": [1e100, -1e100]})
     pyarrow.parquet.write_table(limits, folder / "limits.parquet")
-    found = records(
+    result = records(
         crossdock, "limits.parquet",
         "--agg", "s=sum(i, wide=true), x=sum(x, floats=exact), v=var(x / 1e100, ddof=0), "
         "q=quantile(i * 0, q=0.5)",
     )  # fmt: skip
-    assert found == [{"s": str(2**63), "x": 0.0, "v": 1.0, "q": 0.0}]
+    assert result == [{"s": str(2**63), "x": 0.0, "v": 1.0, "q": 0.0}]
 
 
 def test_names_with_spaces(crossdock: Any, folder: Path) -> None:
     table = pa.table({"unit price": [1.5, 2.5, 2.5], "shop `a`": [1, 1, 2]})
     pyarrow.parquet.write_table(table, folder / "spaced.parquet")
-    found = records(
+    result = records(
         crossdock, "spaced.parquet", "--by", "`shop ``a```", "--agg", "sum(`unit price`)",
         "--where", "`unit price` > 0", "--sort", "`sum_unit price` desc, `shop ``a```",
     )  # fmt: skip
-    assert found == [
+    assert result == [
         {"shop `a`": 1, "sum_unit price": 4.0}, {"shop `a`": 2, "sum_unit price": 2.5},
     ]  # fmt: skip
     joined = crossdock(

@@ -88,12 +88,12 @@ def test_a_format_of_a_file(crossdock: Any, folder: Path) -> None:
 
 
 def test_json(crossdock: Any, folder: Path) -> None:
-    found = json.loads(crossdock(*JOIN, "--json", "--limit", "1", "--profile").out)
-    assert found["schema_version"] == 1
-    assert found["rows"] == 3
-    assert found["columns"][0] == {"name": "id", "type": "int64"}
-    assert len(found["preview"]) == 1
-    assert found["profile"]["result_rows"] == 3
+    report = json.loads(crossdock(*JOIN, "--json", "--limit", "1", "--profile").out)
+    assert report["schema_version"] == 1
+    assert report["rows"] == 3
+    assert report["columns"][0] == {"name": "id", "type": "int64"}
+    assert len(report["preview"]) == 1
+    assert report["profile"]["result_rows"] == 3
     assert json.loads(crossdock(*JOIN, "--json", "--count").out)["rows"] == 3
     plan = json.loads(crossdock(*JOIN, "--json", "--explain").out)
     assert plan["plan"]["operator"] == "join"
@@ -112,8 +112,8 @@ def test_explain_and_profile(crossdock: Any, folder: Path) -> None:
 
 
 def test_suffix_and_several_keys(crossdock: Any, folder: Path) -> None:
-    found = json.loads(crossdock(*JOIN, "--json", "--suffix", "_2").out)
-    assert [c["name"] for c in found["columns"]] == ["id", "name", "who", "cost", "name_2"]
+    report = json.loads(crossdock(*JOIN, "--json", "--suffix", "_2").out)
+    assert [c["name"] for c in report["columns"]] == ["id", "name", "who", "cost", "name_2"]
     both = crossdock(
         "join", "visits.parquet", "parts", "--on", "who,cost", "--on", "name", "--count"
     )

@@ -81,8 +81,8 @@ def test_orders(text: str, expected: list[str]) -> None:
 
 
 def test_keys_and_names() -> None:
-    found = parse_group_keys("city, y=year(day), `a b`")
-    assert {name: repr(key) for name, key in found.items()} == {
+    result = parse_group_keys("city, y=year(day), `a b`")
+    assert {name: repr(key) for name, key in result.items()} == {
         "city": "city", "y": "day.year()", "a b": "a b",
     }  # fmt: skip
     assert parse_names("a, `b c`,d, `e ``f```", "--select") == ["a", "b c", "d", "e `f`"]
@@ -172,15 +172,15 @@ def refusal(parse: Callable[[str, str], Any], text: str) -> str:
 def test_any_words_are_read_or_refused_with_a_place(
     words: list[str], parse: Callable[[str, str], Any]
 ) -> None:
-    found = refusal(parse, "".join(words))
-    assert found == "" or re.fullmatch(r"--some: .+\n  .*\n  ?.* *\^+.*", found, re.DOTALL)
+    result = refusal(parse, "".join(words))
+    assert result == "" or re.fullmatch(r"--some: .+\n  .*\n  ?.* *\^+.*", result, re.DOTALL)
 
 
 @given(text=st.text(max_size=30), parse=st.sampled_from(PARSERS))
 @settings(max_examples=300, deadline=None)
 def test_any_letters_are_read_or_refused(text: str, parse: Callable[[str, str], Any]) -> None:
-    found = refusal(parse, text)
-    assert found == "" or found.startswith("--some: ")
+    result = refusal(parse, text)
+    assert result == "" or result.startswith("--some: ")
 
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_ ]{0,8}", fullmatch=True)
@@ -190,7 +190,7 @@ UNARY = ("sum", "min", "max", "mean", "count_distinct", "approx_distinct", "firs
 @st.composite
 def aggregate_lists(draw: st.DrawFn) -> dict[str, xd.Aggregate]:
     names = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
-    found = {}
+    result = {}
     for name in names:
         column = draw(NAMES)
         function = draw(st.sampled_from((*UNARY, "quantile", "count")))
@@ -199,8 +199,8 @@ def aggregate_lists(draw: st.DrawFn) -> dict[str, xd.Aggregate]:
             if function == "quantile"
             else getattr(xd, function)(column)
         )  # fmt: skip
-        found[name] = item.where(xd.col(draw(NAMES)) > 3) if draw(st.booleans()) else item
-    return found
+        result[name] = item.where(xd.col(draw(NAMES)) > 3) if draw(st.booleans()) else item
+    return result
 
 
 @given(aggregate_lists(), st.sampled_from([" ", "  ", "\t"]))
@@ -218,8 +218,8 @@ def test_aggregates_that_are_written_down_come_back(
         return text
 
     text = f"{space},".join(written(name, item) for name, item in items.items())
-    found = parse_aggregates(text)
-    assert {n: repr(i) for n, i in found.items()} == {n: repr(i) for n, i in items.items()}
+    result = parse_aggregates(text)
+    assert {n: repr(i) for n, i in result.items()} == {n: repr(i) for n, i in items.items()}
 
 
 @given(st.lists(st.tuples(NAMES, st.booleans(), st.sampled_from(["", "first", "last"])),

@@ -16,10 +16,10 @@ def test_info_has_thirteen_lines(crossdock: Any) -> None:
     lines = ended.out.splitlines()
     assert len(lines) == 13
     assert [line.split("  ")[0] for line in lines[:2]] == ["crossdock", "build"]
-    found = json.loads(crossdock("info", "--json").out)
-    assert found["schema_version"] == 1
-    assert found["python"]["pyarrow"]
-    assert found["machine"]["cores"] >= 1
+    report = json.loads(crossdock("info", "--json").out)
+    assert report["schema_version"] == 1
+    assert report["python"]["pyarrow"]
+    assert report["machine"]["cores"] >= 1
 
 
 def test_doctor_prints_a_line_per_check(crossdock: Any) -> None:
@@ -83,9 +83,9 @@ CGROUP_2 = {
 def test_findings(
     tmp_path: Path, files: dict[str, str], check: str, verdict: str, part: str
 ) -> None:
-    found = next(f for f in examine(system(tmp_path, **files)) if f.check == check)
-    assert found.verdict == verdict
-    assert part in f"{found.found} {found.fix}"
+    result = next(f for f in examine(system(tmp_path, **files)) if f.check == check)
+    assert result.verdict == verdict
+    assert part in f"{result.detail} {result.fix}"
 
 
 def test_config_shows_value_and_origin(crossdock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +97,6 @@ def test_config_shows_value_and_origin(crossdock: Any, monkeypatch: pytest.Monke
     monkeypatch.setenv("CROSSDOCK_THREADS", "3")
     changed = crossdock("config", "list", "--changed").out.splitlines()
     assert changed[1].split()[:5] == ["threads", "3", "env", "CROSSDOCK_THREADS", "0"]
-    found = json.loads(crossdock("config", "list", "--changed", "--json").out)
-    assert [s["name"] for s in found["settings"]] == ["threads"]
-    assert found["settings"][0]["variable"] == "CROSSDOCK_THREADS"
+    report = json.loads(crossdock("config", "list", "--changed", "--json").out)
+    assert [s["name"] for s in report["settings"]] == ["threads"]
+    assert report["settings"][0]["variable"] == "CROSSDOCK_THREADS"

@@ -35,11 +35,11 @@ def test_parts_are_written(crossdock: Any, folder: Path, form: str) -> None:
 
 
 def test_json(crossdock: Any, folder: Path) -> None:
-    found = json.loads(crossdock(*BY_WHO, "--json", "--out", "out", "--select", "who,cost").out)
-    assert (found["schema_version"], found["rows"]) == (1, 3)
-    assert [part["part"] for part in found["parts"]] == [0, 1, 2]
-    assert sum(part["rows"] for part in found["parts"]) == 3
-    assert all((folder / part["file"]).is_file() for part in found["parts"])
+    report = json.loads(crossdock(*BY_WHO, "--json", "--out", "out", "--select", "who,cost").out)
+    assert (report["schema_version"], report["rows"]) == (1, 3)
+    assert [part["part"] for part in report["parts"]] == [0, 1, 2]
+    assert sum(part["rows"] for part in report["parts"]) == 3
+    assert all((folder / part["file"]).is_file() for part in report["parts"])
     profile = json.loads(crossdock(*BY_WHO, "--json", "--profile").out)["profile"]
     assert profile["steps"][-1]["operator"] == "partition"
 
@@ -48,9 +48,9 @@ def test_computed_keys(crossdock: Any, folder: Path) -> None:
     words = ("partition", "visits.parquet", "--by", "part=who % 2", "--into", "2")
     ended = crossdock(*words, "--how", "explicit", "--out", "out")
     assert ended.code == 0, ended.err
-    found = [pyarrow.parquet.read_table(folder / "out" / f"part-0000{i}.parquet") for i in (0, 1)]
-    assert [part["who"].to_pylist() for part in found] == [[2], [3, 3]]
-    assert found[0].column_names == ["who", "cost", "name"]
+    result = [pyarrow.parquet.read_table(folder / "out" / f"part-0000{i}.parquet") for i in (0, 1)]
+    assert [part["who"].to_pylist() for part in result] == [[2], [3, 3]]
+    assert result[0].column_names == ["who", "cost", "name"]
     unnamed = crossdock("partition", "visits.parquet", "--by", "who % 2")
     assert (unnamed.code, "name=who % 2" in unnamed.err) == (2, True)
 

@@ -23,9 +23,9 @@ SMALL = ("--size", "256KiB", "--repeat", "2", "--memory", "512MiB")
 def test_threads_of_one_process(crossdock: Any, pattern: str) -> None:
     ended = crossdock("perf", pattern, "--transport", "threads", "--ranks", "3", *SMALL, "--json")
     assert (ended.code, ended.err) == (0, "")
-    found = json.loads(ended.out)
-    assert (found["pattern"], found["ranks"], found["processes"]) == (pattern, 3, 1)
-    (line,) = found["lines"]
+    report = json.loads(ended.out)
+    assert (report["pattern"], report["ranks"], report["processes"]) == (pattern, 3, 1)
+    (line,) = report["lines"]
     assert line["wrong_rows"] == 0
     assert line["rows_per_source"] == 16_384
     assert len(line["seconds"]) == 2
@@ -86,8 +86,8 @@ def check_trace(trace: dict[str, Any], flows: list[dict[str, Any]]) -> None:
         for segment in range(flow.get("segments_published", 0))
     }
     assert set(stages) == counted
-    for found in stages.values():
-        waits, used = found["waits in its ring"], found["in use"]
+    for result in stages.values():
+        waits, used = result["waits in its ring"], result["in use"]
         assert waits["ts"] + waits["dur"] <= used["ts"] + 0.002
         assert (waits["pid"], used["pid"]) == (waits["args"]["source"], used["args"]["outlet"])
     for times in tracks.values():
@@ -102,7 +102,7 @@ def test_a_trace_and_the_counters_tell_of_the_same_segments(crossdock: Any, tmp_
     ended = crossdock("perf", "exchange", "--ranks", "3", *SMALL, *options)
     assert (ended.code, ended.err) == (0, "")
     ranks = json.loads(ended.out)["counters"]
-    assert [found["rank"] for found in ranks] == [0, 1, 2]
+    assert [result["rank"] for result in ranks] == [0, 1, 2]
     flows = [flow for rank in ranks for channel in rank["channels"] for flow in channel["flows"]]
     for key in ("segments_published", "segments_taken", "segments_given_back"):
         assert sum(flow.get(key, 0) for flow in flows) >= 3 * 16

@@ -110,9 +110,9 @@ def test_the_option_is_named() -> None:
 
 def test_choices_among_constants_keep_their_digits() -> None:
     for text in ("coalesce(-1.5, -1.5)", "case when x > 1 then -1.5 else 2.25 end"):
-        found = parse_expression(text, "--select") + xd.col("d")
+        result = parse_expression(text, "--select") + xd.col("d")
         rows = pa.table({"x": [2], "d": pa.array([Decimal("0.01")], pa.decimal128(20, 2))})
-        assert evaluate(found, rows).to_pylist() == [Decimal("-1.49")]
+        assert evaluate(result, rows).to_pylist() == [Decimal("-1.49")]
     beside = parse_expression("coalesce(f, 1.5)", "--select")
     assert evaluate(beside, pa.table({"f": pa.array([None], pa.float32())})).type == pa.float32()
 

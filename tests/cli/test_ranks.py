@@ -160,9 +160,9 @@ def test_mpirun_is_all_it_takes(folder: Path) -> None:
         timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
-    found = json.loads(ended.stdout)
-    assert found["rows"] == 2
-    assert sorted(row["n"] for row in found["preview"]) == [1, 2]
+    report = json.loads(ended.stdout)
+    assert report["rows"] == 2
+    assert sorted(row["n"] for row in report["preview"]) == [1, 2]
 
 
 @pytest.mark.skipif(
@@ -184,9 +184,9 @@ def test_ranks_calibrate_what_moves_between_them(folder: Path) -> None:
         for option in ("--dry-run", "--anyway")
     )  # fmt: skip
     assert tried.returncode == 0, tried.stderr
-    found = json.loads(tried.stdout)
-    assert all(name.startswith("exchange.") for name in found["rates_ns"])
-    assert (found["ranks"], len(found["works"]), len(found["puts"])) == (2, 7, 4)
+    report = json.loads(tried.stdout)
+    assert all(name.startswith("exchange.") for name in report["rates_ns"])
+    assert (report["ranks"], len(report["works"]), len(report["puts"])) == (2, 7, 4)
     assert stored.returncode != 0
     assert "without mpirun, before" in stored.stderr
     assert not (folder / "rates.json").exists()

@@ -65,8 +65,8 @@ def test_explain_profile_and_json(crossdock: Any, folder: Path) -> None:
     data = json.loads(crossdock(*BY_NAME, "--explain", "--json").out)
     assert data["plan"]["operator"] == "sort"
     assert "measured" in crossdock(*BY_NAME, "--profile").out
-    found = json.loads(crossdock(*BY_NAME, "--json", "--limit", "2").out)
-    assert (found["rows"], len(found["preview"])) == (3, 2)
+    report = json.loads(crossdock(*BY_NAME, "--json", "--limit", "2").out)
+    assert (report["rows"], len(report["preview"])) == (3, 2)
 
 
 @pytest.mark.parametrize("out", ["people.parquet", "./people.parquet", "link.parquet"])

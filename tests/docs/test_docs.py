@@ -57,11 +57,11 @@ def blocks(page: Path) -> list[Block]:
 
 def commands(block: Block) -> list[Command]:
     """The commands of a console block."""
-    found = []
+    result = []
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         line, _, output = part.partition("\n")
-        found.append(Command(line, output))
-    return found
+        result.append(Command(line, output))
+    return result
 
 
 def matches(shown: str, actual: str) -> bool:
@@ -77,7 +77,7 @@ def matches(shown: str, actual: str) -> bool:
 
 def tables(page: Path) -> list[list[list[str]]]:
     """The tables of a page: rows of cells, header first, code marks removed."""
-    found: list[list[list[str]]] = []
+    result: list[list[list[str]]] = []
     inside = False
     for line in page.read_text(encoding="utf-8").splitlines():
         if not line.startswith("|"):
@@ -85,11 +85,11 @@ def tables(page: Path) -> list[list[list[str]]]:
             continue
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
         if not inside:
-            found.append([])
+            result.append([])
             inside = True
         if not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
-            found[-1].append(cells)
-    return found
+            result[-1].append(cells)
+    return result
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -219,10 +219,10 @@ def test_reference_of_the_command_line_equals_its_help(monkeypatch: pytest.Monke
     page = DOCS / "reference-cli.md"
     head = page.read_text(encoding="utf-8").partition("\n## ")[0] if page.exists() else ""
     sections = [f"\n## {name}\n\n```text\n{text}```\n" for name, text in helps()]
-    wanted = head + "".join(sections)
+    expected = head + "".join(sections)
     if os.environ.get("GOLDEN_UPDATE") == "1":
-        page.write_text(wanted, encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == wanted
+        page.write_text(expected, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == expected
 
 
 def test_reference_of_errors_equals_the_table() -> None:
@@ -230,8 +230,8 @@ def test_reference_of_errors_equals_the_table() -> None:
     shown = [(code, kind.strip("`"), what) for code, kind, what, _ in codes[1:]]
     assert shown == xd.error_table()
     for name, builtin in classes[1:]:
-        found = getattr(xd, name.strip("`"))
-        assert issubclass(found, getattr(builtins, builtin.strip("`"))), name
+        result = getattr(xd, name.strip("`"))
+        assert issubclass(result, getattr(builtins, builtin.strip("`"))), name
 
 
 def test_reference_of_settings_equals_the_table() -> None:
@@ -243,8 +243,8 @@ def test_reference_of_settings_equals_the_table() -> None:
 
 
 def test_fields_of_a_profile_are_those_of_the_concept_page() -> None:
-    found = tables(DOCS / "concept-hash-join.md")
-    table = next(table for table in found if table[0] == ["field", "meaning"])
+    result = tables(DOCS / "concept-hash-join.md")
+    table = next(table for table in result if table[0] == ["field", "meaning"])
     shown = {name for field, _ in table[1:] for name in re.findall(r"`(\w+)`", field)}
     with xd.connect() as dock:
         side = dock.from_arrow(xd_table())
@@ -272,7 +272,7 @@ def test_rates_of_the_planner_page_are_the_planners() -> None:
 
 
 def test_fields_of_a_plan_are_those_of_the_planner_page() -> None:
-    found = {table[0][0]: table for table in tables(DOCS / "concept-planner.md")}
+    by_name = {table[0][0]: table for table in tables(DOCS / "concept-planner.md")}
     topology = xd.Topology.machine("figure-2i")
     plans = {
         "field of a transfer": topology.plan("node0/gpu0", "node1/gpu0").to_dict(),
@@ -280,7 +280,7 @@ def test_fields_of_a_plan_are_those_of_the_planner_page() -> None:
     }
     page = (DOCS / "concept-planner.md").read_text(encoding="utf-8")
     for name, data in plans.items():
-        shown = [field for row in found[name][1:] for field in re.findall(r"`(\w+)`", row[0])]
+        shown = [field for row in by_name[name][1:] for field in re.findall(r"`(\w+)`", row[0])]
         assert set(shown) == set(data)
         inner = [value for value in data.values() if isinstance(value, list | dict)]
         for part in inner:
@@ -395,8 +395,8 @@ def test_job_files_are_well_formed() -> None:
     assert job["kind"] == "MPIJob"
     replicas = job["spec"]["mpiReplicaSpecs"]
     for role, container in (("Launcher", "launcher"), ("Worker", "worker")):
-        (found,) = replicas[role]["template"]["spec"]["containers"]
-        assert found["name"] == container
+        (result,) = replicas[role]["template"]["spec"]["containers"]
+        assert result["name"] == container
     (launcher,) = replicas["Launcher"]["template"]["spec"]["containers"]
     line = " ".join(launcher["command"])
     assert line.startswith(f'mpirun -n "{replicas["Worker"]["replicas"]}" crossdock join ')
@@ -415,30 +415,30 @@ def yaml_of(lines: list[str]) -> Any:
         rows.append((len(line) - len(line.lstrip()), line.strip()))
 
     def value(at: int, indent: int) -> tuple[Any, int]:
-        found: Any = [] if rows[at][1].startswith("- ") else {}
+        result: Any = [] if rows[at][1].startswith("- ") else {}
         while at < len(rows) and rows[at][0] == indent:
             text = rows[at][1]
-            if isinstance(found, list):
+            if isinstance(result, list):
                 assert text.startswith("- "), text
                 if ": " not in text and not text.endswith(":"):
-                    found.append(text[2:])
+                    result.append(text[2:])
                     at += 1
                     continue
                 rows[at] = (indent + 2, text[2:])
                 item, at = value(at, indent + 2)
-                found.append(item)
+                result.append(item)
                 continue
             match = re.fullmatch(r"([\w.-]+):(?: (\S.*))?", text)
             assert match is not None, text
-            assert match[1] not in found, text
+            assert match[1] not in result, text
             at += 1
             if match[2] is None:
                 assert at < len(rows), text
                 assert rows[at][0] > indent, text
-                found[match[1]], at = value(at, rows[at][0])
+                result[match[1]], at = value(at, rows[at][0])
             else:
-                found[match[1]] = match[2]
-        return found, at
+                result[match[1]] = match[2]
+        return result, at
 
     whole, end = value(0, 0)
     assert end == len(rows), rows[end]

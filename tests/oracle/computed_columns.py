@@ -16,18 +16,18 @@ def computed(engine: _native.Engine, expression: xd.Expr, table: pa.Table) -> An
     rows = _native.Table.from_stream(engine, table)
     compiled = Compiler(rows.column, table.schema).compile(expression)
     assert compiled is not None, repr(expression)
-    found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
-    found.validate(full=True)
-    return found
+    result = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
+    result.validate(full=True)
+    return result
 
 
 def computed_by_both(
     engine: _native.Engine, expression: xd.Expr, table: pa.Table
 ) -> tuple[Any, Any]:
     """The engine's column in the type that the evaluator's has, and that one."""
-    found = computed(engine, expression, table)
+    result = computed(engine, expression, table)
     evaluated = evaluate(expression, table)
-    if found.type == pa.string_view():  # the type of all strings that the engine computes
-        found = found.cast(evaluated.type)
-    assert found.type == evaluated.type
-    return found, evaluated
+    if result.type == pa.string_view():  # the type of all strings that the engine computes
+        result = result.cast(evaluated.type)
+    assert result.type == evaluated.type
+    return result, evaluated

@@ -77,13 +77,13 @@ def group(case: GroupCase, table: pa.Table) -> Groups:
     items = [f"{text} AS {name}" for name, text in named if text]
     keys = key_names(case)
     tail = f" GROUP BY {', '.join(keys)}" if keys else ""
-    found = duckdb_rows.query(
+    result = duckdb_rows.query(
         f"SELECT {', '.join(['list(i ORDER BY i) AS members', *items])} FROM grouped{tail}"
     )
-    members = found.column("members").combine_chunks()
+    members = result.column("members").combine_chunks()
     lengths = pc.list_value_length(members).fill_null(0).to_numpy().astype(np.int64)
     rows = members.flatten().to_numpy().astype(np.int64)
-    return Groups(rows, np.concatenate([[0], np.cumsum(lengths)]), found)
+    return Groups(rows, np.concatenate([[0], np.cumsum(lengths)]), result)
 
 
 # --- values of a column, as the functions below need them
@@ -268,7 +268,7 @@ def spreads(values: Values, item: Aggregate) -> Expected:
     roundings times sqrt(1 + mean^2 / variance), not its square, which a difference of sums has."""
     ddof = item.options.get("ddof", 1)
     members = values.floats()
-    found, errors = np.zeros(len(members)), np.zeros(len(members))
+    result, errors = np.zeros(len(members)), np.zeros(len(members))
     for at, one in enumerate(members):
         count = len(one)
         if count <= ddof:
@@ -278,15 +278,15 @@ def spreads(values: Values, item: Aggregate) -> Expected:
         scale = math.sqrt(variance * (variance + float(mean) ** 2)) if variance < math.inf else 0
         error = (8 + count) * EPSILON * scale
         error += ((8 + count) * EPSILON * float(abs(mean))) ** 2
-        found[at], errors[at] = variance, error
+        result[at], errors[at] = variance, error
     if item.function == "stddev":
         errors = np.maximum(
-            np.sqrt(found + errors) - np.sqrt(found),
-            np.sqrt(found) - np.sqrt(np.maximum(found - errors, 0)),
+            np.sqrt(result + errors) - np.sqrt(result),
+            np.sqrt(result) - np.sqrt(np.maximum(result - errors, 0)),
         )
-        found = np.sqrt(found)
-        errors += found * 2 * EPSILON
-    return Near(found, errors, values.counts() <= ddof)
+        result = np.sqrt(result)
+        errors += result * 2 * EPSILON
+    return Near(result, errors, values.counts() <= ddof)
 
 
 def quantiles(values: Values, item: Aggregate) -> Expected:

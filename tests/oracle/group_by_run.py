@@ -53,14 +53,14 @@ def result_of(run: Any, how: str) -> pa.Table:
     return pa.RecordBatchReader.from_stream(source).read_all()
 
 
-def matched(groups: Groups, keys: list[pa.ChunkedArray], found: pa.Table) -> np.ndarray:
+def matched(groups: Groups, keys: list[pa.ChunkedArray], actual: pa.Table) -> np.ndarray:
     """For each row of the result the number of its group; fails unless each group has one row."""
-    assert found.num_rows == len(groups)
+    assert actual.num_rows == len(groups)
     if not keys or not len(groups):
         return np.arange(len(groups))
     firsts = groups.rows[groups.starts[:-1]]
     pairs = [
-        codes_of(plain_keys(key).take(pa.array(firsts)), plain_keys(found.column(i)))
+        codes_of(plain_keys(key).take(pa.array(firsts)), plain_keys(actual.column(i)))
         for i, key in enumerate(keys)
     ]
     orders = [np.lexsort([pair[side] for pair in pairs]) for side in (0, 1)]
@@ -68,7 +68,7 @@ def matched(groups: Groups, keys: list[pa.ChunkedArray], found: pa.Table) -> np.
         wrong = np.flatnonzero(pair[0][orders[0]] != pair[1][orders[1]])
         if len(wrong):
             rows = int(orders[0][wrong[0]]), int(orders[1][wrong[0]])
-            want, have = keys[at][int(firsts[rows[0]])], found.column(at)[rows[1]]
+            want, have = keys[at][int(firsts[rows[0]])], actual.column(at)[rows[1]]
             raise AssertionError(f"key {at}: expected {want}, found {have}")
     numbers = np.empty(len(groups), np.int64)
     numbers[orders[1]] = orders[0]
@@ -118,8 +118,8 @@ def wrong_numbers(
 
 
 def assert_one_of(want: OneOf, column: pa.ChunkedArray, numbers: np.ndarray, name: str) -> None:
-    source, found = plain_keys(want.values.column), plain_keys(column)
-    source_codes, found_codes = codes_of(source, found)
+    source, result = plain_keys(want.values.column), plain_keys(column)
+    source_codes, found_codes = codes_of(source, result)
     groups = want.values.groups
     absent = np.asarray(column.is_null().combine_chunks())
     for row, number in enumerate(numbers):
@@ -133,25 +133,25 @@ def check(engine: _native.Engine, case: GroupCase) -> dict[str, Any]:
     """Runs a case and compares; answers the profile of the run."""
     table = make_table(case)
     groups = group(case, table)
-    wanted = {item.name: expected(case, table, groups, item) for item in aggregates(case)}
+    required = {item.name: expected(case, table, groups, item) for item in aggregates(case)}
     items = items_of(case)
-    for name in [name for name, want in wanted.items() if isinstance(want, TooLarge)]:
+    for name in [name for name, want in required.items() if isinstance(want, TooLarge)]:
         assert_too_large(engine, case, table, [item for item in items if item[3] == name])
         items = [item for item in items if item[3] != name]
     run = make_group_by(engine, case, table, items)
-    found = result_of(run, case.run)
+    result = result_of(run, case.run)
     profile: dict[str, Any] = json.loads(run.profile())
-    found.validate(full=True)
-    assert found.column_names == [*key_names(case), *(item[3] for item in items)]
+    result.validate(full=True)
+    assert result.column_names == [*key_names(case), *(item[3] for item in items)]
     for name in key_names(case):
-        assert found.schema.field(name).type == table.schema.field(name).type
-    numbers = matched(groups, [table.column(name) for name in key_names(case)], found)
+        assert result.schema.field(name).type == table.schema.field(name).type
+    numbers = matched(groups, [table.column(name) for name in key_names(case)], result)
     for item in aggregates(case):
-        if item.name not in found.column_names:
+        if item.name not in result.column_names:
             continue
-        column = found.column(item.name)
+        column = result.column(item.name)
         assert column.type == result_type(item, value_type(case, item)), item
-        assert_answer(wanted[item.name], column, numbers, str(item))
+        assert_answer(required[item.name], column, numbers, str(item))
     assert run.count() == len(groups) == profile["result_rows"]
     return profile
 

@@ -68,10 +68,10 @@ def duckdb_rows(case: Case, sides: Sides) -> Rows:
     connection = _connection()
     connection.register("l", left)
     connection.register("r", right)
-    found = connection.sql(query).to_arrow_table()
+    result = connection.sql(query).to_arrow_table()
     numbers = [
         column.combine_chunks().fill_null(-1).to_numpy().astype(np.int64)
-        for column in found.columns
+        for column in result.columns
     ]
     return numbers[0], numbers[1] if len(numbers) > 1 else np.full(len(numbers[0]), -1)
 

@@ -93,15 +93,15 @@ def check(engine: _native.Engine, case: Case) -> dict[str, Any]:
     rows = expected_rows(case, sides)
     output = outputs(case, sides)
     join = planned(engine, case, sides, output)
-    found = result_of(join, case.run)
+    result = result_of(join, case.run)
     profile: dict[str, Any] = json.loads(join.profile())
-    found.validate(full=True)
-    for (side, name, _), field in zip(output, found.schema, strict=True):
+    result.validate(full=True)
+    for (side, name, _), field in zip(output, result.schema, strict=True):
         source = sides.right if side == "right" else sides.left
         assert field.type == source.schema.field(name).type, field
     if output:
-        assert_same_rows(expected_columns(sides, output, rows), found)
-    assert join.count() == len(rows[0]) == found.num_rows
+        assert_same_rows(expected_columns(sides, output, rows), result)
+    assert join.count() == len(rows[0]) == result.num_rows
     assert profile["result_rows"] == len(rows[0])
     return profile
 

@@ -81,16 +81,16 @@ def check(engine: _native.Engine, case: PartitionCase) -> list[int]:
         by=case.by,
         output=table.column_names,
     )
-    found = result_of(partition, case.run)
-    found.validate(full=True)
-    assert found.schema.types == table.schema.types
-    assert found.column_names == table.column_names
+    result = result_of(partition, case.run)
+    result.validate(full=True)
+    assert result.schema.types == table.schema.types
+    assert result.column_names == table.column_names
     counts = partition.counts()
     assert len(counts) == case.partitions
-    assert sum(counts) == found.num_rows == table.num_rows
-    rows = duckdb_rows.numbers_of(found.column("row"))
+    assert sum(counts) == result.num_rows == table.num_rows
+    rows = duckdb_rows.numbers_of(result.column("row"))
     for name in table.column_names:
-        codes = codes_of(plain(table.column(name)).take(pa.array(rows)), plain(found.column(name)))
+        codes = codes_of(plain(table.column(name)).take(pa.array(rows)), plain(result.column(name)))
         np.testing.assert_array_equal(codes[0], codes[1], err_msg=name)
     assert_parts(case.by, table, keys, rows, counts)
     return counts

@@ -84,10 +84,10 @@ class Differences:
         names = []
         for _ in range(chance.randint(1, 5)):
             joined = bool(names) and " join " in names[-1]
-            found = self._extended(chance, eager, memory, joined)
-            if found is None:
+            result = self._extended(chance, eager, memory, joined)
+            if result is None:
                 break
-            name, step, eager = found
+            name, step, eager = result
             names.append(name)
             try:
                 lazy = step(sources, lazy)
@@ -107,7 +107,7 @@ class Differences:
     ) -> None:
         expected = eager.collect()
         try:
-            found = lazy.collect()
+            result = lazy.collect()
             counted = lazy.count()
         except xd.CrossdockError as error:
             self._differ(number, names, f"an error as a whole: {error}")
@@ -115,7 +115,7 @@ class Differences:
         self.counts.kept_rows += expected.num_rows
         if counted != expected.num_rows:
             self._differ(number, names, f"count() is {counted}, not {expected.num_rows}")
-        self._compare_rows(number, names, found, expected)
+        self._compare_rows(number, names, result, expected)
 
     def _compare_without(
         self, number: int, names: list[str], rule: str, lazy: xd.Relation, eager: xd.Relation
@@ -128,17 +128,17 @@ class Differences:
             execution.without = (rule,)
             node = lazy.narrowed()
         try:
-            found = execution.table(node)
+            result = execution.table(node)
         except xd.CrossdockError as error:
             self._differ(number, names, f"an error: {error}")
             return
-        self._compare_rows(number, names, found, eager.collect())
+        self._compare_rows(number, names, result, eager.collect())
 
-    def _compare_rows(self, number: int, names: list[str], found: Any, expected: Any) -> None:
-        if found.schema != expected.schema:
-            self._differ(number, names, f"schema {found.schema}, not {expected.schema}")
-        elif comparable_rows(found) != comparable_rows(expected):
-            self._differ(number, names, f"{found.to_pydict()}, not {expected.to_pydict()}")
+    def _compare_rows(self, number: int, names: list[str], actual: Any, expected: Any) -> None:
+        if actual.schema != expected.schema:
+            self._differ(number, names, f"schema {actual.schema}, not {expected.schema}")
+        elif comparable_rows(actual) != comparable_rows(expected):
+            self._differ(number, names, f"{actual.to_pydict()}, not {expected.to_pydict()}")
 
     def _differ(self, number: int, names: list[str], what: str) -> None:
         command = f"python tests/oracle/random_plans.py --seed {self._seed} --plan {number}"

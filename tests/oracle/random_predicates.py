@@ -23,16 +23,16 @@ _AROUND = {"year": [1969, 1970, 2020], "weekday": [0, 3], "day": [1, 31], "month
 def random_predicate(chance: random.Random, schema: Any, depth: int = 2) -> xd.Expr:
     """A condition over columns of `schema`. Some are refused: no common type, no such function."""
     if depth and chance.random() < 0.45:
-        made = chance.random()
+        result = chance.random()
         first = random_predicate(chance, schema, depth - 1)
-        if made < 0.3:
+        if result < 0.3:
             return ~first
-        if made < 0.45:
+        if result < 0.45:
             return chance.choice([first.is_null, first.is_not_null])()
-        if made < 0.6:
+        if result < 0.6:
             return chance.choice([operator.eq, operator.ne])(first, chance.choice([True, False]))
         second = random_predicate(chance, schema, depth - 1)
-        return (first & second) if made < 0.85 else (first | second)
+        return (first & second) if result < 0.85 else (first | second)
     return _test(chance, schema)
 
 
@@ -57,19 +57,19 @@ def _test(chance: random.Random, schema: Any) -> xd.Expr:
     column = xd.col(item.name)
     compare = chance.choice(_COMPARISONS)
     literal = random_literal(chance, item.type)
-    made = chance.random()
-    if made < 0.35:
+    result = chance.random()
+    if result < 0.35:
         return compare(column, literal)
-    if made < 0.5:
+    if result < 0.5:
         listed = [random_literal(chance, item.type) for _ in range(chance.choice([0, 1, 1, 2, 3]))]
         return column.is_in(listed + [None] * (chance.random() < 0.1))
-    if made < 0.58:
+    if result < 0.58:
         return chance.choice([column.is_null, column.is_not_null])()
-    if made < 0.7:
+    if result < 0.7:
         return compare(column, _beside(chance, schema, item))
-    if made < 0.8:
+    if result < 0.8:
         return compare(xd.coalesce(column, _beside(chance, schema, item)), literal)
-    if made < 0.85:
+    if result < 0.85:
         return compare(xd.when(_test(chance, schema)).then(column).otherwise(literal), literal)
     return _derived_test(chance, item)
 

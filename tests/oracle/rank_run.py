@@ -117,21 +117,21 @@ def check_join(run: Run, case: Case) -> None:
         exchange="repartition" if case.how == "full" and how == "broadcast" else how,
     )
     rows = joined.count()
-    found = joined.gather()
+    result = joined.gather()
     if not run.is_judge:
         return
-    wanted = expected_rows(case, sides)
-    found.validate(full=True)
-    assert rows == found.num_rows == len(wanted[0]), (rows, found.num_rows, len(wanted[0]))
-    assert_same_rows(_joined_columns(case, sides, wanted, found), found)
+    expected = expected_rows(case, sides)
+    result.validate(full=True)
+    assert rows == result.num_rows == len(expected[0]), (rows, result.num_rows, len(expected[0]))
+    assert_same_rows(_joined_columns(case, sides, expected, result), result)
     if case.strategy == "merge" and case.how not in LEFT_ONLY:
-        _assert_ordered(found, [("k0", False, False)] if case.how in ("inner", "left") else [])
+        _assert_ordered(result, [("k0", False, False)] if case.how in ("inner", "left") else [])
 
 
-def _joined_columns(case: Case, sides: Sides, rows: Any, found: pa.Table) -> list[pa.Array]:
+def _joined_columns(case: Case, sides: Sides, rows: Any, actual: pa.Table) -> list[pa.Array]:
     columns = []
     right_names = {f"r{i}": f"k{i}" for i in range(len(case.keys))}
-    for name in found.column_names:
+    for name in actual.column_names:
         if name in right_names or (name not in sides.left.column_names):
             column = sides.right.column(right_names.get(name, name))
             columns.append(taken(column, rows[1]))
@@ -150,34 +150,34 @@ def check_group(run: Run, case: GroupCase) -> None:
 
     result = grouped(run.share(table, case.seed))
     rows = result.count()
-    found = result.gather()
+    actual = result.gather()
     if not run.is_judge:
         return
-    wanted = grouped(run.alone.from_arrow(table)).collect()
-    found.validate(full=True)
-    assert rows == found.num_rows == wanted.num_rows, (rows, found.num_rows, wanted.num_rows)
-    _assert_same_groups(wanted, found, keys)
+    expected = grouped(run.alone.from_arrow(table)).collect()
+    actual.validate(full=True)
+    assert rows == actual.num_rows == expected.num_rows, (rows, actual.num_rows, expected.num_rows)
+    _assert_same_groups(expected, actual, keys)
 
 
 def _aggregate(item: group_by_cases.Aggregate) -> xd.Aggregate:
     make: Callable[..., xd.Aggregate] = getattr(xd, item.function)
-    made = make(item.column, **item.options) if item.column else xd.count()
-    return made.where(xd.col(item.filter)) if item.filter else made
+    result = make(item.column, **item.options) if item.column else xd.count()
+    return result.where(xd.col(item.filter)) if item.filter else result
 
 
-def _assert_same_groups(wanted: pa.Table, found: pa.Table, keys: list[str]) -> None:
+def _assert_same_groups(expected: pa.Table, actual: pa.Table, keys: list[str]) -> None:
     """Groups are known by their keys; results that are rounded or rough may differ a little."""
-    orders = [np.zeros(wanted.num_rows, int), np.zeros(found.num_rows, int)]
-    if keys and wanted.num_rows:
-        codes = [codes_of(plain_keys(wanted[k]), plain_keys(found[k])) for k in keys]
+    orders = [np.zeros(expected.num_rows, int), np.zeros(actual.num_rows, int)]
+    if keys and expected.num_rows:
+        codes = [codes_of(plain_keys(expected[k]), plain_keys(actual[k])) for k in keys]
         orders = [np.lexsort([code[side] for code in codes]) for side in (0, 1)]
         for code in codes:
             assert (code[0][orders[0]] == code[1][orders[1]]).all(), "keys differ"
-    for name in wanted.column_names[len(keys) :]:
+    for name in expected.column_names[len(keys) :]:
         columns = [
             table[name].combine_chunks().take(pa.array(order)) if table[name].type not in VIEWS
             else plain(table[name]).take(pa.array(order))
-            for table, order in zip((wanted, found), orders, strict=True)
+            for table, order in zip((expected, actual), orders, strict=True)
         ]  # fmt: skip
         if name.endswith(("_any",)):
             assert columns[0].is_valid().equals(columns[1].is_valid()), name
@@ -236,20 +236,20 @@ def check_sort(run: Run, case: SortCase) -> None:
 
     result = ordered(run.share(table, case.seed))
     rows = result.count()
-    found = result.gather()
+    actual = result.gather()
     if not run.is_judge:
         return
-    wanted = ordered(run.alone.from_arrow(table)).collect()
-    found.validate(full=True)
-    assert rows == found.num_rows == wanted.num_rows, (rows, found.num_rows, wanted.num_rows)
+    expected = ordered(run.alone.from_arrow(table)).collect()
+    actual.validate(full=True)
+    assert rows == actual.num_rows == expected.num_rows, (rows, actual.num_rows, expected.num_rows)
     for name, _, _ in sort_cases.order_of(case):
-        assert plain_keys(found[name]).equals(plain_keys(wanted[name])), name
+        assert plain_keys(actual[name]).equals(plain_keys(expected[name])), name
     if case.stable:
-        assert found["row"].equals(wanted["row"])
-    numbers = pa.array(found["row"].to_pylist(), pa.int64())
-    assert pc.count_distinct(numbers).as_py() == found.num_rows
+        assert actual["row"].equals(expected["row"])
+    numbers = pa.array(actual["row"].to_pylist(), pa.int64())
+    assert pc.count_distinct(numbers).as_py() == actual.num_rows
     taken_rows = [taken(table[name], numbers.to_numpy()) for name in table.column_names]
-    assert_same_rows(taken_rows, found)
+    assert_same_rows(taken_rows, actual)
 
 
 def _assert_ordered(table: pa.Table, orders: list[tuple[str, bool, bool]]) -> None:
@@ -269,18 +269,18 @@ def check_query(run: Run, name: str) -> None:
     parts = (run.share(lines, 1 + len(name)), run.share(queries.part_of(lines), len(name)))
     result = query.relation(*parts)
     rows = result.count()
-    found = result.gather()
+    actual = result.gather()
     if not run.is_judge:
         return
-    wanted = queries.answer(lines, query.sql)
-    assert rows == found.num_rows
+    expected = queries.answer(lines, query.sql)
+    assert rows == actual.num_rows
     columns = [
         plain_keys(column.cast(kind))
-        for column, kind in zip(wanted.columns, found.schema.types, strict=True)
+        for column, kind in zip(expected.columns, actual.schema.types, strict=True)
     ]
-    assert_same_rows(columns, found)
+    assert_same_rows(columns, actual)
     if is_ordered:
-        for want, column in zip(columns, found.columns, strict=True):
+        for want, column in zip(columns, actual.columns, strict=True):
             assert plain_keys(column).equals(want), column
 
 

@@ -52,14 +52,14 @@ def codes_of(one: pa.Array, other: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return indices[: len(one)], indices[len(one) :]
 
 
-def assert_same_rows(expected: list[pa.Array], found: pa.Table) -> None:
+def assert_same_rows(expected: list[pa.Array], actual: pa.Table) -> None:
     """Both hold the same rows, as multisets; otherwise shows some that only one has."""
     rows = len(expected[0])
-    assert found.num_rows == rows, f"{found.num_rows} rows, expected {rows}"
+    assert actual.num_rows == rows, f"{actual.num_rows} rows, expected {rows}"
     if rows == 0:
         return
     codes: list[list[np.ndarray]] = [[], []]
-    for want, column in zip(expected, found.columns, strict=True):
+    for want, column in zip(expected, actual.columns, strict=True):
         for side, numbers in zip(codes, codes_of(want, plain(column)), strict=True):
             side.append(numbers)
     ordered = []
@@ -72,9 +72,9 @@ def assert_same_rows(expected: list[pa.Array], found: pa.Table) -> None:
     if len(wrong):
         shown = [
             [column[int(orders[side][wrong[0]])] for column in columns]
-            for side, columns in enumerate([expected, [plain(c) for c in found.columns]])
+            for side, columns in enumerate([expected, [plain(c) for c in actual.columns]])
         ]
-        names = found.column_names
+        names = actual.column_names
         raise AssertionError(
             f"{len(wrong)} of {rows} rows differ after sorting; first, by {names}:\n"
             f"  expected {[value.as_py() for value in shown[0]]}\n"

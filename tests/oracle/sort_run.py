@@ -25,12 +25,12 @@ def duckdb_order(table: pa.Table, order: Order) -> tuple[np.ndarray, np.ndarray]
     ]
     duckdb_rows.register("sorted", table, [name for name, _, _ in order])
     by = ", ".join(terms)
-    found = duckdb_rows.query(
+    result = duckdb_rows.query(
         f"SELECT i, dense_rank() OVER (ORDER BY {by}) AS rank FROM sorted ORDER BY rank, i"
     )
-    rows = duckdb_rows.numbers_of(found.column("i"))
+    rows = duckdb_rows.numbers_of(result.column("i"))
     ranks = np.empty(len(rows), np.int64)
-    ranks[rows] = duckdb_rows.numbers_of(found.column("rank"))
+    ranks[rows] = duckdb_rows.numbers_of(result.column("rank"))
     return rows, ranks
 
 
@@ -52,20 +52,20 @@ def assert_sorted(table: pa.Table, order: Order, found_rows: np.ndarray, **optio
     begin = options.get("offset", 0)
     limit = options.get("limit", -1)
     end = len(rows) if limit < 0 else begin + limit
-    wanted = rows[begin:end]
-    assert len(found_rows) == len(wanted), f"{len(found_rows)} rows, expected {len(wanted)}"
+    expected = rows[begin:end]
+    assert len(found_rows) == len(expected), f"{len(found_rows)} rows, expected {len(expected)}"
     assert len(np.unique(found_rows)) == len(found_rows), "a row comes twice"
-    same = found_rows == wanted if options.get("stable") else ranks[found_rows] == ranks[wanted]
+    same = found_rows == expected if options.get("stable") else ranks[found_rows] == ranks[expected]
     wrong = np.flatnonzero(~same)
     if len(wrong):
         at = int(wrong[0])
         keys = [
             [table.column(name)[int(row)].as_py() for name, _, _ in order]
-            for row in (wanted[at], found_rows[at])
+            for row in (expected[at], found_rows[at])
         ]
         raise AssertionError(
-            f"{len(wrong)} of {len(wanted)} rows are out of order; at {at}: expected row "
-            f"{wanted[at]} with {keys[0]}, found row {found_rows[at]} with {keys[1]}"
+            f"{len(wrong)} of {len(expected)} rows are out of order; at {at}: expected row "
+            f"{expected[at]} with {keys[0]}, found row {found_rows[at]} with {keys[1]}"
         )
 
 
@@ -73,51 +73,51 @@ def check(engine: _native.Engine, case: SortCase) -> dict[str, Any]:
     """Runs a case and compares; answers the profile of the run."""
     table = make_table(case)
     sort = make_sort(engine, case, table)
-    found = result_of(sort, case.run)
+    result = result_of(sort, case.run)
     profile: dict[str, Any] = json.loads(sort.profile())
     assert case.strategy in ("auto", profile["strategy"])
-    found.validate(full=True)
+    result.validate(full=True)
     output = output_of(case, table)
     names = [name for _, name in output] + ["position"] * case.row_index
-    assert found.column_names == names
+    assert result.column_names == names
     for column, name in output:
-        assert found.schema.field(name).type == table.schema.field(column).type
-    rows = row_numbers(case, found)
+        assert result.schema.field(name).type == table.schema.field(column).type
+    rows = row_numbers(case, result)
     if rows is None:
-        assert_keys(case, table, found)
+        assert_keys(case, table, result)
     else:
         assert_sorted(table, order_of(case), rows, **run_options(case))
         for column, name in output:
             want = plain(table.column(column)).take(pa.array(rows))
-            codes = codes_of(want, plain(found.column(name)))
+            codes = codes_of(want, plain(result.column(name)))
             np.testing.assert_array_equal(codes[0], codes[1], err_msg=name)
-    assert sort.count() == found.num_rows == profile["result_rows"]
+    assert sort.count() == result.num_rows == profile["result_rows"]
     return profile
 
 
-def row_numbers(case: SortCase, found: pa.Table) -> np.ndarray | None:
+def row_numbers(case: SortCase, actual: pa.Table) -> np.ndarray | None:
     """The rows of the table that the result has, if it says them; twice if it can."""
-    numbers = [name for name in ("position", "row_out") if name in found.column_names]
+    numbers = [name for name in ("position", "row_out") if name in actual.column_names]
     if not numbers:
         return None
     for name in numbers:
-        assert found.schema.field(name).type == pa.int64()
-    answers = [duckdb_rows.numbers_of(found.column(name)) for name in numbers]
+        assert actual.schema.field(name).type == pa.int64()
+    answers = [duckdb_rows.numbers_of(actual.column(name)) for name in numbers]
     np.testing.assert_array_equal(answers[0], answers[-1])
     return answers[0]
 
 
-def assert_keys(case: SortCase, table: pa.Table, found: pa.Table) -> None:
+def assert_keys(case: SortCase, table: pa.Table, actual: pa.Table) -> None:
     """Key columns alone: each has the values of the sorted table in their order, and of zeros and
     NaNs as many of either sign as went in."""
     rows, _ = duckdb_order(table, order_of(case))
     options = run_options(case)
     end = len(rows) if options["limit"] < 0 else options["offset"] + options["limit"]
-    wanted = pa.array(rows[options["offset"] : end])
+    expected = pa.array(rows[options["offset"] : end])
     for name, _, _ in order_of(case):
-        want = plain_keys(table.column(name)).take(wanted)
-        codes = codes_of(want, plain_keys(found.column(f"{name}_out")))
+        want = plain_keys(table.column(name)).take(expected)
+        codes = codes_of(want, plain_keys(actual.column(f"{name}_out")))
         np.testing.assert_array_equal(codes[0], codes[1], err_msg=name)
     if options["limit"] < 0 and options["offset"] == 0:
         keys = [plain(table.column(name)) for name, _, _ in order_of(case)]
-        assert_same_rows(keys, found)
+        assert_same_rows(keys, actual)

@@ -36,9 +36,9 @@ def test_integers_are_summed_exactly(name: str, strategy: str) -> None:
     numbers[:1000] = limits.max
     numbers[1000:1500] = limits.min
     absent = random.random(ROWS) < 0.1
-    found = fold(pa.array(numbers, mask=absent), ["sum", "min", "max"], strategy=strategy)
+    result = fold(pa.array(numbers, mask=absent), ["sum", "min", "max"], strategy=strategy)
     present = numbers[~absent]
-    assert found == [int(present.astype(object).sum()), int(present.min()), int(present.max())]
+    assert result == [int(present.astype(object).sum()), int(present.min()), int(present.max())]
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])

@@ -33,10 +33,10 @@ def sides(seed: int, rows: tuple[int, int], kind: pa.DataType) -> tuple[pa.Table
     pairs = {(draw.choice([0, 1, None]), draw.choice([*range(most), None])) for _ in range(rows[1])}
     right = draw.sample(sorted(pairs, key=str), len(pairs))
 
-    def table(found: list[tuple[Any, Any]], names: tuple[str, str, str]) -> pa.Table:
-        keys = [k for k, _ in found]
-        at = [None if v is None else value_of(kind, v) for _, v in found]
-        numbers = list(range(len(found)))
+    def table(actual: list[tuple[Any, Any]], names: tuple[str, str, str]) -> pa.Table:
+        keys = [k for k, _ in actual]
+        at = [None if v is None else value_of(kind, v) for _, v in actual]
+        numbers = list(range(len(actual)))
         arrays = [pa.array(keys, pa.int32()), pa.array(at, kind), pa.array(numbers, pa.int64())]
         return pa.table(arrays, names=list(names))
 
@@ -72,8 +72,8 @@ def test_asof_joins(kind: pa.DataType, direction: str, threads: int) -> None:
                     ours = dock.from_arrow(left).join_asof(
                         theirs_right, "at", "t", by=by, direction=direction, how=how
                     )
-                    found = ours.select("l", "r").sort("l").collect().to_pylist()
-                    assert found == base.sql(text).to_arrow_table().to_pylist(), (how, by, rows)
+                    result = ours.select("l", "r").sort("l").collect().to_pylist()
+                    assert result == base.sql(text).to_arrow_table().to_pylist(), (how, by, rows)
 
 
 @pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
@@ -84,7 +84,7 @@ def test_tolerances(direction: str, tolerance: int | None) -> None:
         joined = dock.from_arrow(left).join_asof(
             right, "at", "t", by="k", direction=direction, tolerance=tolerance
         )
-        found = {row["l"]: row["r"] for row in joined.collect().to_pylist()}
+        by_name = {row["l"]: row["r"] for row in joined.collect().to_pylist()}
     others = right.to_pylist()
     for row in left.to_pylist():
         near = [
@@ -98,7 +98,7 @@ def test_tolerances(direction: str, tolerance: int | None) -> None:
         expected = (
             None if best is None or best[0] > (tolerance or 1 << 60) * (tolerance != 0) else best[2]
         )
-        assert found[row["l"]] == expected, row
+        assert by_name[row["l"]] == expected, row
 
 
 def test_names_and_errors() -> None:

@@ -115,9 +115,9 @@ def opened(draw: random.Random, dock: xd.Dock, table: pa.Table, path: Path, plac
     return dock.read_ipc(path)
 
 
-def assert_same(found: pa.Table, expected: list[Row], ordered: bool = False) -> None:
-    found.validate(full=True)
-    rows = found.to_pylist()
+def assert_same(actual: pa.Table, expected: list[Row], ordered: bool = False) -> None:
+    actual.validate(full=True)
+    rows = actual.to_pylist()
     if not ordered:
         rows, expected = sorted(rows, key=repr), sorted(expected, key=repr)
     assert rows == expected
@@ -145,12 +145,12 @@ def joined(left: list[Row], right: list[Row], how: str, names: list[str]) -> lis
         if any(row["k"] is None for row in right):
             return []
         return [r for r in left if not right or (r["k"] is not None and not partners(r, right))]
-    found = [{**row, **other} for row in left for other in partners(row, right)]
+    result = [{**row, **other} for row in left for other in partners(row, right)]
     if how in ("left", "full"):
-        found += [row for row in left if not partners(row, right)]
+        result += [row for row in left if not partners(row, right)]
     if how in ("right", "full"):
-        found += [row for row in right if not partners(row, left)]
-    return [{name: row.get(name) for name in names} for row in found]
+        result += [row for row in right if not partners(row, left)]
+    return [{name: row.get(name) for name in names} for row in result]
 
 
 def in_order(rows: list[Row], *keys: str) -> list[Row]:

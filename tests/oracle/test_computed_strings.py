@@ -167,10 +167,10 @@ def test_plans(dock: Any, tables: dict[str, Any], connection: Any, name: str) ->
     assert "the query runs in pipelines" in str(sorted_rows.explain())
     expected = connection.sql(sql).fetchall()
     for tested in (relation, sorted_rows):
-        found = tested.collect()
-        found.validate(full=True)
-        assert pa.string_view() not in found.schema.types
-        rows = [tuple(row.values()) for row in found.to_pylist()]
+        result = tested.collect()
+        result.validate(full=True)
+        assert pa.string_view() not in result.schema.types
+        rows = [tuple(row.values()) for row in result.to_pylist()]
         assert sorted(rows, key=repr) == sorted(expected, key=repr)
 
 

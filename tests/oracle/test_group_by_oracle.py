@@ -124,19 +124,19 @@ def test_what_is_computed_here_agrees_with_duckdb(function: str, values: str) ->
     want = expected(case, table, groups, item)
     duckdb_rows.register("grouped", table, ["k0", "v"])
     # Groups by their smallest row, which is how the two answers find each other.
-    found = duckdb_rows.query(
+    result = duckdb_rows.query(
         f"SELECT min(i) AS i, CAST({DUCKDB_SQL[function]} AS DOUBLE) AS x FROM grouped GROUP BY k0"
     ).sort_by("i")
     firsts = groups.rows[groups.starts[:-1]]
     order = np.argsort(firsts)
-    np.testing.assert_array_equal(found.column("i").to_numpy(), firsts[order])
-    have = found.column("x").to_numpy()
+    np.testing.assert_array_equal(result.column("i").to_numpy(), firsts[order])
+    have = result.column("x").to_numpy()
     if isinstance(want, Exactly):
         numbers = want.values
         if values in FLOAT:
             numbers = numbers.view("float64" if values == "float64" else "float32")
-        wanted = np.array([np.nan if x is None else float(x) for x in numbers.to_pylist()])
+        required = np.array([np.nan if x is None else float(x) for x in numbers.to_pylist()])
     else:
         assert isinstance(want, Near)
-        wanted = np.where(want.null, np.nan, want.values)
-    np.testing.assert_allclose(have, wanted[order], rtol=1e-9, atol=1e-9)
+        required = np.where(want.null, np.nan, want.values)
+    np.testing.assert_allclose(have, required[order], rtol=1e-9, atol=1e-9)

@@ -40,10 +40,10 @@ def grouped(
     return result_of(run, "collect")
 
 
-def only(found: pa.Table) -> dict[str, Any]:
+def only(actual: pa.Table) -> dict[str, Any]:
     """The one row of a result."""
-    assert found.num_rows == 1
-    row: dict[str, Any] = found.to_pylist()[0]
+    assert actual.num_rows == 1
+    row: dict[str, Any] = actual.to_pylist()[0]
     return row
 
 
@@ -67,11 +67,11 @@ def test_a_sum_beyond_64_bits_is_an_error_or_wide(
     assert "wide" in text
     del raised
     aggregates: Aggregates = [("sum", "v", "", "total", {"wide": True})]
-    found = grouped(engine, table, keys, aggregates, strategy=strategy)
-    assert found.schema.field("total").type == pa.decimal128(38, 0)
-    totals = sorted(int(value) for value in found.column("total").to_pylist())
+    result = grouped(engine, table, keys, aggregates, strategy=strategy)
+    assert result.schema.field("total").type == pa.decimal128(38, 0)
+    totals = sorted(int(value) for value in result.column("total").to_pylist())
     assert totals == ([5, limit + 1] if keys else [limit + 6])
-    del found
+    del result
     assert engine.memory_used_bytes == 0
 
 
@@ -85,8 +85,8 @@ def test_a_sum_may_leave_64_bits_on_its_way(
     values = np.repeat(np.array([high, low], np.int64), 210_000)
     table = pa.table({"k": np.arange(420_000) % 3, "v": values})
     aggregates = [item("sum"), item("mean"), item("min"), item("max")]
-    found = grouped(engine_of(threads), table, ["k"], aggregates, strategy=strategy).sort_by("k")
-    for key, row in enumerate(found.to_pylist()):
+    result = grouped(engine_of(threads), table, ["k"], aggregates, strategy=strategy).sort_by("k")
+    for key, row in enumerate(result.to_pylist()):
         mine = values[key::3].astype(object)
         assert row["sum"] == mine.sum()
         assert row["mean"] == pytest.approx(mine.sum() / len(mine), rel=1e-14)
@@ -103,8 +103,8 @@ def test_integers_are_summed_exactly(engine_of: EngineOf, name: str) -> None:
     keys = random.integers(0, 100, 150_000)
     aggregates = [item("sum", wide=True), item("min"), item("max")]
     table = pa.table({"k": keys, "v": numbers})
-    found = grouped(engine_of(2), table, ["k"], aggregates).sort_by("k")
-    for key, row in enumerate(found.to_pylist()):
+    result = grouped(engine_of(2), table, ["k"], aggregates).sort_by("k")
+    for key, row in enumerate(result.to_pylist()):
         mine = numbers[keys == key]
         assert int(row["sum"]) == int(mine.astype(object).sum())
         assert (row["min"], row["max"]) == (int(mine.min()), int(mine.max()))
@@ -147,8 +147,8 @@ SPECIAL = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.5, None]
 def test_zeros_and_nans_make_one_group_each(engine_of: EngineOf, name: str, strategy: str) -> None:
     keys = pa.array(SPECIAL * 40, name)
     table = pa.table({"k": keys, "v": np.arange(len(keys))})
-    found = grouped(engine_of(2), table, ["k"], [item("count", "")], strategy=strategy)
-    counts = {str(row["k"]).replace("-0.0", "0.0"): row["count"] for row in found.to_pylist()}
+    result = grouped(engine_of(2), table, ["k"], [item("count", "")], strategy=strategy)
+    counts = {str(row["k"]).replace("-0.0", "0.0"): row["count"] for row in result.to_pylist()}
     assert counts == {"0.0": 80, "nan": 80, "inf": 40, "-inf": 40, "1.5": 40, "None": 40}
 
 
@@ -156,8 +156,8 @@ def test_zeros_and_nans_make_one_group_each(engine_of: EngineOf, name: str, stra
 def test_nan_is_an_extreme_only_where_there_is_nothing_else(engine_of: EngineOf, name: str) -> None:
     values = [math.nan, 5.0, math.nan, 7.0, math.nan, math.nan, math.inf, math.nan, None]
     table = pa.table({"k": [1, 1, 1, 1, 2, 2, 3, 3, 4], "v": pa.array(values, name)})
-    found = grouped(engine_of(1), table, ["k"], [item("min"), item("max")]).sort_by("k")
-    rows = [(str(row["min"]), str(row["max"])) for row in found.to_pylist()]
+    result = grouped(engine_of(1), table, ["k"], [item("min"), item("max")]).sort_by("k")
+    rows = [(str(row["min"]), str(row["max"])) for row in result.to_pylist()]
     assert rows == [("5.0", "7.0"), ("nan", "nan"), ("inf", "inf"), ("None", "None")]
 
 
@@ -167,11 +167,11 @@ def test_sums_of_infinities_are_those_of_ieee(engine_of: EngineOf) -> None:
     table = pa.table({"k": keys, "v": values})
     for floats in ("fast", "exact"):
         aggregates = [item("sum", floats=floats), item("mean", floats=floats)]
-        found = grouped(engine_of(1), table, ["k"], aggregates).sort_by("k")
-        assert [str(value) for value in found.column("sum").to_pylist()] == [
+        result = grouped(engine_of(1), table, ["k"], aggregates).sort_by("k")
+        assert [str(value) for value in result.column("sum").to_pylist()] == [
             "inf", "nan", "nan", "inf", "-inf",
         ]  # fmt: skip
-        assert str(found.column("mean").to_pylist()[:3]) == "[inf, nan, nan]"
+        assert str(result.column("mean").to_pylist()[:3]) == "[inf, nan, nan]"
 
 
 def hard_floats(random: np.random.Generator, rows: int) -> np.ndarray:
@@ -186,17 +186,17 @@ def test_exact_sums_of_floats_are_rounded_once(engine_of: EngineOf, strategy: st
     random = np.random.default_rng(8)
     numbers = hard_floats(random, 60_000)
     keys = random.integers(0, 50, len(numbers))
-    wanted = [math.fsum(numbers[keys == key]) for key in range(50)]
+    expected = [math.fsum(numbers[keys == key]) for key in range(50)]
     for threads in (1, 3):
         order = random.permutation(len(numbers))
         table = pa.table({"k": keys[order], "v": numbers[order]})
         aggregates = [item("sum", floats="exact"), item("mean", floats="exact")]
-        found = grouped(engine_of(threads), table, ["k"], aggregates, strategy=strategy)
-        found = found.sort_by("k")
-        assert found.column("sum").to_pylist() == wanted
+        result = grouped(engine_of(threads), table, ["k"], aggregates, strategy=strategy)
+        result = result.sort_by("k")
+        assert result.column("sum").to_pylist() == expected
         sizes = np.bincount(keys)
-        means = [total / size for total, size in zip(wanted, sizes, strict=True)]
-        np.testing.assert_array_max_ulp(found.column("mean").to_numpy(), np.array(means), 1)
+        means = [total / size for total, size in zip(expected, sizes, strict=True)]
+        np.testing.assert_array_max_ulp(result.column("mean").to_numpy(), np.array(means), 1)
 
 
 def test_an_exact_sum_keeps_what_is_tiny(engine_of: EngineOf) -> None:
@@ -211,8 +211,8 @@ def test_an_exact_sum_keeps_what_is_tiny(engine_of: EngineOf) -> None:
     ]
     for values, want in cases:
         table = pa.table({"v": pa.array(values, pa.float64())})
-        found = only(grouped(engine_of(1), table, [], [item("sum", floats="exact")]))
-        assert found["sum"] == want, values
+        result = only(grouped(engine_of(1), table, [], [item("sum", floats="exact")]))
+        assert result["sum"] == want, values
 
 
 def test_variances_of_far_away_numbers(engine_of: EngineOf) -> None:
@@ -230,10 +230,10 @@ def test_variances_of_far_away_numbers(engine_of: EngineOf) -> None:
 def test_a_variance_needs_more_values_than_ddof(engine_of: EngineOf, ddof: int) -> None:
     table = pa.table({"k": [1, 2, 2, 3, 3, 3, 4], "v": [1.0, 2, 4, 1, 2, 3, None]})
     aggregates = [item("var", ddof=ddof), item("stddev", ddof=ddof)]
-    found = grouped(engine_of(1), table, ["k"], aggregates).sort_by("k")
+    result = grouped(engine_of(1), table, ["k"], aggregates).sort_by("k")
     squares = {1: (1, 0.0), 2: (2, 2.0), 3: (3, 2.0), 4: (0, 0.0)}
     for key, (count, square) in squares.items():
-        row = found.to_pylist()[key - 1]
+        row = result.to_pylist()[key - 1]
         if count <= ddof:
             assert (row["var"], row["stddev"]) == (None, None)
         else:
@@ -268,16 +268,16 @@ def test_long_strings_group_and_compare(
     strings = long_strings(kind, numbers)
     table = pa.table({"k": strings, "v": strings, "n": numbers})
     aggregates = [item("count", ""), item("min", "n"), item("max", "n"), item("first")]
-    found = grouped(engine, table, ["k"], aggregates, strategy=strategy)
-    wanted = pa.array(np.arange(len(LONG_STRINGS)))
+    result = grouped(engine, table, ["k"], aggregates, strategy=strategy)
+    expected = pa.array(np.arange(len(LONG_STRINGS)))
     key = plain(long_strings(kind, np.arange(len(LONG_STRINGS))))
-    assert_same_rows([key, pa.array([10] * len(key)), wanted, wanted, key], found)
+    assert_same_rows([key, pa.array([10] * len(key)), expected, expected, key], result)
     aggregates = [item("min"), item("max"), item("count_distinct"), item("any")]
     row = grouped(engine, table, [], aggregates, strategy=strategy)
     assert plain(row.column("min")).equals(key.slice(6, 1))
     assert plain(row.column("max")).equals(key.slice(1, 1))
     assert row.column("count_distinct").to_pylist() == [len(LONG_STRINGS) - 1]
-    del row, found
+    del row, result
     assert engine.memory_used_bytes == 0
 
 
@@ -320,22 +320,22 @@ def test_quantiles_are_within_their_error(engine_of: EngineOf, distribution: str
     ordered = np.sort(values)
     for threads in (1, 4):
         row = only(grouped(engine_of(threads), pa.table({"v": values}), [], aggregates))
-        for q, found in zip(shares, row.values(), strict=True):
+        for q, result in zip(shares, row.values(), strict=True):
             rank = q * (len(ordered) - 1)
             low, high = ordered[math.floor(rank)], ordered[math.ceil(rank)]
-            assert low - QUANTILE_ERROR * abs(low) <= found, (q, found, low)
-            assert found <= high + QUANTILE_ERROR * abs(high), (q, found, high)
+            assert low - QUANTILE_ERROR * abs(low) <= result, (q, result, low)
+            assert result <= high + QUANTILE_ERROR * abs(high), (q, result, high)
 
 
 def test_quantiles_of_few_values_are_values(engine_of: EngineOf) -> None:
     """So few that no sketch need lose any: the ends are the ends."""
     table = pa.table({"k": [1, 2, 2, 3, 3, 3], "v": [5, 1, 9, 4, 8, 6]})
     aggregates: Aggregates = [("quantile", "v", "", f"q{q}", {"q": q}) for q in (0.0, 0.5, 1.0)]
-    found = grouped(engine_of(1), table, ["k"], aggregates).sort_by("k").to_pylist()
-    assert [(row["q0.0"], row["q1.0"]) for row in found] == [(5, 5), (1, 9), (4, 8)]
-    assert found[0]["q0.5"] == 5
-    assert 1 <= found[1]["q0.5"] <= 9
-    assert found[2]["q0.5"] == 6
+    rows = grouped(engine_of(1), table, ["k"], aggregates).sort_by("k").to_pylist()
+    assert [(row["q0.0"], row["q1.0"]) for row in rows] == [(5, 5), (1, 9), (4, 8)]
+    assert rows[0]["q0.5"] == 5
+    assert 1 <= rows[1]["q0.5"] <= 9
+    assert rows[2]["q0.5"] == 6
 
 
 # --- all strategies give the same
@@ -356,8 +356,8 @@ def test_strategies_and_threads_agree(engine_of: EngineOf, groups: int, nulls: b
     aggregates = [item("sum"), item("count"), ("min", "t", "", "least", {}), item("first")]
     first: list[pa.Array] | None = None
     for strategy, threads in product(["table", "radix", "adaptive", "dense", "sorted"], [1, 4]):
-        found = grouped(engine_of(threads), table, ["k"], aggregates, strategy=strategy)
+        result = grouped(engine_of(threads), table, ["k"], aggregates, strategy=strategy)
         if first is None:
-            first = [plain(column) for column in found.columns]
+            first = [plain(column) for column in result.columns]
         else:
-            assert_same_rows(first, found)
+            assert_same_rows(first, result)

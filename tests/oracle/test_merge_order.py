@@ -52,10 +52,10 @@ def in_key_order(table: pa.Table, names: list[str], nulls_match: bool) -> pa.Tab
     return keys.take(indices).select(names)
 
 
-def assert_equal_keys(found: pa.Table, wanted: pa.Table) -> None:
+def assert_equal_keys(actual: pa.Table, expected: pa.Table) -> None:
     """Equal values in order; NaN equals NaN, and 0.0 equals -0.0."""
-    for name in wanted.column_names:
-        pair = [table[name].combine_chunks() for table in (found, wanted)]
+    for name in expected.column_names:
+        pair = [table[name].combine_chunks() for table in (actual, expected)]
         if pa.types.is_floating(pair[0].type):
             assert pc.is_null(pair[0]).equals(pc.is_null(pair[1]))
             np.testing.assert_array_equal(*(array.to_numpy(False) for array in pair))
@@ -76,19 +76,19 @@ def test_rows_come_in_key_order(engine_of: EngineOf, keys: str, nulls: str, how:
         sides = make_sides(case)
         output = outputs(case, sides)
         for run in ("collect", "stream"):
-            found = result_of(make_join(engine_of(2), case, sides, output), run)
+            result = result_of(make_join(engine_of(2), case, sides, output), run)
             names = key_names(case)
-            live = found.select(names)
+            live = result.select(names)
             if not case.nulls_equal:
                 # Rows that cannot match come last, the left ones first, in no other order.
-                dead = np.zeros(len(found), bool)
+                dead = np.zeros(len(result), bool)
                 for name in names:
                     dead |= pc.is_null(live[name]).to_numpy()
-                first_dead = int(np.argmax(dead)) if dead.any() else len(found)
+                first_dead = int(np.argmax(dead)) if dead.any() else len(result)
                 assert dead[first_dead:].all()
                 live = live.slice(0, first_dead)
-            wanted = in_key_order(live, names, case.nulls_equal)
-            assert_equal_keys(live.combine_chunks(), wanted)
+            expected = in_key_order(live, names, case.nulls_equal)
+            assert_equal_keys(live.combine_chunks(), expected)
 
 
 def sorted_sides(case: Case) -> Sides:

@@ -63,11 +63,11 @@ def strings(values: list[Any]) -> list[str]:
 
 
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str | None) -> None:
-    found, by_pyarrow = computed_by_both(engine, expression, TABLE)
-    assert strings(found.to_pylist()) == strings(by_pyarrow.to_pylist()), repr(expression)
+    result, by_pyarrow = computed_by_both(engine, expression, TABLE)
+    assert strings(result.to_pylist()) == strings(by_pyarrow.to_pylist()), repr(expression)
     if sql is not None:
         expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]
-        assert found.to_pylist() == expected, sql
+        assert result.to_pylist() == expected, sql
 
 
 NUMBERS = [

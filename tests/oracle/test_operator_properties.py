@@ -81,18 +81,18 @@ def groups(engine_of: EngineOf, rows: Rows, by: list[str], items: list[Any], way
     table = _native.Table.from_stream(engine, table_of(rows, SCHEMA, way.cuts))
     options = way.options if by else way.options | {"strategy": "auto"}
     run = _native.GroupBy(engine, table, keys=by, aggregates=items, **options)
-    found = result_of(run, way.run)
-    assert run.count() == found.num_rows
-    return found
+    result = result_of(run, way.run)
+    assert run.count() == result.num_rows
+    return result
 
 
-def keys_alike(found: pa.Table) -> pa.Table:
+def keys_alike(actual: pa.Table) -> pa.Table:
     """A group of both zeros may show either."""
     columns = [
         plain_keys(column).view(column.type) if pa.types.is_floating(column.type) else column
-        for column in (c.combine_chunks() for c in found.columns)
+        for column in (c.combine_chunks() for c in actual.columns)
     ]
-    return pa.table(columns, names=found.column_names)
+    return pa.table(columns, names=actual.column_names)
 
 
 def assert_equal_tables(one: pa.Table, other: pa.Table) -> None:
@@ -127,13 +127,13 @@ def test_groups_do_not_depend_on_the_order_of_rows(
 def test_groups_of_groups_add_up(engine_of: EngineOf, rows: Rows, by: list[str], way: Way) -> None:
     """Counts and sums of all groups are those of the table; each key is there once."""
     items = [("count", "", "", "n", {}), ("sum", "v", "", "s", {"wide": True})]
-    found = groups(engine_of, rows, by, items, way)
-    assert sum(found.column("n").to_pylist()) == len(rows)
-    sums = [int(value) for value in found.column("s").to_pylist() if value is not None]
+    result = groups(engine_of, rows, by, items, way)
+    assert sum(result.column("n").to_pylist()) == len(rows)
+    sums = [int(value) for value in result.column("s").to_pylist() if value is not None]
     assert sum(sums) == sum(row[3] for row in rows if row[3] is not None)
     assert groups(engine_of, rows, [], items[:1], way).column("n").to_pylist() == [len(rows)]
-    distinct = keys_alike(found.select(by)).group_by(by).aggregate([])
-    assert distinct.num_rows == found.num_rows
+    distinct = keys_alike(result.select(by)).group_by(by).aggregate([])
+    assert distinct.num_rows == result.num_rows
 
 
 @given(
@@ -169,13 +169,13 @@ def test_sorted_rows_are_the_rows_sorted(
         **options,
         **way.options,
     )
-    found = result_of(run, way.run)
-    positions = found.column("position").to_numpy()
+    result = result_of(run, way.run)
+    positions = result.column("position").to_numpy()
     assert_sorted(table, order, positions, **options)
-    wanted = pa.array(positions)
+    expected = pa.array(positions)
     for name in SCHEMA.names:
-        assert plain(table.column(name)).take(wanted).equals(plain(found.column(name)))
-    assert run.count() == found.num_rows
+        assert plain(table.column(name)).take(expected).equals(plain(result.column(name)))
+    assert run.count() == result.num_rows
 
 
 @given(
@@ -200,10 +200,10 @@ def test_parts_are_the_rows_partitioned(
         by=kind,
         output=table.column_names,
     )
-    found = result_of(run, way.run)
+    result = result_of(run, way.run)
     assert len(run.counts()) == parts
-    positions = found.column("row").to_numpy()
+    positions = result.column("row").to_numpy()
     assert_parts(kind, table, by, positions, run.counts())
     for name in SCHEMA.names:
-        wanted = plain(table.column(name)).take(pa.array(positions))
-        assert wanted.equals(plain(found.column(name)))
+        expected = plain(table.column(name)).take(pa.array(positions))
+        assert expected.equals(plain(result.column(name)))

@@ -33,7 +33,7 @@ def test_duckdb_and_the_plain_reference_agree(how: str) -> None:
         if not duckdb_knows(case):
             continue
         sides = make_sides(case)
-        found = in_order(duckdb_rows(case, sides)), in_order(reference_rows(case, sides))
-        np.testing.assert_array_equal(found[0], found[1], err_msg=repr(case))
+        result = in_order(duckdb_rows(case, sides)), in_order(reference_rows(case, sides))
+        np.testing.assert_array_equal(result[0], result[1], err_msg=repr(case))
         compared += 1
     assert compared > len(KEYS) // 2

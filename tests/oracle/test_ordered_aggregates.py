@@ -97,10 +97,10 @@ def test_types_and_errors() -> None:
     with xd.connect(threads=1) as dock:
         rows = dock.from_arrow(made_table(5, 1))
         grouped = rows.group_by("p")
-        found = grouped.agg(
+        result = grouped.agg(
             m=xd.median_exact("i"), d=xd.median_exact("day"), s=xd.string_agg("code")
         )
-        assert found.schema.types == [pa.int32(), pa.float64(), pa.date32(), pa.string()]
+        assert result.schema.types == [pa.int32(), pa.float64(), pa.date32(), pa.string()]
         for wrong in (xd.median_exact("text"), xd.string_agg("i")):
             with pytest.raises(xd.TypeError):
                 grouped.agg(x=wrong)

@@ -221,8 +221,8 @@ def test_null_aware_anti_is_not_in(
     certain = [row for row in left if not right or (row[0] is not None and row[0] not in known)]
     want = table_of([] if None in known else certain, LEFT_SCHEMA)
     question = Question(left, right, ["k"], "anti_null_aware")
-    found = question.rows(engine_of, run)
-    assert_equal_tables(want.rename_columns(found.column_names), found)
+    result = question.rows(engine_of, run)
+    assert_equal_tables(want.rename_columns(result.column_names), result)
 
 
 @pytest.mark.parametrize("key", ["k", "t"])
@@ -244,7 +244,7 @@ def test_the_number_of_threads_does_not_show(engine_of: EngineOf, how: str, key:
     output = [("left", "a", "a"), ("left", key, "key"), ("left", "n", "n")]
     if how not in LEFT_ONLY:
         output += [("right", "b", "b"), ("right", "t", "t")]
-    found = []
+    result = []
     for threads in (1, 2, 4):
         for strategy in ("radix", "direct", "merge"):
             engine = engine_of(threads)
@@ -257,6 +257,6 @@ def test_the_number_of_threads_does_not_show(engine_of: EngineOf, how: str, key:
                 output=output,
                 strategy=strategy,
             )
-            found.append(pa.RecordBatchReader.from_stream(join.collect()).read_all())
-    for other in found[1:]:
-        assert_equal_tables(found[0], other)
+            result.append(pa.RecordBatchReader.from_stream(join.collect()).read_all())
+    for other in result[1:]:
+        assert_equal_tables(result[0], other)

@@ -113,9 +113,9 @@ def test_rows_of_intervals_are_found_and_not_tried(dock: xd.Dock) -> None:
     pings = pa.table({"at": pa.array(range(0, 10 * rows, 10), pa.int64())})
     dock.register("trips", trips)
     dock.register("pings", pings)
-    found = dock.sql("SELECT count(*) AS n FROM pings JOIN trips ON at >= start AND at < stop")
-    assert found.collect().to_pylist() == [{"n": rows}]
-    assert "in order of a value" in str(found.profile())
+    result = dock.sql("SELECT count(*) AS n FROM pings JOIN trips ON at >= start AND at < stop")
+    assert result.collect().to_pylist() == [{"n": rows}]
+    assert "in order of a value" in str(result.profile())
 
 
 def test_a_bound_without_a_value_is_an_error_of_its_pairs(dock: xd.Dock) -> None:

@@ -244,38 +244,38 @@ def answer(lines: pa.Table, sql: str) -> pa.Table:
 def run(dock: xd.Dock, lines: pa.Table, query: Query) -> tuple[pa.Table, list[pa.Array]]:
     """What the relation gives, and what DuckDB says in the types of that."""
     relation = query.relation(dock.from_arrow(lines), dock.from_arrow(part_of(lines)))
-    found = relation.collect()
-    found.validate(full=True)
-    assert found.schema.types == relation.schema.types
-    wanted = answer(lines, query.sql)
-    assert len(wanted.columns) == len(found.columns)
+    result = relation.collect()
+    result.validate(full=True)
+    assert result.schema.types == relation.schema.types
+    expected = answer(lines, query.sql)
+    assert len(expected.columns) == len(result.columns)
     columns = []
-    for column, kind in zip(wanted.columns, found.schema.types, strict=True):
+    for column, kind in zip(expected.columns, result.schema.types, strict=True):
         decoded = kind.value_type if pa.types.is_dictionary(kind) else kind
         columns.append(plain_keys(column.cast(decoded)))
-    return found, columns
+    return result, columns
 
 
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_query(dock: xd.Dock, lines: pa.Table, name: str) -> None:
-    found, wanted = run(dock, lines, QUERIES[name])
-    assert len(wanted[0]) > 0
-    assert_same_rows(wanted, found)
+    result, expected = run(dock, lines, QUERIES[name])
+    assert len(expected[0]) > 0
+    assert_same_rows(expected, result)
     rows = QUERIES[name].relation(dock.from_arrow(lines), dock.from_arrow(part_of(lines)))
-    assert rows.count() == found.num_rows == sum(batch.num_rows for batch in rows.to_batches())
+    assert rows.count() == result.num_rows == sum(batch.num_rows for batch in rows.to_batches())
 
 
 @pytest.mark.parametrize("name", list(ORDERED))
 def test_ordered_query(dock: xd.Dock, lines: pa.Table, name: str) -> None:
-    found, wanted = run(dock, lines, ORDERED[name])
-    assert len(wanted[0]) > 0
-    for want, column, title in zip(wanted, found.columns, found.column_names, strict=True):
+    result, expected = run(dock, lines, ORDERED[name])
+    assert len(expected[0]) > 0
+    for want, column, title in zip(expected, result.columns, result.column_names, strict=True):
         assert plain_keys(column).equals(want), title
     rows = ORDERED[name].relation(dock.from_arrow(lines), dock.from_arrow(part_of(lines)))
     batches = pa.Table.from_batches(rows.to_batches(), rows.schema)
-    for want, column in zip(wanted, batches.columns, strict=True):
+    for want, column in zip(expected, batches.columns, strict=True):
         assert plain_keys(column).equals(want)
-    assert rows.count() == found.num_rows
+    assert rows.count() == result.num_rows
 
 
 FLOATS = {
@@ -294,11 +294,11 @@ FLOATS = {
 @pytest.mark.parametrize("name", list(FLOATS))
 def test_float_aggregate(dock: xd.Dock, lines: pa.Table, name: str) -> None:
     sql, make = FLOATS[name]
-    found = dock.from_arrow(lines).group_by("flag").agg(a=make()).sort("flag").collect()
-    wanted = answer(lines, f"SELECT flag, {sql} FROM t GROUP BY flag ORDER BY flag NULLS LAST")
-    assert found.column("flag").equals(wanted.column(0))
-    assert found.schema.field("a").type == pa.float64()
-    np.testing.assert_allclose(found.column("a").to_numpy(), wanted.column(1), rtol=1e-10)
+    result = dock.from_arrow(lines).group_by("flag").agg(a=make()).sort("flag").collect()
+    expected = answer(lines, f"SELECT flag, {sql} FROM t GROUP BY flag ORDER BY flag NULLS LAST")
+    assert result.column("flag").equals(expected.column(0))
+    assert result.schema.field("a").type == pa.float64()
+    np.testing.assert_allclose(result.column("a").to_numpy(), expected.column(1), rtol=1e-10)
 
 
 # --- samples
@@ -308,12 +308,12 @@ def test_a_sample_of_n_rows(dock: xd.Dock, lines: pa.Table) -> None:
     """So many rows, none twice, in the order of the input, however that is cut."""
     whole = lines.combine_chunks()
     for n in (0, 1, 100, 19_999, 20_000, 30_000):
-        found = dock.from_arrow(lines).sample(n, seed=5).collect()
-        assert found.num_rows == min(n, ROWS)
-        ids = found.column("id").to_numpy()
+        result = dock.from_arrow(lines).sample(n, seed=5).collect()
+        assert result.num_rows == min(n, ROWS)
+        ids = result.column("id").to_numpy()
         assert (np.diff(ids) > 0).all()
-        assert found.equals(lines.take(pa.array(ids)).cast(found.schema))
-        assert dock.from_arrow(whole).sample(n, seed=5).collect().equals(found)
+        assert result.equals(lines.take(pa.array(ids)).cast(result.schema))
+        assert dock.from_arrow(whole).sample(n, seed=5).collect().equals(result)
     draws = [dock.from_arrow(lines).sample(100, seed=s).collect()["id"] for s in (1, 2)]
     assert not draws[0].equals(draws[1])
 
@@ -334,9 +334,9 @@ def test_a_sampled_fraction(dock: xd.Dock, lines: pa.Table) -> None:
     rows = dock.from_arrow(lines)
     assert rows.sample(fraction=0.0, seed=1).count() == 0
     assert rows.sample(fraction=1.0, seed=1).count() == ROWS
-    found = rows.sample(fraction=0.25, seed=1).collect()
-    assert abs(found.num_rows - ROWS / 4) < 5 * (ROWS * 0.25 * 0.75) ** 0.5
-    assert (np.diff(found["id"].to_numpy()) > 0).all()
+    result = rows.sample(fraction=0.25, seed=1).collect()
+    assert abs(result.num_rows - ROWS / 4) < 5 * (ROWS * 0.25 * 0.75) ** 0.5
+    assert (np.diff(result["id"].to_numpy()) > 0).all()
     again = rows.sample(fraction=0.25)
     assert again.collect().equals(again.collect())
 
@@ -385,8 +385,8 @@ def test_a_wrong_declaration_is_an_error(dock: xd.Dock, lines: pa.Table) -> None
 def test_a_merge_join_is_sorted_and_right(dock: xd.Dock, lines: pa.Table, how: str) -> None:
     left = dock.from_arrow(lines).select("k", "id")
     right = dock.from_arrow(part_of(lines)).select("k", other="id")
-    found = left.join(right, on="k", how=how, strategy="merge").collect()
-    wanted = left.join(right, on="k", how=how, strategy="radix").collect()
-    assert_same_rows([plain_keys(column) for column in wanted.columns], found)
-    keys = [key for key in found["k"].to_pylist() if key is not None]
+    result = left.join(right, on="k", how=how, strategy="merge").collect()
+    expected = left.join(right, on="k", how=how, strategy="radix").collect()
+    assert_same_rows([plain_keys(column) for column in expected.columns], result)
+    keys = [key for key in result["k"].to_pylist() if key is not None]
     assert keys == sorted(keys)

@@ -78,10 +78,10 @@ def test_unions_widen(first: pa.DataType, second: pa.DataType, whole: pa.DataTyp
         with xd.connect(threads=1) as dock:
             united = dock.from_arrow(tables[0]).union(tables[1])
             assert united.schema.field("x").type == whole
-            found = united.collect()
-        assert found.schema.field("x").type == whole
+            result = united.collect()
+        assert result.schema.field("x").type == whole
         expected = [v for table in tables for v in table.column("x").to_pylist()]
-        assert [text_of(v) for v in found.column("x").to_pylist()] == [
+        assert [text_of(v) for v in result.column("x").to_pylist()] == [
             text_of(whole_value(v, whole)) for v in expected
         ]
 

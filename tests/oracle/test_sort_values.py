@@ -48,12 +48,12 @@ def numbered(values: pa.Array) -> pa.Table:
     return pa.table({"k": values, "row": np.arange(len(values))})
 
 
-def assert_order(table: pa.Table, found: pa.Table, order: Order, **options: Any) -> None:
+def assert_order(table: pa.Table, actual: pa.Table, order: Order, **options: Any) -> None:
     """As assert_sorted, and each row has its own values."""
-    rows = found.column("row").to_numpy()
+    rows = actual.column("row").to_numpy()
     assert_sorted(table, order, rows, **options)
     for name in table.column_names:
-        assert plain(table.column(name)).take(pa.array(rows)).equals(plain(found.column(name)))
+        assert plain(table.column(name)).take(pa.array(rows)).equals(plain(actual.column(name)))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -68,10 +68,10 @@ def test_floats_have_one_order(
     values = np.random.default_rng(1).permutation(np.repeat(np.arange(len(special)), 30))
     table = numbered(pa.array([special[at] for at in values], name))
     order = [("k", descending, nulls_first)]
-    found = sorted_table(engine_of(1), table, order, strategy, stable=True)
-    assert_order(table, found, order, stable=True)
+    result = sorted_table(engine_of(1), table, order, strategy, stable=True)
+    assert_order(table, result, order, stable=True)
     expected = ["-inf", "-1.5", str(-tiny), "0.0", str(tiny), "1.5", "inf", "nan"]
-    seen = [str(v) for v in found.column("k").to_pylist() if v is not None]
+    seen = [str(v) for v in result.column("k").to_pylist() if v is not None]
     seen = [text.replace("-0.0", "0.0") for text in seen]
     assert list(dict.fromkeys(seen)) == (expected[::-1] if descending else expected)
 
@@ -81,19 +81,19 @@ def test_floats_have_one_order(
 def test_keys_alone_keep_their_signs(engine_of: EngineOf, name: str, strategy: str) -> None:
     """A result of keys alone could be made from words that know no sign of zero."""
     values = pa.array([0.0, -0.0, 1.0, -0.0, math.nan, -1.0, 0.0, -0.0], name)
-    found = sorted_table(engine_of(1), pa.table({"k": values}), [("k", False, False)], strategy)
-    signs = [math.copysign(1, value) for value in found.column("k").to_pylist() if value == 0]
+    result = sorted_table(engine_of(1), pa.table({"k": values}), [("k", False, False)], strategy)
+    signs = [math.copysign(1, value) for value in result.column("k").to_pylist() if value == 0]
     assert sorted(signs) == [-1.0, -1.0, -1.0, 1.0, 1.0]
 
 
 def tricky_strings() -> list[str | None]:
     """Strings whose order hangs on their ends, around the lengths at which words are full."""
-    found: list[str | None] = [None, ""]
+    result: list[str | None] = [None, ""]
     for length in (1, 2, 6, 7, 8, 9, 13, 14, 15, 16, 17, 21, 22, 30, 31):
         stem = "a" * length
-        found += [stem, stem + "\0", stem + "\0\0", stem + "b", stem[:-1] + "\0", stem[:-1] + "é"]
-        found += [stem[:-1] + "\x01", stem[:-1] + "\x7f", stem[:-1] + "\U0010ffff", "\0" * length]
-    return found
+        result += [stem, stem + "\0", stem + "\0\0", stem + "b", stem[:-1] + "\0", stem[:-1] + "é"]
+        result += [stem[:-1] + "\x01", stem[:-1] + "\x7f", stem[:-1] + "\U0010ffff", "\0" * length]
+    return result
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -110,8 +110,8 @@ def test_strings_that_differ_late(
     for kind in kinds:
         encoded = drawn.dictionary_encode() if pa.types.is_dictionary(kind) else drawn.cast(kind)
         table = numbered(encoded)
-        found = sorted_table(engine_of(2), table, order, strategy, stable=True)
-        assert_order(table, found, order, stable=True)
+        result = sorted_table(engine_of(2), table, order, strategy, stable=True)
+        assert_order(table, result, order, stable=True)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -129,8 +129,8 @@ def test_strings_behind_and_before_other_keys(
     table = pa.table({"t": text, "n": number, "b": flag, "row": np.arange(rows)})
     for ways in permutations([(False, False), (True, True), (True, False)]):
         order = [(name, *way) for name, way in zip(columns, ways, strict=True)]
-        found = sorted_table(engine_of(2), table, order, strategy, stable=True)
-        assert_order(table, found, order, stable=True)
+        result = sorted_table(engine_of(2), table, order, strategy, stable=True)
+        assert_order(table, result, order, stable=True)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -141,9 +141,9 @@ def test_long_strings(engine_of: EngineOf, kind: pa.DataType, strategy: str) -> 
     table = numbered(long_strings(kind, numbers))
     for descending, nulls_first in WAYS:
         order = [("k", descending, nulls_first)]
-        found = sorted_table(engine, table, order, strategy, stable=True)
-        assert_order(table, found, order, stable=True)
-    del found
+        result = sorted_table(engine, table, order, strategy, stable=True)
+        assert_order(table, result, order, stable=True)
+    del result
     assert engine.memory_used_bytes == 0
 
 
@@ -159,8 +159,8 @@ def test_integers_at_the_ends(
     at = np.random.default_rng(6).permutation(np.repeat(np.arange(len(ends)), 50))
     table = numbered(pa.array([ends[i] for i in at], name))
     order = [("k", descending, nulls_first)]
-    found = sorted_table(engine_of(2), table, order, strategy, stable=True)
-    assert_order(table, found, order, stable=True)
+    result = sorted_table(engine_of(2), table, order, strategy, stable=True)
+    assert_order(table, result, order, stable=True)
     both = pa.table({"k": table["k"], "k1": table["k"][::-1], "row": table["row"]})
     order.append(("k1", not descending, nulls_first))
     assert_order(both, sorted_table(engine_of(2), both, order, strategy), order)
@@ -178,8 +178,8 @@ def test_decimals_of_38_digits(engine_of: EngineOf, descending: bool, strategy: 
         values = [decimal.Decimal(numbers[i]) for i in random.integers(0, len(numbers), 3000)]
     table = numbered(pa.array(values, pa.decimal128(38, 0)))
     order = [("k", descending, False)]
-    found = sorted_table(engine_of(2), table, order, strategy, stable=True)
-    assert_order(table, found, order, stable=True)
+    result = sorted_table(engine_of(2), table, order, strategy, stable=True)
+    assert_order(table, result, order, stable=True)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -198,8 +198,8 @@ def test_rows_in_order_are_found_in_order(
     for descending in (False, True):
         order = [("k", descending, False)]
         for stable in (False, True):
-            found = sorted_table(engine_of(threads), table, order, stable=stable)
-            assert_order(table, found, order, stable=stable)
+            result = sorted_table(engine_of(threads), table, order, stable=stable)
+            assert_order(table, result, order, stable=stable)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 5])
@@ -211,9 +211,9 @@ def test_limits_and_offsets(engine_of: EngineOf, offset: int, limit: int, rows: 
     for strategy in ("auto", "msd", "lsd", "topk")[: 4 if limit >= 0 else 3]:
         options = {"limit": limit, "offset": offset, "stable": True}
         sort = sort_of(engine_of(1), table, order, strategy, **options)
-        found = result_of(sort, "collect")
-        assert_order(table, found, order, **options)
-        assert sort.count() == found.num_rows
+        result = result_of(sort, "collect")
+        assert_order(table, result, order, **options)
+        assert sort.count() == result.num_rows
 
 
 def test_a_small_limit_does_not_sort_everything(engine_of: EngineOf) -> None:
@@ -235,11 +235,11 @@ def test_a_row_index_is_a_position_in_the_input(engine_of: EngineOf) -> None:
     sort = _native.Sort(
         engine_of(3), imported, keys=order, output=[], row_index="index", stable=True
     )
-    found = result_of(sort, "collect")
-    assert found.schema == pa.schema([pa.field("index", pa.int64(), False)]) or (
-        found.schema.names == ["index"] and found.schema.types == [pa.int64()]
+    result = result_of(sort, "collect")
+    assert result.schema == pa.schema([pa.field("index", pa.int64(), False)]) or (
+        result.schema.names == ["index"] and result.schema.types == [pa.int64()]
     )
-    assert_sorted(table, order, found.column("index").to_numpy(), stable=True)
+    assert_sorted(table, order, result.column("index").to_numpy(), stable=True)
 
 
 @pytest.mark.parametrize("threads", [1, 4])

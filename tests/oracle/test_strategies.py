@@ -61,8 +61,8 @@ def test_every_choice(engine_of: EngineOf, keys: str, shape: str, nulls: str, ho
         want = expected_columns(sides, output, rows)
         for choice in CHOICES:
             tried = replace(case, **choice)  # type: ignore[arg-type]
-            found = result_of(make_join(engine_of(1), tried, sides, output), "collect")
-            assert_same_rows(want, found), tried
+            result = result_of(make_join(engine_of(1), tried, sides, output), "collect")
+            assert_same_rows(want, result), tried
 
 
 def dense_sides(unique: bool, nulls: bool) -> Sides:
@@ -102,8 +102,8 @@ def test_dense_array(engine_of: EngineOf, unique: bool, nulls: bool, how: str) -
         )
         output = outputs(case, sides)
         join = make_join(engine_of(1), case, sides, output)
-        found = result_of(join, "collect")
-        assert_same_rows(expected_columns(sides, output, expected_rows(case, sides)), found)
+        result = result_of(join, "collect")
+        assert_same_rows(expected_columns(sides, output, expected_rows(case, sides)), result)
         assert f'"strategy_ran": "{"dense" if unique else "radix"}"' in spaced(join.profile())
 
 
@@ -137,5 +137,5 @@ def test_nulls_of_columns_declared_without_any(engine_of: EngineOf, how: str, na
 
     declared_sides = replace(sides, left=declared(sides.left), right=declared(sides.right))
     output = outputs(case, sides)
-    found = result_of(make_join(engine_of(1), case, declared_sides, output), "collect")
-    assert_same_rows(expected_columns(sides, output, expected_rows(case, sides)), found)
+    result = result_of(make_join(engine_of(1), case, declared_sides, output), "collect")
+    assert_same_rows(expected_columns(sides, output, expected_rows(case, sides)), result)

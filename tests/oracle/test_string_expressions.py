@@ -60,11 +60,11 @@ def connection() -> Any:
 
 
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str | None) -> None:
-    found, by_pyarrow = computed_by_both(engine, expression, TABLE)
-    assert found.to_pylist() == by_pyarrow.to_pylist(), repr(expression)
+    result, by_pyarrow = computed_by_both(engine, expression, TABLE)
+    assert result.to_pylist() == by_pyarrow.to_pylist(), repr(expression)
     if sql is not None:
         expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]
-        assert found.to_pylist() == expected, sql
+        assert result.to_pylist() == expected, sql
 
 
 PATTERNS = [
@@ -185,8 +185,8 @@ def test_white_space(engine: _native.Engine) -> None:
     table = _native.Table.from_stream(engine, rows)
     compiled = Compiler(table.column, rows.schema).compile(expression)
     assert compiled is not None
-    found = pa.table(_native.compute_columns(engine, table, [("x", compiled)]))["x"]
-    assert found.cast(pa.string()).equals(evaluate(expression, rows))
+    result = pa.table(_native.compute_columns(engine, table, [("x", compiled)]))["x"]
+    assert result.cast(pa.string()).equals(evaluate(expression, rows))
 
 
 def test_strings_beyond_the_budget() -> None:

@@ -64,10 +64,10 @@ def connection() -> Any:
 
 
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str) -> None:
-    found, by_evaluation = computed_by_both(engine, expression, TABLE)
-    assert found.to_pylist() == by_evaluation.to_pylist(), repr(expression)
+    result, by_evaluation = computed_by_both(engine, expression, TABLE)
+    assert result.to_pylist() == by_evaluation.to_pylist(), repr(expression)
     expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]
-    assert found.to_pylist() == expected, sql
+    assert result.to_pylist() == expected, sql
 
 
 PATTERNS = ["^a", "b$", "[0-9]+", "a.b", "(?s)a.b", "(?i)abc", "", "ü|ö", "^$", "(a|-)(b)?",
@@ -121,8 +121,8 @@ def test_numbers_as_strings(engine: _native.Engine, connection: Any) -> None:
 def test_initials() -> None:
     """DuckDB has no function for these."""
     rows = pa.table({"s": ["hello wORLD", "o'neil mc-donald", "ÄPFEL élan", "1st x2Y", "", None]})
-    found = evaluate(col("s").initcap(), rows).to_pylist()
-    assert found == ["Hello World", "O'Neil Mc-Donald", "Äpfel Élan", "1st X2y", "", None]
+    result = evaluate(col("s").initcap(), rows).to_pylist()
+    assert result == ["Hello World", "O'Neil Mc-Donald", "Äpfel Élan", "1st X2y", "", None]
     wide = pa.table({"n": pa.array([2**64 - 1], pa.uint64())})
     assert evaluate(col("n").hex(), wide).to_pylist() == ["F" * 16]
 

@@ -38,9 +38,9 @@ FORMATS = [*(f"%{letter}" for letter in "YymdHIMSfgnpjaAbBwuUWVGcxXzZ%"),
 
 
 def by_engine(engine: _native.Engine, expression: xd.Expr, table: Any) -> list[Any]:
-    found = computed(engine, expression, table).to_pylist()
-    assert found == evaluate(expression, table).to_pylist()
-    return list(found)
+    rows = computed(engine, expression, table).to_pylist()
+    assert rows == evaluate(expression, table).to_pylist()
+    return list(rows)
 
 
 def by_duckdb(connection: Any, sql: str) -> list[Any]:
@@ -50,8 +50,8 @@ def by_duckdb(connection: Any, sql: str) -> list[Any]:
 @pytest.mark.parametrize("format", FORMATS)
 def test_formats(engine: _native.Engine, connection: Any, format: str) -> None:
     for name in ("us", "ms", "ns", "s", "day"):
-        found = by_engine(engine, col(name).strftime(format), TABLE)
-        assert found == by_duckdb(connection, f"strftime({name}, '{format}')"), name
+        result = by_engine(engine, col(name).strftime(format), TABLE)
+        assert result == by_duckdb(connection, f"strftime({name}, '{format}')"), name
 
 
 READ = ["%Y-%m-%d %H:%M:%S.%f", "%d.%m.%Y %H:%M", "%Y%m%d", "%b %d %Y %I:%M:%S %p", "%A, %d %B %Y",
@@ -78,11 +78,11 @@ def test_strings_that_are_no_instants(engine: _native.Engine, connection: Any) -
                             (["29 FEB 2024", "29 Fec 2024", "29 february 2024"], "%d %b %Y"),
                             (["1.5", "1.123456", "1.", "1.1234567"], "%S.%f")]:  # fmt: skip
         table = pa.table({"s": pa.array([*strings, None], pa.string())})
-        found = by_engine(engine, col("s").try_strptime(format), table)
+        result = by_engine(engine, col("s").try_strptime(format), table)
         connection.register("strings", table)
         expected = connection.sql(f"select try_strptime(s, '{format}') from strings").fetchall()
-        assert found == [row for (row,) in expected], format
-        wrong = [s for s, f in zip(strings, found, strict=False) if s is not None and f is None]
+        assert result == [row for (row,) in expected], format
+        wrong = [s for s, f in zip(strings, result, strict=False) if s is not None and f is None]
         if wrong:
             with pytest.raises(xd.ExpressionError, match="no instant in this format"):
                 xd.connect(threads=1, ranks="off").from_arrow(pa.table({"s": wrong})).select(
@@ -91,8 +91,8 @@ def test_strings_that_are_no_instants(engine: _native.Engine, connection: Any) -
 
 
 def test_dates_are_made(engine: _native.Engine, connection: Any) -> None:
-    made = xd.make_date(col("y"), col("m"), col("d"))
-    assert by_engine(engine, made, TABLE) == TABLE["day"].to_pylist()
+    result = xd.make_date(col("y"), col("m"), col("d"))
+    assert by_engine(engine, result, TABLE) == TABLE["day"].to_pylist()
     assert by_duckdb(connection, "make_date(y, m, d)") == TABLE["day"].to_pylist()
 
 

@@ -105,9 +105,9 @@ def test_lists_go_along_and_windows_end_in_limits_and_sorts() -> None:
     with xd.connect(threads=2) as dock:
         rows = dock.from_arrow(listed)
         numbered = rows.with_columns(n=xd.row_number().over(order_by="id"))
-        found = numbered.sort("n", limit=5).select("n", "id", "list").collect()
+        result = numbered.sort("n", limit=5).select("n", "id", "list").collect()
         order = sorted(range(300), key=table.column("id").to_pylist().__getitem__)[:5]
-        assert found.column("list").to_pylist() == [[i] for i in order]
+        assert result.column("list").to_pylist() == [[i] for i in order]
         assert numbered.limit(7).count() == 7
         assert "window" not in str(numbered.select("id").explain())  # its column is not read
 

@@ -31,8 +31,8 @@ def made_table(rows: int, seed: int, partitions: int = 7) -> pa.Table:
     draw = random.Random(seed)
 
     def column(kind: pa.DataType, values: list[Any], nulls: float = 0.15) -> pa.Array:
-        found = [None if draw.random() < nulls else draw.choice(values) for _ in range(rows)]
-        return pa.array(found, kind)
+        result = [None if draw.random() < nulls else draw.choice(values) for _ in range(rows)]
+        return pa.array(result, kind)
 
     day = datetime.date(2024, 2, 27)
     days = [day + datetime.timedelta(days=i) for i in range(6)]

@@ -56,20 +56,20 @@ def test_exchange_gives_all_rows_back(group: xd.Group) -> None:
             "word": pa.array(["x", "y", None, "x"] * 1000).dictionary_encode(),
         }
     )
-    found = group.exchange(table, by="k")
-    wanted = table.set_column(8, "word", table["word"].cast(pa.string()))
-    assert found.schema == wanted.schema
-    found.validate(full=True)
-    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+    result = group.exchange(table, by="k")
+    expected = table.set_column(8, "word", table["word"].cast(pa.string()))
+    assert result.schema == expected.schema
+    result.validate(full=True)
+    assert sorted(map(repr, result.to_pylist())) == sorted(map(repr, expected.to_pylist()))
 
 
 def test_a_dictionary_may_hold_nulls_in_a_column_that_may_not(group: xd.Group) -> None:
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), pa.array(["a", None]))
     fields = [pa.field("k", pa.int64()), pa.field("word", words.type, nullable=False)]
     table = pa.table([pa.array([1, 2, 3]), words], schema=pa.schema(fields))
-    found = group.exchange(table, by="k")
-    assert found.schema.field("word").nullable
-    assert found["word"].to_pylist() == ["a", None, "a"]
+    result = group.exchange(table, by="k")
+    assert result.schema.field("word").nullable
+    assert result["word"].to_pylist() == ["a", None, "a"]
     with group.channel(table.schema, by="k") as channel:
         channel.send(table)
         (batch,) = list(channel)
@@ -83,11 +83,11 @@ def test_send_more_than_the_channel_holds_before_anything_is_received(group: xd.
         assert channel.memory_bytes < table.nbytes / 10
         channel.send(table)
         channel.flush()
-        found = pa.Table.from_batches(channel, table.schema)
+        schema = pa.Table.from_batches(channel, table.schema)
         assert channel.ended
         assert channel.recv() is None
         assert channel.counters()["flows"][0]["rows_sent"] == 500_000
-    assert found.sort_by("k").equals(table)
+    assert schema.sort_by("k").equals(table)
     assert group.native().memory_used_bytes > 0
 
 
@@ -108,8 +108,8 @@ def test_try_send_and_recv_in_turn(group: xd.Group) -> None:
         for batch in batches:
             while not channel.try_send(batch):
                 refused += 1
-                found = channel.recv(wait_s=0)
-                rows += 0 if found is None else found.num_rows
+                result = channel.recv(wait_s=0)
+                rows += 0 if result is None else result.num_rows
         rows += sum(batch.num_rows for batch in channel)
     assert rows == 200_000
     assert refused > 0
@@ -287,8 +287,8 @@ def test_ctrl_c_ends_the_wait_for_a_turn(group: xd.Group) -> None:
 
 
 def test_a_relation_is_exchanged(group: xd.Group, dock: xd.Dock) -> None:
-    found = dock.from_arrow(numbers(100)).filter(xd.col("k") >= 40).exchange(group, by="k")
-    assert found.agg(n=xd.count(), s=xd.sum("v")).collect().to_pylist() == [
+    result = dock.from_arrow(numbers(100)).filter(xd.col("k") >= 40).exchange(group, by="k")
+    assert result.agg(n=xd.count(), s=xd.sum("v")).collect().to_pylist() == [
         {"n": 60, "s": sum(range(40, 100))}
     ]
 

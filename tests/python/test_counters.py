@@ -33,15 +33,15 @@ def numbers(count: int) -> pa.Table:
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """What Prometheus reads, by name and labels; all metrics have a type and a text."""
-    found = {}
+    result = {}
     for family in text_string_to_metric_families(text):
         assert family.type in ("counter", "gauge"), family
         assert family.documentation
         for sample in family.samples:
             key = (sample.name, frozenset(sample.labels.items()))
-            assert key not in found
-            found[key] = sample.value
-    return found
+            assert key not in result
+            result[key] = sample.value
+    return result
 
 
 def a_rank() -> dict[str, Any]:
@@ -87,22 +87,22 @@ def test_prometheus_reads_them(group: xd.Group) -> None:
     with group.channel(numbers(1).schema, by="k") as channel:
         channel.send(numbers(1000))
         channel.flush()
-        found = samples(xd.to_prometheus(group.counters()))
+        result = samples(xd.to_prometheus(group.counters()))
     labels = {"rank": "0", "channel": "1", "level": "1", "source": "0", "outlet": "0"}
-    assert found["crossdock_flow_rows_sent_total", frozenset(labels.items())] == 1000
+    assert result["crossdock_flow_rows_sent_total", frozenset(labels.items())] == 1000
     stalls = labels | {"cause": "no_credit"}
-    assert found["crossdock_flow_stalls_total", frozenset(stalls.items())] == 0
+    assert result["crossdock_flow_stalls_total", frozenset(stalls.items())] == 0
     only = frozenset({"rank": "0", "channel": "1"}.items())
-    assert found["crossdock_channel_memory_bytes", only] > 0
+    assert result["crossdock_channel_memory_bytes", only] > 0
 
 
 def test_prometheus_reads_names_with_quotes_and_several_ranks() -> None:
     first = a_rank()
-    found = samples(xd.to_prometheus([first, first | {"rank": 3}]))
+    result = samples(xd.to_prometheus([first, first | {"rank": 3}]))
     link = {"rank": "2", "link": 'eth"0\\\n to rank 1', "peer": "1"}
-    assert found["crossdock_link_bytes_sent_total", frozenset(link.items())] == 2**53
-    assert found["crossdock_link_lost", frozenset(link.items())] == 1
-    assert len([name for name, _ in found if name == "crossdock_flow_slots"]) == 2
+    assert result["crossdock_link_bytes_sent_total", frozenset(link.items())] == 2**53
+    assert result["crossdock_link_lost", frozenset(link.items())] == 1
+    assert len([name for name, _ in result if name == "crossdock_flow_slots"]) == 2
     assert xd.to_prometheus([]) == ""
 
 
@@ -135,8 +135,8 @@ def test_a_trace_has_every_segment_once(group: xd.Group, tmp_path: Path) -> None
     trace = json.loads(file.read_text(encoding="utf-8"))
     slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     for name in ("waits in its ring", "in use"):
-        found = [event["args"]["segment"] for event in slices if event["name"] == name]
-        assert sorted(found) == list(range(flow["segments_published"]))
+        result = [event["args"]["segment"] for event in slices if event["name"] == name]
+        assert sorted(result) == list(range(flow["segments_published"]))
     assert trace["otherData"] == {"notes": 3 * flow["segments_published"], "dropped": 0}
 
 
@@ -164,8 +164,8 @@ def test_an_error_leaves_what_the_rank_has_noted(group: xd.Group, tmp_path: Path
     with pytest.raises(ZeroDivisionError):
         traced()
     assert not file.exists()
-    own = json.loads((tmp_path / "t.rank0.json").read_text(encoding="utf-8"))
-    assert own["otherData"]["notes"] > 0
+    mine = json.loads((tmp_path / "t.rank0.json").read_text(encoding="utf-8"))
+    assert mine["otherData"]["notes"] > 0
     with group.trace(file):
         group.exchange(numbers(1000), by="k")
     assert file.exists()

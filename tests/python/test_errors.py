@@ -75,7 +75,7 @@ def test_bad_sizes(text: str | int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "text"),
+    ("number_text", "text"),
     [
         (sizes.format_bytes(512), "512 B"),
         (sizes.format_bytes(1536), "1.50 KiB"),
@@ -88,8 +88,8 @@ def test_bad_sizes(text: str | int) -> None:
         (sizes.format_seconds(0.00084), "840 µs"),
     ],
 )
-def test_numbers_as_text(made: str, text: str) -> None:
-    assert made == text
+def test_numbers_as_text(number_text: str, text: str) -> None:
+    assert number_text == text
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:

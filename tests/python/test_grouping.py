@@ -207,9 +207,9 @@ def test_types_are_known_before_running(dock: xd.Dock, function: str) -> None:
         one = rows.agg(x=make(name), filtered=make(name).where(col("i64") == 3))
         assert one.collect().schema == one.schema, name
         grouped = rows.group_by("i8").agg(x=make(name))
-        found = grouped.collect()
-        found.validate(full=True)
-        assert found.schema == grouped.schema, name
+        result = grouped.collect()
+        result.validate(full=True)
+        assert result.schema == grouped.schema, name
         batches = list(grouped.to_batches())
         assert pa.Table.from_batches(batches, grouped.schema).num_rows == 3
 
@@ -217,10 +217,10 @@ def test_types_are_known_before_running(dock: xd.Dock, function: str) -> None:
 @pytest.mark.parametrize("name", EVERY_TYPE.column_names)
 def test_every_type_is_a_key(dock: xd.Dock, name: str) -> None:
     grouped = dock.from_arrow(pa.concat_tables([EVERY_TYPE, EVERY_TYPE])).group_by(name)
-    found = grouped.agg(n=xd.count()).collect()
-    assert found.schema.field(name).type == EVERY_TYPE.schema.field(name).type
-    assert found["n"].to_pylist() == [2, 2, 2]
-    assert set(found[name].to_pylist()) == set(EVERY_TYPE[name].to_pylist())
+    result = grouped.agg(n=xd.count()).collect()
+    assert result.schema.field(name).type == EVERY_TYPE.schema.field(name).type
+    assert result["n"].to_pylist() == [2, 2, 2]
+    assert set(result[name].to_pylist()) == set(EVERY_TYPE[name].to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -263,8 +263,8 @@ def test_first_takes_the_order_of_the_input(dock: xd.Dock) -> None:
     rows = dock.from_arrow(table)
 
     def firsts(relation: xd.Relation) -> dict[int, int]:
-        found = relation.group_by("k").agg(v=xd.first("v")).collect()
-        return dict(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True))
+        result = relation.group_by("k").agg(v=xd.first("v")).collect()
+        return dict(zip(result["k"].to_pylist(), result["v"].to_pylist(), strict=True))
 
     assert firsts(rows) == {1: 3, 2: 7}
     assert firsts(rows.sort("v")) == {1: 2, 2: 1}
@@ -366,8 +366,8 @@ def test_plans_and_profiles(rows: xd.Relation) -> None:
 def test_literals_as_keys(dock: xd.Dock) -> None:
     rows = dock.from_arrow(pa.table({"a": [1, 2], "t": ["x", "y"]}))
     for value in ("all", 7, 2.5, True, datetime.date(2026, 1, 1)):
-        found = rows.group_by(k=xd.lit(value)).agg(n=xd.count()).collect()
-        assert found.to_pylist() == [{"k": value, "n": 2}]
+        result = rows.group_by(k=xd.lit(value)).agg(n=xd.count()).collect()
+        assert result.to_pylist() == [{"k": value, "n": 2}]
     both = rows.with_columns(k=xd.lit("all")).group_by("k", odd=col("a") % 2).agg(s=xd.sum("a"))
     assert both.sort("odd").collect().to_pylist() == [
         {"k": "all", "odd": 0, "s": 2}, {"k": "all", "odd": 1, "s": 1},
@@ -380,8 +380,8 @@ def test_literals_as_keys(dock: xd.Dock) -> None:
 
 def test_a_text_as_a_computed_key_names_a_column(dock: xd.Dock) -> None:
     rows = dock.from_arrow(pa.table({"a": [1, 2], "self": ["x", "x"]}))
-    found = rows.group_by(k="self").agg(n=xd.count())
-    assert found.collect().to_pylist() == [{"k": "x", "n": 2}]
+    result = rows.group_by(k="self").agg(n=xd.count())
+    assert result.collect().to_pylist() == [{"k": "x", "n": 2}]
     assert rows.group_by(self="a").agg(self_=xd.count()).columns == ["self", "self_"]
     with pytest.raises(xd.ColumnError, match=r"no column 'selv'(.|\n)*'self'"):
         rows.group_by(k="selv")
@@ -408,11 +408,11 @@ def test_medians_of_few_instants_are_exact_however_far_apart() -> None:
 @pytest.mark.parametrize("value", [1, "a", 0.5, None, True])
 def test_groups_of_constants(dock: xd.Dock, value: object) -> None:
     rows = dock.from_arrow(pa.table({"key": [5, 6, 7]})).with_columns(a=xd.lit(value))
-    found = rows.select("a").group_by("a", key=1).agg(n=xd.count()).collect()
-    assert found.to_pylist() == [{"a": value, "key": 1, "n": 3}]
+    result = rows.select("a").group_by("a", key=1).agg(n=xd.count()).collect()
+    assert result.to_pylist() == [{"a": value, "key": 1, "n": 3}]
     # A column of the name that is no key is in no one's way.
-    found = rows.group_by("a", key=xd.lit(value)).agg(n=xd.sum("key")).collect()
-    assert found.to_pylist() == [{"a": value, "key": value, "n": 18}]
+    result = rows.group_by("a", key=xd.lit(value)).agg(n=xd.sum("key")).collect()
+    assert result.to_pylist() == [{"a": value, "key": value, "n": 18}]
 
 
 @pytest.mark.parametrize("other", [xd.min, xd.max, xd.first, xd.any, xd.last])
@@ -425,5 +425,5 @@ def test_distinct_counts_of_no_rows_beside_dictionaries(
         rows = dock.from_arrow(table).filter(col("k") > 9)
         items = {"n": xd.count_distinct("k"), "m": xd.count_distinct("s"), "s": other("s")}
         groups = rows.group_by(*keys) if keys else rows
-        found = groups.agg(**items).collect().to_pylist()
-    assert found == ([] if keys else [{"n": 0, "m": 0, "s": None}])
+        result = groups.agg(**items).collect().to_pylist()
+    assert result == ([] if keys else [{"n": 0, "m": 0, "s": None}])

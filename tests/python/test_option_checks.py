@@ -90,8 +90,8 @@ def test_an_option_that_would_be_ignored(rows: xd.Relation) -> None:
 def test_options_of_csv(dock: xd.Dock, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a;b\n1;2\n")
-    found = dock.read_csv(path, delimiter=";", types={"a": "int8", "b": pa.string()})
-    assert [str(field.type) for field in found.schema] == ["int8", "string"]
+    result = dock.read_csv(path, delimiter=";", types={"a": "int8", "b": pa.string()})
+    assert [str(field.type) for field in result.schema] == ["int8", "string"]
     for delimiter in (";;", "", "é", 1):
         with pytest.raises(xd.OptionError, match=r"is not one ASCII character(.|\n)*try"):
             dock.read_csv(path, delimiter=delimiter)  # type: ignore[arg-type]

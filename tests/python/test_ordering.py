@@ -99,27 +99,27 @@ def test_every_type(dock: xd.Dock, name: str, descending: bool, nulls: str) -> N
     order = (desc if descending else asc)("v", nulls=nulls)
     expected = [ranked[i // 2] for i in range(2 * len(values))]
     expected = expected[::-1] if descending else expected
-    found = dock.from_arrow(table).sort(order).collect()
+    result = dock.from_arrow(table).sort(order).collect()
     blanks = [None, None]
-    assert found["place"].to_pylist() == (
+    assert result["place"].to_pylist() == (
         blanks + expected if nulls == "first" else expected + blanks
     )
-    assert found["v"].type == mixed.type
+    assert result["v"].type == mixed.type
 
 
 def test_stable_sorts_keep_the_input_order(dock: xd.Dock) -> None:
     count = 100_000
     table = pa.table({"k": [i % 7 for i in range(count)], "n": range(count)})
-    found = dock.from_arrow(table).sort("k", stable=True).collect()
-    assert found["n"].to_pylist() == sorted(range(count), key=lambda n: n % 7)
+    result = dock.from_arrow(table).sort("k", stable=True).collect()
+    assert result["n"].to_pylist() == sorted(range(count), key=lambda n: n % 7)
     index = dock.from_arrow(table).arg_sort(desc("k"), stable=True).collect()["index"]
     assert index.to_pylist() == sorted(range(count), key=lambda n: -(n % 7))
 
 
 def test_zeros_are_equal(dock: xd.Dock) -> None:
     table = pa.table({"k": [0.0, -0.0, 0.0, -0.0, -1.0], "n": range(5)})
-    found = dock.from_arrow(table).sort("k", stable=True).collect()
-    assert found["n"].to_pylist() == [4, 0, 1, 2, 3]
+    result = dock.from_arrow(table).sort("k", stable=True).collect()
+    assert result["n"].to_pylist() == [4, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("k", [0, 1, 3, 5, 9])
@@ -256,10 +256,10 @@ def test_how_sorts_look(rows: xd.Relation) -> None:
 def test_the_strategies_that_may_be_asked_for(dock: xd.Dock) -> None:
     numbers = pa.array([(i * 7919) % 5003 for i in range(5000)], pa.int64())
     rows = dock.from_arrow(pa.table({"k": numbers, "v": range(5000)}))
-    wanted = rows.sort("k").collect()
+    expected = rows.sort("k").collect()
     for strategy in ("msd", "lsd"):
         asked = rows.sort("k", strategy=strategy)
-        assert asked.collect().equals(wanted)
+        assert asked.collect().equals(expected)
         assert f"{strategy} strategy" in str(asked.profile())
     with pytest.raises(xd.OptionError, match=r"strategy(.|\n)*'lsd'"):
         rows.sort("k", strategy="lds")
@@ -288,12 +288,12 @@ def test_numbers_of_rows_may_be_of_any_integer_type(rows: xd.Relation) -> None:
 def test_an_offset_leaves_out_the_first_rows(
     rows: xd.Relation, limit: int | None, offset: int
 ) -> None:
-    wanted = [5, 4, 3, 2, 1][offset:][:limit]
+    expected = [5, 4, 3, 2, 1][offset:][:limit]
     cut = rows.sort(desc("c"), limit=limit, offset=offset)
-    assert cut.collect()["c"].to_pylist() == wanted
-    assert cut.count() == len(wanted)
-    assert [c for b in cut.to_batches() for c in b["c"].to_pylist()] == wanted
-    assert cut.limit(2, 1).collect()["c"].to_pylist() == wanted[1:3]
+    assert cut.collect()["c"].to_pylist() == expected
+    assert cut.count() == len(expected)
+    assert [c for b in cut.to_batches() for c in b["c"].to_pylist()] == expected
+    assert cut.limit(2, 1).collect()["c"].to_pylist() == expected[1:3]
     assert rows.sort(desc("c"), offset=offset).filter(col("c") < 3).count() == len(
         [c for c in [5, 4, 3, 2, 1][offset:] if c < 3]
     )

@@ -186,7 +186,7 @@ def test_computed_keys(rows: xd.Relation, tmp_path: Path) -> None:
             assert part.schema == rows.schema
             for key in part["k"].to_pylist():
                 homes.setdefault(-1 if key is None else key % 7, set()).add(number)
-        assert all(len(found) == 1 for found in homes.values())
+        assert all(len(result) == 1 for result in homes.values())
     added = rows.with_columns(h=xd.col("k") % 7).partition_by("h", 4)
     assert added.rows == rows.partition_by(h=xd.col("k") % 7, partitions=4).rows
     explicit = rows.filter(xd.col("k").is_not_null())
@@ -221,9 +221,9 @@ def test_plans_and_profiles_predict_every_phase(dock: xd.Dock, by: str, first: l
     assert plan.splitlines()[0].startswith(f"partition by {by} of k into 64   predicted ")
     assert all(f"    {name}  " in plan for name in phases)
     profile = parts.profile()
-    found = profile.data["steps"][-1]["profile"]["phases"]
-    assert [phase["name"] for phase in found] == phases
-    for phase in found:
+    result = profile.data["steps"][-1]["profile"]["phases"]
+    assert [phase["name"] for phase in result] == phases
+    for phase in result:
         assert phase["rows"] == ROWS, phase
         assert phase["predicted_s"] > 0, phase
         assert phase["measured_s"] > 0, phase

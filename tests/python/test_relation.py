@@ -53,9 +53,9 @@ def test_keys_of_other_names(
     dock: xd.Dock, people: pa.Table, visits: pa.Table, rows_of: Rows
 ) -> None:
     visited = dock.from_arrow(visits).select(who=xd.col("id"), cost=xd.col("cost"))
-    found = dock.from_arrow(people).join(visited, on={"id": "who"}, how="full").select("id", "who")
+    result = dock.from_arrow(people).join(visited, on={"id": "who"}, how="full").select("id", "who")
     expected = [(None, None), (None, None), (None, 9), (1, None), (2, 2), (3, 3), (3, 3), (4, None)]
-    assert rows_of(found.collect()) == expected
+    assert rows_of(result.collect()) == expected
 
 
 def test_a_residual_decides_on_matches(dock: xd.Dock, people: pa.Table, visits: pa.Table) -> None:
@@ -118,14 +118,14 @@ AGGREGATED = pa.table(
 
 
 def aggregates() -> dict[str, Any]:
-    found: dict[str, Any] = {"rows": xd.count()}
+    result: dict[str, Any] = {"rows": xd.count()}
     for name in AGGREGATED.column_names:
-        found[f"count_{name}"] = xd.count(name)
-        found[f"min_{name}"] = xd.min(name)
-        found[f"max_{name}"] = xd.max(name)
+        result[f"count_{name}"] = xd.count(name)
+        result[f"min_{name}"] = xd.min(name)
+        result[f"max_{name}"] = xd.max(name)
         if name not in "tsv":
-            found[f"sum_{name}"] = xd.sum(name)
-    return found
+            result[f"sum_{name}"] = xd.sum(name)
+    return result
 
 
 def test_aggregates_of_a_source_and_of_a_join_agree(dock: xd.Dock) -> None:
@@ -198,16 +198,16 @@ def test_after_close_everything_is_a_clear_error(people: pa.Table) -> None:
 
 
 def test_many_threads_share_a_dock(joined: xd.Relation) -> None:
-    found: list[int] = []
+    result: list[int] = []
     threads = [
-        threading.Thread(target=lambda: found.extend(joined.count() for _ in range(20)))
+        threading.Thread(target=lambda: result.extend(joined.count() for _ in range(20)))
         for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [3] * 80
+    assert result == [3] * 80
 
 
 def test_import_alone_loads_nothing_heavy() -> None:

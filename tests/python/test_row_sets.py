@@ -56,9 +56,9 @@ def test_a_limit_ends_an_outer_join_with_rows_of_it(dock: xd.Dock, how: str) -> 
     right = pa.table({"k": [i % 60 + 10 for i in range(7000)], "w": range(7000)})
     joined = dock.from_arrow(left).join(dock.from_arrow(right), on="k", how=how)
     for rows in (1, 4000, 100_000):
-        found = joined.limit(rows).collect()
-        assert found.num_rows == joined.limit(rows).count() == rows
-        for row in found.take(pa.array(range(0, rows, 97))).to_pylist():
+        result = joined.limit(rows).collect()
+        assert result.num_rows == joined.limit(rows).count() == rows
+        for row in result.take(pa.array(range(0, rows, 97))).to_pylist():
             assert (row["v"] is None) == (row["k"] >= 60)
             assert (row["w"] is None) == (row["k"] < 10)
             assert row["v"] is None or row["v"] % 60 == row["k"]
@@ -68,18 +68,18 @@ def test_a_limit_ends_an_outer_join_with_rows_of_it(dock: xd.Dock, how: str) -> 
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 1.0])
 def test_a_fraction_of_the_rows(dock: xd.Dock, numbers: pa.Table, fraction: float) -> None:
     sample = dock.from_arrow(numbers).sample(fraction=fraction, seed=7)
-    found = sample.collect()["n"].to_pylist()
-    assert found == sorted(set(found))
-    assert abs(len(found) - fraction * ROWS) <= 6 * (ROWS * fraction * (1 - fraction)) ** 0.5
-    assert sample.count() == len(found)
+    rows = sample.collect()["n"].to_pylist()
+    assert rows == sorted(set(rows))
+    assert abs(len(rows) - fraction * ROWS) <= 6 * (ROWS * fraction * (1 - fraction)) ** 0.5
+    assert sample.count() == len(rows)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 1000, ROWS - 1, ROWS, ROWS + 1])
 def test_a_number_of_rows(dock: xd.Dock, numbers: pa.Table, rows: int) -> None:
     sample = dock.from_arrow(numbers).sample(rows, seed=7)
-    found = sample.collect()["n"].to_pylist()
-    assert len(found) == sample.count() == min(rows, ROWS)
-    assert found == sorted(set(found))
+    result = sample.collect()["n"].to_pylist()
+    assert len(result) == sample.count() == min(rows, ROWS)
+    assert result == sorted(set(result))
 
 
 @pytest.mark.parametrize("how", [{"n": 500}, {"fraction": 0.01}], ids=repr)
@@ -169,10 +169,10 @@ def test_a_column_without_a_type_has_that_of_the_others_in_a_union(
     empty = dock.from_arrow(pa.table({"b": [3], "a": pa.nulls(1)}))
     for united in (typed.union(empty), empty.union(typed), empty.union(empty).union(typed, empty)):
         assert united.schema.field("a").type == values.type
-        found = united.sort("b").collect()
-        assert found.schema.field("a").type == values.type
+        result = united.sort("b").collect()
+        assert result.schema.field("a").type == values.type
         expected = {1: values[0].as_py(), 2: None, 3: None}
-        assert dict(zip(found["b"].to_pylist(), found["a"].to_pylist(), strict=False)) == expected
+        assert dict(zip(result["b"].to_pylist(), result["a"].to_pylist(), strict=False)) == expected
         nulls = united.count() - pc.sum(values.is_valid()).as_py()
         assert united.filter(xd.col("a").is_null()).count() == nulls
     assert empty.union(empty).schema.field("a").type == pa.null()

@@ -146,15 +146,15 @@ class _Query(Expressions):
             f"{other}.{left} = {alias}.{right}"
             for other, columns in before.items()
             for left, kind in columns.items()
-            for right, own in self._tables[alias].items()
-            if kind == own and kind in ("bigint", "integer", "varchar")
+            for right, mine in self._tables[alias].items()
+            if kind == mine and kind in ("bigint", "integer", "varchar")
         ]
         if not pairs:
             return "true" if how != "full join" else "1 = 1"
-        found = self.random.choice(pairs)
+        result = self.random.choice(pairs)
         if self.random.random() < 0.25 and how != "full join":
-            found += f" and {self.boolean(1)}"
-        return found
+            result += f" and {self.boolean(1)}"
+        return result
 
     def _where(self) -> str:
         parts = [self._test() for _ in range(self.random.choice([0, 0, 1, 1, 2]))]

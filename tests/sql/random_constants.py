@@ -62,12 +62,12 @@ def random_constants(seed: int) -> Constants:
     maker = _Maker(Random(seed))
     kind = maker.random.choice(["number", "number", "boolean", "boolean", "string", "moment"])
     template = getattr(maker, kind)(3)
-    names = {name: f"c{i}" for i, name in enumerate(maker.found.row)}
-    found = maker.found
-    found.constant = template.format(**{k: written(*v) for k, v in found.row.items()})
-    found.of_columns = template.format(**names)
-    found.row = {names[k]: v for k, v in found.row.items()}
-    return found
+    names = {name: f"c{i}" for i, name in enumerate(maker.constants.row)}
+    result = maker.constants
+    result.constant = template.format(**{k: written(*v) for k, v in result.row.items()})
+    result.of_columns = template.format(**names)
+    result.row = {names[k]: v for k, v in result.row.items()}
+    return result
 
 
 def written(value: Any, kind: str) -> str:
@@ -207,19 +207,19 @@ class Expressions:
         return self.random.choice(["", "not "])
 
     def _one_of(self, makers: list[Any]) -> str:
-        found = self.random.choice(makers)()
-        assert isinstance(found, str)
-        return found
+        result = self.random.choice(makers)()
+        assert isinstance(result, str)
+        return result
 
 
 class _Maker(Expressions):
     def __init__(self, random: Random) -> None:
         super().__init__(random)
-        self.found = Constants()
+        self.constants = Constants()
 
     def leaf(self, *kinds: str) -> str:
         """A place for a value of one of the types."""
         kind = self.random.choice(kinds)
-        name = f"v{len(self.found.row)}"
-        self.found.row[name] = self.random.choice(VALUES[kind]), kind
+        name = f"v{len(self.constants.row)}"
+        self.constants.row[name] = self.random.choice(VALUES[kind]), kind
         return "{" + name + "}"

@@ -107,8 +107,8 @@ class _Maker:
         kinds = [self._number_test, self._number_test, self._string_test, self._date_test]
         if depth == 0:
             kinds += [self._subquery_test, self._either]
-        found = self._random.choice(kinds)()
-        return f"NOT ({found})" if self._random.random() < 0.1 else found
+        result = self._random.choice(kinds)()
+        return f"NOT ({result})" if self._random.random() < 0.1 else result
 
     def _either(self) -> str:
         return f"({self._condition(1)} OR {self._condition(1)})"
@@ -188,12 +188,12 @@ class _Maker:
         return text, False
 
     def _columns(self, count: int) -> list[str]:
-        found = []
+        result = []
         for _ in range(count):
             table = self._random.choice(self._tables)
             names = [*STRINGS.get(table, {}), *NUMBERS[table]]
-            found.append(self._random.choice(names))
-        return list(dict.fromkeys(found))
+            result.append(self._random.choice(names))
+        return list(dict.fromkeys(result))
 
     def _aggregates(self) -> str:
         table = self._random.choice(self._tables)

@@ -14,14 +14,14 @@ CASES = Path(__file__).parent / "cases"
 
 def cases() -> list[tuple[str, str, bool]]:
     """File, statement, and whether `-- ordered` stands before it."""
-    found = []
+    result = []
     for file in sorted(CASES.glob("*.sql")):
         text = file.read_text(encoding="utf-8")
         last = 0
         for start, end in statements_of(text):
-            found.append((file.stem, text[start:end], "-- ordered" in text[last:start]))
+            result.append((file.stem, text[start:end], "-- ordered" in text[last:start]))
             last = end
-    return found
+    return result
 
 
 @pytest.mark.parametrize(

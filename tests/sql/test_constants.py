@@ -27,36 +27,36 @@ def ours(dock: xd.Dock, text: str) -> Any:
     return outcome(lambda: dock.sql(text).collect().column(0)[0].as_py())
 
 
-def of_columns(dock: xd.Dock, found: Constants) -> Any:
-    row = found.table()
+def of_columns(dock: xd.Dock, actual: Constants) -> Any:
+    row = actual.table()
     assert row.num_rows == 1
     return outcome(
-        lambda: dock.sql(f"select {found.of_columns} from row").collect().column(0)[0].as_py()
+        lambda: dock.sql(f"select {actual.of_columns} from row").collect().column(0)[0].as_py()
     )
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_random_constants(batch: int, dock: xd.Dock, oracle: duckdb.DuckDBPyConnection) -> None:
     for seed in list(SEEDS)[batch::BATCHES]:
-        found = random_constants(seed)
-        text = f"select {found.constant}"
-        constant, column = ours(dock, text), of_columns(dock, found)
+        result = random_constants(seed)
+        text = f"select {result.constant}"
+        constant, column = ours(dock, text), of_columns(dock, result)
         both_fail = isinstance(constant, type) and isinstance(column, type)
         assert both_fail or is_same_value(constant, column), (
             f"seed {seed}: {text}\nof constants {constant}\nof columns   {column}"
         )
-        theirs = of_duckdb(oracle, found, is_failure=both_fail)
+        theirs = of_duckdb(oracle, result, is_failure=both_fail)
         if not isinstance(theirs, type):
             assert is_same_value(constant, theirs), (
                 f"seed {seed}: {text}\nours   {constant}\ntheirs {theirs}"
             )
 
 
-def of_duckdb(oracle: duckdb.DuckDBPyConnection, found: Constants, *, is_failure: bool) -> Any:
+def of_duckdb(oracle: duckdb.DuckDBPyConnection, actual: Constants, *, is_failure: bool) -> Any:
     """What DuckDB gives; of columns where ours is an error, for it leaves out constants that its
     result does not depend on."""
     if not is_failure:
-        return outcome(lambda: oracle.sql(f"select {found.constant}").fetchall()[0][0])
-    oracle.register("one_row", found.table())
-    text = f"select {found.of_columns} from one_row"
+        return outcome(lambda: oracle.sql(f"select {actual.constant}").fetchall()[0][0])
+    oracle.register("one_row", actual.table())
+    text = f"select {actual.of_columns} from one_row"
     return outcome(lambda: oracle.sql(text).fetchall()[0][0])

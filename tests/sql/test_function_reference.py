@@ -21,10 +21,10 @@ def test_every_function_has_an_example() -> None:
 
 
 def test_the_page_is_current(dock: xd.Dock) -> None:
-    wanted = page(dock)
+    expected = page(dock)
     if os.environ.get("GOLDEN_UPDATE") == "1":
-        PAGE.write_text(wanted, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == wanted
+        PAGE.write_text(expected, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == expected
 
 
 @pytest.mark.parametrize(("heading", "name"), CASES)

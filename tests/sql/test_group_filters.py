@@ -80,16 +80,16 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def nodes_of(relation: xd.Relation) -> list[Node]:
     """All nodes of the query as it runs, each once."""
-    found: dict[Node, None] = {}
+    result: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
-        if node not in found:
-            found[node] = None
+        if node not in result:
+            result[node] = None
             for below in inputs_of(node):
                 visit(below)
 
     visit(relation.narrowed())
-    return list(found)
+    return list(result)
 
 
 def scans(nodes: list[Node], column: str) -> int:

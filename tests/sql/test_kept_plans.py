@@ -70,8 +70,8 @@ def test_names_of_tables_come_before_variables(dock: xd.Dock) -> None:
 def test_values_of_parameters_count_with_their_types(given: object, dock: xd.Dock) -> None:
     text = "select ? as x from t limit 1"
     for other in (1, 1.5, "1", given):
-        found = values(dock.sql(text, [other]))[0]
-        assert (found, type(found)) == (other, type(other))
+        result = values(dock.sql(text, [other]))[0]
+        assert (result, type(result)) == (other, type(other))
 
 
 def test_settings_count(dock: xd.Dock) -> None:
@@ -99,17 +99,17 @@ def test_old_plans_go(dock: xd.Dock) -> None:
 
 
 def test_threads_plan_at_once(dock: xd.Dock) -> None:
-    found: list[list[Any]] = []
+    result: list[list[Any]] = []
 
     def ask(number: int) -> None:
-        found.append(values(dock.sql(f"select max(a) + {number % 3} as m from t")))
+        result.append(values(dock.sql(f"select max(a) + {number % 3} as m from t")))
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == sorted([[2 + number % 3] for number in range(12)])
+    assert sorted(result) == sorted([[2 + number % 3] for number in range(12)])
 
 
 @pytest.mark.parametrize("characters", [10, 100_000])

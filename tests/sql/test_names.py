@@ -31,9 +31,9 @@ def rows(relation: xd.Relation) -> list[tuple[object, ...]]:
 
 def test_registered_names_ignore_case(dock: xd.Dock) -> None:
     dock.register("Orders", pa.table({"UserID": [1, 2], "Total": [3.0, 4.0]}))
-    found = dock.sql('select USERID, "userid" as "My ID", total * 2 from orders')
-    assert found.columns == ["UserID", "My ID", "total * 2"]
-    assert rows(found) == [(1, 1, 6.0), (2, 2, 8.0)]
+    result = dock.sql('select USERID, "userid" as "My ID", total * 2 from orders')
+    assert result.columns == ["UserID", "My ID", "total * 2"]
+    assert rows(result) == [(1, 1, 6.0), (2, 2, 8.0)]
     dock.register("ORDERS", pa.table({"x": [9]}))
     assert rows(dock.sql("from orders")) == [(9,)]
     dock.unregister("orders")
@@ -143,9 +143,9 @@ def test_parameters_are_values(dock: xd.Dock) -> None:
      datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3, 4, 5, 678), None],
 )  # fmt: skip
 def test_values_of_parameters_come_back(value: object, dock: xd.Dock) -> None:
-    (found,) = dock.sql("select ? as v", [value]).collect().to_pylist()
-    assert found["v"] == value
-    assert type(found["v"]) is type(value) or isinstance(found["v"], datetime.datetime)
+    (rows,) = dock.sql("select ? as v", [value]).collect().to_pylist()
+    assert rows["v"] == value
+    assert type(rows["v"]) is type(value) or isinstance(rows["v"], datetime.datetime)
 
 
 def test_wrong_parameters(dock: xd.Dock) -> None:
@@ -223,8 +223,8 @@ def test_copy_by_columns(dock: xd.Dock, tmp_path: Path) -> None:
     folder = tmp_path / "parts"
     dock.sql(f"copy t to '{folder}' (format parquet, partition_by (K))")
     assert sorted(path.name for path in folder.iterdir()) == ["k=x", "k=y"]
-    found = dock.sql(f"select k, sum(a) from read_parquet('{folder}') group by k order by k")
-    assert rows(found) == [("x", 4), ("y", 2)]
+    result = dock.sql(f"select k, sum(a) from read_parquet('{folder}') group by k order by k")
+    assert rows(result) == [("x", 4), ("y", 2)]
     with pytest.raises(xd.PathError):
         dock.sql(f"copy t to '{folder}' (partition_by k)")
     dock.sql(f"copy (select * from t where a = 1) to '{folder}' (partition_by k, overwrite)")
@@ -281,8 +281,8 @@ def test_settings(dock: xd.Dock) -> None:
 
 def test_several_statements(dock: xd.Dock) -> None:
     first, second = "create view a as select 1 as x", "create view b as select x + 1 as y from a"
-    found = dock.sql(f"{first}; {second}; from b;")
-    assert rows(found) == [(2,)]
+    result = dock.sql(f"{first}; {second}; from b;")
+    assert rows(result) == [(2,)]
 
 
 def test_the_default_dock() -> None:
@@ -331,5 +331,5 @@ def test_lists_are_unnested_beside_columns_of_any_layout(dock: xd.Dock) -> None:
         ("x", "b"),
         ("z", "c"),
     ]
-    found = dock.sql("select k, unnest(string_split(k || ',1', ',')) as x from t")
-    assert [row[1] for row in rows(found)] == ["x", "1", "y", "1", "z", "1"]
+    result = dock.sql("select k, unnest(string_split(k || ',1', ',')) as x from t")
+    assert [row[1] for row in rows(result)] == ["x", "1", "y", "1", "z", "1"]

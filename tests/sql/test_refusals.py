@@ -148,12 +148,12 @@ def error_of(dock: xd.Dock, text: str) -> str:
 def test_refusals(dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     parts = [f"{text!r}\n{error_of(dock, text)}\n" for text in STATEMENTS]
-    found = "\n".join(parts).replace(str(tmp_path), "FOLDER")
+    result = "\n".join(parts).replace(str(tmp_path), "FOLDER")
     if os.environ.get("GOLDEN_UPDATE"):
         GOLDEN.parent.mkdir(exist_ok=True)
-        GOLDEN.write_text(found, encoding="utf-8")
-    assert found == GOLDEN.read_text(encoding="utf-8")
-    assert "no error" not in found
+        GOLDEN.write_text(result, encoding="utf-8")
+    assert result == GOLDEN.read_text(encoding="utf-8")
+    assert "no error" not in result
 
 
 def mutated(text: str, generator: random.Random) -> str:

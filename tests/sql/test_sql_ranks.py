@@ -77,8 +77,8 @@ def ranks_said(folder: Path, ranks: int, program: str, *arguments: str) -> list[
 
 def statements(folder: Path, ranks: int, *queries: str) -> list[Any]:
     """What each text gave in the first rank."""
-    found: list[Any] = json.loads(ranks_said(folder, ranks, STATEMENTS, json.dumps(queries))[0])
-    return found
+    report: list[Any] = json.loads(ranks_said(folder, ranks, STATEMENTS, json.dumps(queries))[0])
+    return report
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_ranks_with_other_rows_join_in_one_order(folder: Path) -> None:
 
 
 def test_tables_of_statements_have_their_rows_once(folder: Path) -> None:
-    found = statements(
+    result = statements(
         folder, 2,
         "create table counted as select count(*) as n from 't.parquet'",
         "select n from counted",
@@ -134,12 +134,12 @@ def test_tables_of_statements_have_their_rows_once(folder: Path) -> None:
         "select (select max(m) from v) as x, 1 as one",
         "summarize select i from 't.parquet'",
     )  # fmt: skip
-    assert found[1] == [{"n": 1000}]
-    assert found[3] == [{"n": 10, "s": sum(range(990, 1000))}]
-    assert found[5] == [{"n": 2}]
-    assert found[7] == [{"k": 0, "m": 994}, {"k": 1, "m": 995}]
-    assert found[8] == [{"x": 999, "one": 1}]
-    assert (found[9][0]["count"], found[9][0]["max"]) == (1000, "999")
+    assert result[1] == [{"n": 1000}]
+    assert result[3] == [{"n": 10, "s": sum(range(990, 1000))}]
+    assert result[5] == [{"n": 2}]
+    assert result[7] == [{"k": 0, "m": 994}, {"k": 1, "m": 995}]
+    assert result[8] == [{"x": 999, "one": 1}]
+    assert (result[9][0]["count"], result[9][0]["max"]) == (1000, "999")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "json", "ndjson", "markdown"])
@@ -158,10 +158,10 @@ def test_copy_writes_one_file_of_all(folder: Path, kind: str) -> None:
 
 def test_copy_by_values_writes_files_of_each_rank(folder: Path) -> None:
     text = "copy (select k, i from 't.parquet') to 'parts' (partition_by (k))"
-    found = statements(folder, 2, text, "select count(*) as n, sum(k) as s from 'parts'", text)
-    assert found[0] == [{"rows": 1000, "file": "parts"}]
-    assert found[1] == [{"n": 1000, "s": sum(n % 7 for n in range(1000))}]
-    assert "is there already" in found[2]
+    result = statements(folder, 2, text, "select count(*) as n, sum(k) as s from 'parts'", text)
+    assert result[0] == [{"rows": 1000, "file": "parts"}]
+    assert result[1] == [{"n": 1000, "s": sum(n % 7 for n in range(1000))}]
+    assert "is there already" in result[2]
     assert len(list((folder / "parts" / "k=3").iterdir())) == 2
     again = statements(folder, 2, text[:-1] + ", overwrite)")[0]
     assert "folders of several ranks are new" in again

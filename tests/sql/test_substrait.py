@@ -28,7 +28,7 @@ Engines = dict[str, tuple[xd.Dock, datafusion.SessionContext]]
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[Engines]:
-    found, docks = {}, []
+    result, docks = {}, []
     for suite, scale in SCALES.items():
         context = datafusion.SessionContext()
         dock = xd.connect(threads=2, ranks="off")
@@ -36,8 +36,8 @@ def engines() -> Iterator[Engines]:
         for name, file in sources.files_of(suite, scale).by_name.items():
             dock.register(name, dock.read_parquet(str(file)))
             context.register_parquet(name, str(file))
-        found[suite] = dock, context
-    yield found
+        result[suite] = dock, context
+    yield result
     for dock in docks:
         dock.close()
 

@@ -77,12 +77,12 @@ def test_a_step_that_hangs_costs_its_limit_and_no_more(tmp_path: Path) -> None:
     limit_s = 7
     status, steps = run(bundle, tmp_path / "out", "channels", "probe", LIMIT_S=str(limit_s))
     assert status == 1
-    found = {step["step"]: step for step in steps}
-    assert found["channels/good"]["status"] == "passed"
-    assert found["channels/hangs"]["status"] == "hung"
-    assert found["channels/hangs"]["seconds"] <= limit_s + 5
-    assert found["channels/last"]["status"] == "no time left"
-    assert found["probe/32-connections"]["status"] == "no time left"
+    by_name = {step["step"]: step for step in steps}
+    assert by_name["channels/good"]["status"] == "passed"
+    assert by_name["channels/hangs"]["status"] == "hung"
+    assert by_name["channels/hangs"]["seconds"] <= limit_s + 5
+    assert by_name["channels/last"]["status"] == "no time left"
+    assert by_name["probe/32-connections"]["status"] == "no time left"
 
 
 def test_a_run_becomes_a_baseline_and_a_page(tmp_path: Path) -> None:

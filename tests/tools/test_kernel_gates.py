@@ -13,8 +13,8 @@ import kernel_gates
 
 def looked_at(code: str) -> dict[str, int]:
     kernel = kernel_gates.Kernel("k")
-    found = kernel_gates.INSTRUCTION.findall(code)
-    kernel_gates.look_at(kernel, [kernel_gates.Line(int(at, 16), *rest) for at, *rest in found])
+    result = kernel_gates.INSTRUCTION.findall(code)
+    kernel_gates.look_at(kernel, [kernel_gates.Line(int(at, 16), *rest) for at, *rest in result])
     return kernel.counts
 
 

@@ -45,10 +45,10 @@ def test_branches_of_cpp_are_counted_over_programs_and_those_of_exceptions_are_n
         command = ["g++", *flags, str(source), "-o", str(folder / "program")]
         subprocess.run(command, cwd=folder, check=True)
         subprocess.run([str(folder / "program"), *arguments], cwd=folder, check=False)
-    found = cpp_rooms(tmp_path, tmp_path / "src")["room"]
+    result = cpp_rooms(tmp_path, tmp_path / "src")["room"]
     # Not the line for a value that is not below 0, nor the branch to it. An empty text is never.
-    assert (found.lines, found.lines_run) == (8, 7)
-    assert (found.branches, found.branches_run) == (6, 4)
+    assert (result.lines, result.lines_run) == (8, 7)
+    assert (result.branches, result.branches_run) == (6, 4)
 
 
 def test_python_is_counted_by_folder_of_a_package(tmp_path: Path) -> None:

@@ -29,16 +29,16 @@ def is_public(name: str) -> bool:
 
 
 def of_stub(body: list[ast.stmt]) -> Members:
-    found: Members = {}
+    result: Members = {}
     for node in body:
         if isinstance(node, ast.FunctionDef) and is_public(node.name):
             decorators = {getattr(decorator, "id", "") for decorator in node.decorator_list}
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             names = [argument.arg for argument in arguments if argument.arg != "self"]
-            found[node.name] = None if "property" in decorators else names
+            result[node.name] = None if "property" in decorators else names
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found[node.target.id] = None
-    return found
+            result[node.target.id] = None
+    return result
 
 
 def parameters(function: object) -> list[str] | None:

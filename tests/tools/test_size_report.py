@@ -71,7 +71,7 @@ def test_circles_are_named_and_chains_are_not() -> None:
 
 
 def test_circles_of_headers_and_of_modules_are_found(tmp_path: Path) -> None:
-    texts = {
+    contents = {
         "src/base/a.hpp": '// A.\n#include "base/b.hpp"\n',
         "src/base/b.hpp": '// B.\n#include "base/a.hpp"\n',
         "python/p/__init__.py": '"""P."""\n',
@@ -79,7 +79,7 @@ def test_circles_of_headers_and_of_modules_are_found(tmp_path: Path) -> None:
         "python/p/y.py": '"""Y."""\n\n\ndef f() -> None:\n    import p.x\n',
         "tools/layers.toml": '[python]\nfolders = ["python"]\n',
     }
-    for name, text in texts.items():
+    for name, text in contents.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     shown = size_report.report(Tree.read(tmp_path), tidy.python_functions).splitlines()

@@ -360,8 +360,8 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("text", FUNCTIONS)
 def test_the_scanner_measures_functions(text: str) -> None:
-    found = cpp_scan.functions(text)
-    assert [(f.name, f.lines, f.parameters) for f in found] == [FUNCTIONS[text]]
+    result = cpp_scan.functions(text)
+    assert [(f.name, f.lines, f.parameters) for f in result] == [FUNCTIONS[text]]
 
 
 @pytest.mark.parametrize(
@@ -385,8 +385,25 @@ def test_forbidden_words_are_counted_by_folder(tmp_path: Path) -> None:
         "src/base/f.cpp": "// Yonder and yonder_rows, not beyonder.\n",
         "tests/f.py": '"""yonder"""\n',
     }
-    found = [
+    result = [
         (finding.path, finding.item, finding.measure)
         for finding in tidy.check_glossary(Tree.read(plant(tmp_path, files)))
     ]
-    assert sorted(found) == [("src", "yonder", 2), ("tests", "yonder", 1)]
+    assert sorted(result) == [("src", "yonder", 2), ("tests", "yonder", 1)]
+
+
+def test_vague_names_are_counted_in_code_and_not_in_prose(tmp_path: Path) -> None:
+    glossary = "## Words that name nothing\n\n| not | but |\n| --- | --- |\n| found | the thing |\n"
+    files = {
+        "GLOSSARY.md": glossary,
+        "src/base/f.cpp": (
+            '// What was found.\nint found = 1;\nauto s = "found"; int found_rows = found;\n'
+        ),
+        "python/p/room/f.py": '"""It is found."""\n\n\ndef f(found: int) -> int:\n    return 1\n',
+        "docs/page.md": "It is found.\n",
+    }
+    result = [
+        (finding.path, finding.item, finding.measure)
+        for finding in tidy.check_glossary(Tree.read(plant(tmp_path, files)))
+    ]
+    assert sorted(result) == [("python/p/room", "found", 1), ("src/base", "found", 2)]

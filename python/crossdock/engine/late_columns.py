@@ -111,14 +111,14 @@ class Splitter:
 
     def split(self, node: Operated) -> Split:
         """`node` and all below it without late columns; what computes with them is run now."""
-        found = self._split.get(node)
-        if found is None:
-            found = Split(node, node.schema)
+        known = self._split.get(node)
+        if known is None:
+            known = Split(node, node.schema)
             if not (isinstance(node, Join) and node.arrived is not None) and has_late(node):
                 self._taken |= _names_below(node)
-                found = self._node(node)
-            self._split[node] = found
-        return found
+                known = self._node(node)
+            self._split[node] = known
+        return known
 
     def origin(self, node: Node) -> Node:
         """The node of the query that `node` stands for."""
@@ -147,9 +147,9 @@ class Splitter:
         predicate = getattr(node, "predicate", None)
         if predicate is not None and _touches(predicate, below):
             return self._run(node)
-        found = Split(replace(node, input=below.node), node.schema, below.late)
-        self._origins[found.node] = node
-        return found
+        split = Split(replace(node, input=below.node), node.schema, below.late)
+        self._origins[split.node] = node
+        return split
 
     def _run(self, node: Node) -> Split:
         """The rows of `node` as a table that is split."""
@@ -182,9 +182,9 @@ class Splitter:
         flat = [name for name in data.schema.names if not is_late(data.schema.field(name).type)]
         held = ArrowSource(data.select(flat), source.name, source.files)
         schema = pa.schema([held.schema.field(name) for name in kept])
-        found = Scan(held, kept, schema, predicate)
-        self._origins[found] = node
-        return Split(found, node.schema, late)
+        scan = Scan(held, kept, schema, predicate)
+        self._origins[scan] = node
+        return Split(scan, node.schema, late)
 
     def _project(self, node: Project, below: Split) -> Split:
         computed = [item for _, item in node.items if not isinstance(item, Column)]
@@ -229,19 +229,19 @@ class Splitter:
         for name in late:
             place = schema.get_field_index(name)
             schema = schema.set(place, pa.field(name, _POSITION))
-        found = replace(node, input=below.node, items=tuple(items), schema=schema)
-        self._origins[found] = node
-        return Split(found, node.schema, late)
+        group = replace(node, input=below.node, items=tuple(items), schema=schema)
+        self._origins[group] = node
+        return Split(group, node.schema, late)
 
     def _join(self, node: Join) -> Split:
         left, right = self._node(node.left), self._node(node.right)
         outputs, late = _outputs(node.outputs, left, right)
         changes: dict[str, Any] = {"left": left.node, "right": right.node, "outputs": outputs}
         pairs, asked = _outputs(node.residual_columns, left, right)
-        found = self._made(node, {**changes, "residual_columns": pairs}, late)
+        split = self._made(node, {**changes, "residual_columns": pairs}, late)
         if asked:
-            self.residuals[found.node] = (residual_schema(node), asked)
-        return found
+            self.residuals[split.node] = (residual_schema(node), asked)
+        return split
 
     def _made(self, node: Node, changes: dict[str, Any], late: Mapping[str, Reference]) -> Split:
         """The split of `node` with `changes`, which has the positions of `late` in the place of
@@ -250,9 +250,9 @@ class Splitter:
         fields = [f for f in node.schema if f.name not in late and f.name != index]
         fields += [pa.field(name, _POSITION) for name in _positions_of(late)]
         fields += [node.schema.field(index)] if index else []
-        found = replace(node, **changes, schema=pa.schema(fields))
-        self._origins[found] = node
-        return Split(found, node.schema, late)
+        node_without = replace(node, **changes, schema=pa.schema(fields))
+        self._origins[node_without] = node
+        return Split(node_without, node.schema, late)
 
     def _unused(self) -> str:
         name = unused_name(f"@{len(self._taken)}", self._taken)
@@ -281,12 +281,12 @@ def _outputs(
     late: dict[str, Reference] = {}
     sides: dict[str, str] = {}
     for side, column, name in outputs:
-        found = (right if side == "right" else left).late.get(column)
-        if found is None:
+        late_column = (right if side == "right" else left).late.get(column)
+        if late_column is None:
             kept.append((side, column, name))
         else:
-            late[name] = found
-            sides[found.positions] = side
+            late[name] = late_column
+            sides[late_column.positions] = side
     kept += [(sides[name], name, name) for name in _positions_of(late)]
     return tuple(kept), late
 

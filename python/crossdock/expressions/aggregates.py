@@ -289,12 +289,12 @@ def _is_moment(data_type: Any) -> bool:
     return True in (is_kind(data_type) for is_kind in kinds)
 
 
-def _not_taken(aggregate: Aggregate, found: Any, wanted: str, advice: str) -> CrossdockError:
+def _not_taken(aggregate: Aggregate, given: Any, expected: str, advice: str) -> CrossdockError:
     shown = aggregate.argument
     what = f"column {shown.name!r}" if isinstance(shown, Column) else f"{shown!r}"
     return make_error(
         "CD-102",
-        f"{replace(aggregate, condition=None)!r} needs {wanted}, {what} is {found}",
+        f"{replace(aggregate, condition=None)!r} needs {expected}, {what} is {given}",
         try_=advice,
     )
 
@@ -329,10 +329,10 @@ def _float_options(floats: str) -> tuple[tuple[str, Any], ...]:
 
 
 def _ddof_options(function: str, ddof: int) -> tuple[tuple[str, Any], ...]:
-    found = integer_of(ddof)
-    if found is None or not 0 <= found < 1 << 63:
+    number = integer_of(ddof)
+    if number is None or not 0 <= number < 1 << 63:
         raise make_error(
             "CD-105", f"{function}(ddof={ddof!r}) is not a number of degrees of freedom",
             limits="0 to 2^63 - 1", try_="ddof=1 for a sample, ddof=0 for all values",
         )  # fmt: skip
-    return () if found == 1 else _given(ddof=found)
+    return () if number == 1 else _given(ddof=number)

@@ -84,12 +84,12 @@ def compare(function: str, left: Any, right: Any) -> Any:
 def _in_zone_of(target: Any, value: Any) -> Any:
     """Instants under the time zone of `target`, which are the same instants: pyarrow compares those
     of two zones only where their units are one, too."""
-    found = value.type
-    if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(target)):
+    data_type = value.type
+    if not (pa.types.is_timestamp(data_type) and pa.types.is_timestamp(target)):
         return value
-    if found.tz is None or target.tz is None or found.tz == target.tz:
+    if data_type.tz is None or target.tz is None or data_type.tz == target.tz:
         return value
-    return pc.cast(value, pa.timestamp(found.unit, target.tz))
+    return pc.cast(value, pa.timestamp(data_type.unit, target.tz))
 
 
 def comparison_type(left: Any, right: Any) -> Any:
@@ -140,8 +140,8 @@ def _float_literal(value: float, target: Any) -> Any:
     """The number rounded to the float type `target`; a float64 where that makes infinity or 0 of
     another number."""
     rounded = pa.scalar(value, target)
-    found = rounded.as_py()
-    same_kind = math.isinf(found) == math.isinf(value) and (found == 0) == (value == 0)
+    number = rounded.as_py()
+    same_kind = math.isinf(number) == math.isinf(value) and (number == 0) == (value == 0)
     return rounded if same_kind else pa.scalar(value)
 
 
@@ -165,11 +165,11 @@ def cast(value: Any, data_type: Any) -> Any:
 def common_type(types: Sequence[Any]) -> Any:
     """The type that holds the values of all `types` (the branches of a choice). ArrowTypeError
     when there is none."""
-    found = pa.null()
+    common = pa.null()
     for each in types:
         plain = each.value_type if pa.types.is_dictionary(each) else each
-        found = _common_of_two(found, plain)
-    return found
+        common = _common_of_two(common, plain)
+    return common
 
 
 def _common_of_two(a: Any, b: Any) -> Any:

@@ -50,12 +50,12 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
             _mask(evaluate(condition, rows), 0)
         return pa.chunked_array([], both) if isinstance(rows, pa.Table) else pa.array([], both)
     left, indices = rows, pa.array(range(rows.num_rows), pa.int64())
-    found, found_at = [], []
+    result, found_at = [], []
 
     def take(position: int, taken: Any, at: Any) -> None:
         literal = literals[position]
         value = evaluate(results[position], taken) if literal is None else literal
-        found.extend(_chunks(cast(value, both), len(at)))
+        result.extend(_chunks(cast(value, both), len(at)))
         found_at.append(at)
 
     for position, (condition, _) in enumerate(cases):
@@ -65,7 +65,7 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
         left, indices = left.filter(false), indices.filter(false)
     take(len(cases), left, indices)
     order = pc.sort_indices(pa.chunked_array(found_at, pa.int64()))
-    values = pa.chunked_array(found, both).take(order)
+    values = pa.chunked_array(result, both).take(order)
     return values if isinstance(rows, pa.Table) else _one_array(values)
 
 

@@ -105,13 +105,13 @@ class Compiler:
         if isinstance(expression, Literal):
             return _literal(fit_literal(expression.value, pa.null()))
         assert isinstance(expression, Call)
-        made = self._call(_column_first(expression))
-        if made is None:
+        compiled = self._call(_column_first(expression))
+        if compiled is None:
             return None
         expected = self._type_of(expression)
         # Strings that the engine computes are views, which become what is expected in the result.
-        is_string = made.type == _VIEW and expected in _STRINGS
-        return made if is_string or made.type == _format(expected) else None
+        is_string = compiled.type == _VIEW and expected in _STRINGS
+        return compiled if is_string or compiled.type == _format(expected) else None
 
     def _call(self, call: Call) -> _native.Expr | None:
         function = call.function
@@ -150,7 +150,9 @@ class Compiler:
         if not pa.types.is_floating(self._type_of(call)):
             return False
         types = [self._type_of(a) for a in call.arguments if not isinstance(a, Literal)]
-        return any(pa.types.is_integer(found) and found.bit_width > 32 for found in types)
+        return any(
+            pa.types.is_integer(data_type) and data_type.bit_width > 32 for data_type in types
+        )
 
     def _of(
         self, function: str, arguments: Sequence[Expr], values: Sequence[Any] = (), type: str = ""
@@ -253,8 +255,8 @@ def _format(data_type: Any) -> str | None:
 
 
 def _literal(scalar: Any) -> _native.Expr | None:
-    found = _format(plain_type(scalar.type))
-    return None if found is None else _native.Expr.literal(_value(scalar), found)
+    data_type = _format(plain_type(scalar.type))
+    return None if data_type is None else _native.Expr.literal(_value(scalar), data_type)
 
 
 def _value(scalar: Any) -> Any:

@@ -80,11 +80,11 @@ def mask_of(predicate: Expr, rows: Any) -> Any:
     return mask
 
 
-def not_boolean(predicate: Expr, found: Any) -> CrossdockError:
+def not_boolean(predicate: Expr, data_type: Any) -> CrossdockError:
     """The error for a predicate that is not a boolean."""
     return make_error(
         "CD-504",
-        f"the predicate {predicate!r} is of type {found}, not bool",
+        f"the predicate {predicate!r} is of type {data_type}, not bool",
         try_="a comparison, such as xd.col('a') > 0",
     )
 
@@ -149,12 +149,12 @@ def _evaluated(expression: Call, rows: Any) -> list[Any]:
 
 def _for_kernels(values: Any) -> Any:
     """Run-end encoded values decoded, UUIDs as their bytes, and short decimals as longer ones."""
-    found = values.type
-    if pa.types.is_run_end_encoded(found):
+    data_type = values.type
+    if pa.types.is_run_end_encoded(data_type):
         return pc.run_end_decode(values)
-    if pa.types.is_decimal32(found) or pa.types.is_decimal64(found):
-        return values.cast(pa.decimal128(found.precision, found.scale))
-    return values.cast(found.storage_type) if found == pa.uuid() else values
+    if pa.types.is_decimal32(data_type) or pa.types.is_decimal64(data_type):
+        return values.cast(pa.decimal128(data_type.precision, data_type.scale))
+    return values.cast(data_type.storage_type) if data_type == pa.uuid() else values
 
 
 def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
@@ -215,10 +215,10 @@ def _applied(expression: Call, values: list[Any]) -> Any:
 
 def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
     listed = value_set(values, subject.type)
-    found = pc.is_in(subject, value_set=listed)
+    is_member = pc.is_in(subject, value_set=listed)
     if pa.types.is_floating(subject.type) and pc.any(pc.is_nan(listed)).as_py():
-        found = pc.or_(found, pc.is_nan(subject))  # there are many, of which lists have one
-    return pc.if_else(pc.is_valid(subject), found, pa.scalar(None, pa.bool_()))
+        is_member = pc.or_(is_member, pc.is_nan(subject))  # there are many, of which lists have one
+    return pc.if_else(pc.is_valid(subject), is_member, pa.scalar(None, pa.bool_()))
 
 
 def value_set(values: tuple[Any, ...], target: Any) -> Any:
@@ -252,13 +252,15 @@ def _listed(value: Any, plain: Any) -> Any:
     if not literal.is_valid:
         return None
     try:
-        found = literal.cast(plain)
+        members = literal.cast(plain)
     except pa.ArrowInvalid:
         if any(is_kind(literal.type) and is_kind(plain) for is_kind in (_is_number, _is_moment)):
             return None
         raise
     is_float = pa.types.is_floating(plain) and pa.types.is_floating(literal.type)
-    return None if is_float and math.isinf(found.as_py()) != math.isinf(literal.as_py()) else found
+    return (
+        None if is_float and math.isinf(members.as_py()) != math.isinf(literal.as_py()) else members
+    )
 
 
 def _is_number(data_type: Any) -> bool:
@@ -271,9 +273,9 @@ def _is_moment(data_type: Any) -> bool:
 
 
 def _plain(column: Any) -> Any:
-    found = column.type
-    plain = plain_type(found)
-    return column if plain is found else column.cast(plain)
+    data_type = column.type
+    plain = plain_type(data_type)
+    return column if plain is data_type else column.cast(plain)
 
 
 def plain_type(data_type: Any) -> Any:

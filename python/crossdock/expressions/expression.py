@@ -183,14 +183,14 @@ class Expr(StringFunctions, NumberFunctions, DateFunctions, NestedFunctions):
 
     def is_in(self, values: Collection[Any]) -> Expr:
         """True where the value is one of `values`; NULL values are in no list."""
-        found = require_values(values, "is_in()")
-        for value in found:
+        members = require_values(values, "is_in()")
+        for value in members:
             if isinstance(value, Expr):
                 raise make_error(
                     "CD-504", f"is_in() takes values, not the expression {value!r}",
                     try_="(a == b) | (a == c)",
                 )  # fmt: skip
-        return Call("is_in", (self,), found)
+        return Call("is_in", (self,), members)
 
     def cast(self, data_type: Any) -> Expr:
         """The value as another Arrow type (a pyarrow.DataType or its name, such as "int64").

@@ -121,8 +121,8 @@ def _padded(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 def _sign(value: Any, _: Any) -> Any:
-    found = pc.sign(value)
-    return found if pa.types.is_floating(found.type) else pc.cast(found, pa.int8())
+    sign = pc.sign(value)
+    return sign if pa.types.is_floating(sign.type) else pc.cast(sign, pa.int8())
 
 
 def _with_room(value: Any, kernel: Callable[[Any], Any]) -> Any:

@@ -220,13 +220,13 @@ class NumberFunctions(Functions):
     def round(self, digits: int = 0) -> Expr:
         """The nearest value with `digits` after the point (before it, if negative); halves are
         rounded away from zero. The type stays."""
-        found = require_integer(digits, "round() takes a number of digits", "round(2)")
-        return self._called("round", found)
+        number = require_integer(digits, "round() takes a number of digits", "round(2)")
+        return self._called("round", number)
 
     def trunc(self, digits: int = 0) -> Expr:
         """The same towards zero."""
-        found = require_integer(digits, "trunc() takes a number of digits", "trunc(2)")
-        return self._called("trunc", found)
+        number = require_integer(digits, "trunc() takes a number of digits", "trunc(2)")
+        return self._called("trunc", number)
 
     def floor(self) -> Expr:
         """The largest whole number that is not above the value. The type stays."""
@@ -428,8 +428,8 @@ class DateFunctions(Functions):
         """How many years, quarters, months, days, hours, minutes, seconds, milliseconds or
         microseconds begin between this date or timestamp and `until`, and how many weeks of seven
         days are between them: int64."""
-        found = require_choice(period, PERIODS, "date_diff()")
-        return self._called("date_diff", found, until)
+        unit = require_choice(period, PERIODS, "date_diff()")
+        return self._called("date_diff", unit, until)
 
     def date(self) -> Expr:
         """The date of a timestamp: date32."""

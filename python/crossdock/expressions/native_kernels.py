@@ -51,11 +51,11 @@ def computed(function: str, values: Sequence[Any], option: Any) -> Any:
     values = [_without_zone(function, value) for value in values]
     known = [value.type for value in values if not pa.types.is_null(value.type)]
     typed = [v.cast(known[0]) if known and pa.types.is_null(v.type) else v for v in values]
-    found = _computed(function, *typed, literals=literals, strings=strings)
-    if found.type != pa.string_view():
-        return found
+    column = _computed(function, *typed, literals=literals, strings=strings)
+    if column.type != pa.string_view():
+        return column
     strings_type = known[0] if known[0] == pa.large_string() else pa.string()
-    return found.cast(strings_type)
+    return column.cast(strings_type)
 
 
 def _without_zone(function: str, value: Any) -> Any:
@@ -143,9 +143,9 @@ def _computed(
         if refused.code == "CD-105":  # a constant of the call, not a value
             raise refused from None
         raise pa.ArrowInvalid(error.args[2]) from None
-    made = pa.RecordBatchReader.from_stream(computed)
-    found = made.read_all()["value"]
+    reader = pa.RecordBatchReader.from_stream(computed)
+    column = reader.read_all()["value"]
     if any(isinstance(value, pa.ChunkedArray) for value in values):
-        return found
-    whole = pa.concat_arrays([pa.array([], found.type), *found.chunks])
+        return column
+    whole = pa.concat_arrays([pa.array([], column.type), *column.chunks])
     return whole[0] if all(isinstance(value, pa.Scalar) for value in values) else whole

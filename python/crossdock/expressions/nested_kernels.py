@@ -94,11 +94,11 @@ def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def _list_mode(lists: Any, _: Any) -> Any:
     """The value that each list has most often, the first of several; NULL of none."""
     lists = _of_lists(lists)
-    found = []
+    modes = []
     for each in lists.to_pylist():
         counts = Counter(value for value in each or () if value is not None)
-        found.append(counts.most_common(1)[0][0] if counts else None)
-    return pa.array(found, lists.type.value_type)
+        modes.append(counts.most_common(1)[0][0] if counts else None)
+    return pa.array(modes, lists.type.value_type)
 
 
 # Functions of one value and an option.

@@ -51,15 +51,15 @@ def orders_of(by: Iterable[Any], method: str, descending: bool = False) -> tuple
 
     Errors: OptionError (no order, or something that is none).
     """
-    found = tuple(
+    orders = tuple(
         item if isinstance(item, Order) else Order(_subject(item), descending) for item in by
     )
-    if not found:
+    if not orders:
         raise make_error(
             "CD-105", f"{method}() needs a column to order by",
             try_=f'{method}("a", xd.desc("b"))',
         )  # fmt: skip
-    return found
+    return orders
 
 
 def _subject(column: object) -> Expr:

@@ -63,8 +63,8 @@ class Over(Expr):
 
     def parts(self) -> tuple[Expr, ...]:
         """The expressions that it reads."""
-        found = () if self.argument is None else (self.argument,)
-        return (*found, *self.window.partition, *(order.by for order in self.window.orders))
+        result = () if self.argument is None else (self.argument,)
+        return (*result, *self.window.partition, *(order.by for order in self.window.orders))
 
     def rewritten(self, change: Any) -> Over:
         """The same with `change` applied to each of these expressions."""
@@ -128,8 +128,8 @@ class Windowed(ABC):
         value = Over(function, argument, options, scope)
         if default is None:
             return value
-        found = Over(f"has_{function}", argument, options, scope)
-        return Call("case", (found, value, default))
+        window = Over(f"has_{function}", argument, options, scope)
+        return Call("case", (window, value, default))
 
     @abstractmethod
     def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]: ...
@@ -220,12 +220,12 @@ def nth_value(column: str | Expr, n: int, *, ignore_nulls: bool = False) -> Wind
 def _moved(
     function: str, column: str | Expr, offset: int, default: Any, ignore_nulls: bool
 ) -> WindowFunction:
-    found = integer_of(offset)
-    if found is None or abs(found) > MOST_OFFSET:
+    number = integer_of(offset)
+    if number is None or abs(number) > MOST_OFFSET:
         raise make_error(
             "CD-105", f"{function}(offset={offset!r}) is not a number of rows", try_="offset=1"
         )
-    options: tuple[tuple[str, Any], ...] = (("n", found), *_ignoring(function, ignore_nulls))
+    options: tuple[tuple[str, Any], ...] = (("n", number), *_ignoring(function, ignore_nulls))
     if default is not None:
         options += (("default", lit(default)),)
     return WindowFunction(function, _argument(column), options)
@@ -236,12 +236,12 @@ def _ignoring(function: str, ignore_nulls: bool) -> tuple[tuple[str, Any], ...]:
 
 
 def _positive(function: str, n: int) -> int:
-    found = integer_of(n)
-    if found is None or not 1 <= found <= MOST_OFFSET:
+    number = integer_of(n)
+    if number is None or not 1 <= number <= MOST_OFFSET:
         raise make_error(
             "CD-105", f"{function}({n!r}) is not a number of at least 1", try_=f"{function}(4)"
         )
-    return found
+    return number
 
 
 def _argument(column: str | Expr) -> Expr:
@@ -292,10 +292,10 @@ def _frame(unit: str, bounds: Any) -> Frame:
 def _offset(unit: str, bound: Any) -> int | None:
     if bound is None:
         return None
-    found = integer_of(bound)
-    if found is None or abs(found) > MOST_OFFSET:
+    number = integer_of(bound)
+    if number is None or abs(number) > MOST_OFFSET:
         raise make_error(
             "CD-105", f"over({unit}=...) takes whole numbers or None, not {bound!r}",
             try_=f"{unit}=(-2, 0)",
         )  # fmt: skip
-    return found
+    return number

@@ -31,13 +31,13 @@ def parsed_as(value: Any, data_type: Any) -> Any:
     try:
         return cast(value, data_type)
     except pa.ArrowInvalid:
-        found = try_parsed_as(value, data_type)
-    wrong = pc.and_(pc.is_null(found), pc.is_valid(value))
+        values = try_parsed_as(value, data_type)
+    wrong = pc.and_(pc.is_null(values), pc.is_valid(value))
     if isinstance(value, pa.Scalar):
-        return cast(value, data_type) if wrong.as_py() else found
+        return cast(value, data_type) if wrong.as_py() else values
     if pc.any(wrong).as_py():
         cast(value.filter(wrong).slice(0, 1), data_type)
-    return found
+    return values
 
 
 def try_parsed_as(value: Any, data_type: Any) -> Any:
@@ -55,8 +55,8 @@ def try_parsed_as(value: Any, data_type: Any) -> Any:
     if strict.null_count == value.null_count:
         return strict
     others = pc.unique(value.filter(pc.and_(pc.is_null(strict), pc.is_valid(value))))
-    found = _in_other_forms(pc.utf8_trim_whitespace(others), data_type)
-    return pc.coalesce(strict, found.take(pc.index_in(value, value_set=others)))
+    values = _in_other_forms(pc.utf8_trim_whitespace(others), data_type)
+    return pc.coalesce(strict, values.take(pc.index_in(value, value_set=others)))
 
 
 def _times(value: Any, data_type: Any) -> Any:
@@ -103,8 +103,8 @@ def written(value: Any, data_type: Any) -> Any:
     whole doubles with .0, and exponents of two digits."""
     if pa.types.is_timestamp(value.type) and value.type.tz is None:
         return _written_instants(value, data_type)
-    found = cast(value, data_type)
-    return _written_doubles(value, found) if pa.types.is_float64(value.type) else found
+    strings = cast(value, data_type)
+    return _written_doubles(value, strings) if pa.types.is_float64(value.type) else strings
 
 
 def _written_instants(value: Any, data_type: Any) -> Any:
@@ -114,16 +114,16 @@ def _written_instants(value: Any, data_type: Any) -> Any:
         return pc.replace_substring_regex(pc.cast(value, data_type), r"\.?0+$", "")
 
 
-def _written_doubles(value: Any, found: Any) -> Any:
+def _written_doubles(value: Any, strings: Any) -> Any:
     size = pc.abs(value)
     is_whole = pc.equal(value, pc.trunc(value))
     is_plain = pc.and_(is_whole, pc.less(size, _LONG))
-    behind = pa.scalar(".0", found.type)
-    shown = pc.if_else(is_plain, _joined(found, behind), found)
+    behind = pa.scalar(".0", strings.type)
+    shown = pc.if_else(is_plain, _joined(strings, behind), strings)
     is_long = pc.and_(pc.greater_equal(size, _LONG), pc.less(size, _LONGER))
     if _is_any(is_long):
         digits = pc.cast(pc.if_else(is_long, value, 0.0), pa.int64(), safe=False)
-        digits = _joined(pc.cast(digits, found.type), behind)
+        digits = _joined(pc.cast(digits, strings.type), behind)
         shown = pc.if_else(pc.and_(is_long, is_whole), digits, shown)
     has_exponent = pc.or_(pc.less(size, _TINY), pc.greater_equal(size, _LONGER))
     if _is_any(pc.and_(has_exponent, pc.not_equal(size, 0.0))):
@@ -145,8 +145,8 @@ def _is_any(mask: Any) -> bool:
 def instant_of_zone(value: Any, zone: str) -> Any:
     """Timestamps without a zone as instants: times that clocks of a zone show twice are the first
     one, and those that they skip the one behind."""
-    found = pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
-    return pc.cast(found, pa.timestamp(value.type.unit, "UTC"))
+    instant = pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
+    return pc.cast(instant, pa.timestamp(value.type.unit, "UTC"))
 
 
 def local_time(value: Any, zone: str) -> Any:

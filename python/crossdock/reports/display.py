@@ -279,10 +279,10 @@ def _cell_strings(column: Any) -> list[str | None]:
 
 
 def _json_value(value: Any) -> JsonValue:
-    found = value.as_py() if _is_number(value.type) else None
-    if isinstance(found, float) and not math.isfinite(found):
-        return "NaN" if math.isnan(found) else "Infinity" if found > 0 else "-Infinity"
-    return _value_text(value) if found is None else found
+    number = value.as_py() if _is_number(value.type) else None
+    if isinstance(number, float) and not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    return _value_text(value) if number is None else number
 
 
 def _is_number(data_type: Any) -> bool:
@@ -299,10 +299,10 @@ def _value_text(value: Any) -> str | None:
     if pa.types.is_duration(value.type):
         return f"{value.value} {value.type.unit}"
     try:
-        found = value.as_py()
+        python_value = value.as_py()
     except (UnicodeDecodeError, OverflowError, ValueError):
         return _text_of_odd(value)
-    return f"{found:.12g}" if isinstance(found, float) else str(found)
+    return f"{python_value:.12g}" if isinstance(python_value, float) else str(python_value)
 
 
 def _text_of_odd(value: Any) -> str:

@@ -179,23 +179,25 @@ def _describe(
         plan = only_plan(json.loads(execution.operation(node).plan()))
     if plan is None:
         known = known_plan(node)
-    found = {
+    description = {
         "operator": operator_name(node) if plan is None else plan["operator"],
         "headline": headline(node),
         "plan": plan,
         "known": known,
     }
     if isinstance(node, Join) and node.route is not None:
-        found["route"] = {name: getattr(node.route, name) for name in ("how", "reason", "unless")}
-    return {**found, "columns": list(node.schema.names), "inputs": inputs}
+        description["route"] = {
+            name: getattr(node.route, name) for name in ("how", "reason", "unless")
+        }
+    return {**description, "columns": list(node.schema.names), "inputs": inputs}
 
 
 def _exchange_cost(node: Exchange, places: Places | None) -> dict[str, Any]:
     """Rows and predicted seconds, where they are known; of channels no model tells."""
     if places is None or node.how != "in bulk":
         return {}
-    found = places.predicted(node.input)
-    return {} if found is None else {"rows": found[0], "predicted_s": found[1]}
+    prediction = places.predicted(node.input)
+    return {} if prediction is None else {"rows": prediction[0], "predicted_s": prediction[1]}
 
 
 def _is_result(node: Node) -> bool:

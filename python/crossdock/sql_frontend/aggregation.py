@@ -70,8 +70,8 @@ Item = tuple[str, Aggregate]
 def _separator(arguments: Sequence[Expr]) -> str:
     if len(arguments) < 2:
         return ","
-    found = constant(arguments[1], "a separator of string_agg")
-    return "" if found is None else str(found)
+    separator = constant(arguments[1], "a separator of string_agg")
+    return "" if separator is None else str(separator)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Aggregation:
 
     def keys(self, node: Node) -> list[tuple[str, Expr]]:
         """Names and expressions of the keys, by position."""
-        found: list[tuple[str, Expr]] = []
+        keys_and_names: list[tuple[str, Expr]] = []
         taken = dict.fromkeys(node.schema.names)
         names: set[str] = set()
         for each in self._distinct:
@@ -118,8 +118,8 @@ class Aggregation:
                 name = unused(name, taken)
             names.add(name)
             taken.setdefault(name)
-            found.append((name, each))
-        return found
+            keys_and_names.append((name, each))
+        return keys_and_names
 
     def key_columns(self, keys: Sequence[tuple[str, Expr]]) -> list[str]:
         """The column of each key of the plan, of which two may be the same one."""
@@ -136,7 +136,7 @@ class Aggregation:
     def items(self, taken: Sequence[str]) -> tuple[list[Item], list[Expr]]:
         """Names and aggregates, and what the measures are of columns of these names, by
         position."""
-        found: list[Item] = []
+        aggregates_by_name: list[Item] = []
         results: list[Expr] = []
         names = dict.fromkeys(taken)
         for number, each in enumerate(self._message.measures):
@@ -148,10 +148,10 @@ class Aggregation:
             for part, item in parts.items():
                 name = unused(repr(item) if len(repr(item)) <= 60 else item.function, names)
                 names.setdefault(name)
-                found.append((name, item))
+                aggregates_by_name.append((name, item))
                 columns[part] = name
             results.append(rename_columns(whole, columns))
-        return found, results
+        return aggregates_by_name, results
 
     def _is_of_once(self, message: Any) -> bool:
         """Whether a measure is of distinct values, and no function knows them by itself."""
@@ -172,9 +172,9 @@ class Aggregation:
                 )  # fmt: skip
 
         def aggregate(column: str) -> Aggregate:
-            found = self._called(function, [Column(column), *others], distinct=False)
+            known = self._called(function, [Column(column), *others], distinct=False)
             orders = [replace(order, by=Column(column)) for order in self._orders(measure)]
-            return replace(found, orders=tuple(orders)) if function in _OF_ROWS else found
+            return replace(known, orders=tuple(orders)) if function in _OF_ROWS else known
 
         condition = self._values(message.filter) if message.HasField("filter") else None
         self.of_once.append(OfOnce(f"{function} of once {number}", value, condition, aggregate))
@@ -201,19 +201,19 @@ class Aggregation:
     def _aggregate(self, message: Any, arguments: list[Expr]) -> Aggregate:
         measure = message.measure
         name = self._functions[measure.function_reference]
-        found = self._called(name, arguments, measure.invocation == _DISTINCT)
+        aggregate = self._called(name, arguments, measure.invocation == _DISTINCT)
         if name in _QUANTILES and len(measure.sorts):
-            found = self._of_order(found, self._orders(measure))
+            aggregate = self._of_order(aggregate, self._orders(measure))
         elif name in _OF_ROWS:
-            found = self._of_rows(found, measure)
+            aggregate = self._of_rows(aggregate, measure)
         elif len(measure.sorts) and name not in _ORDERLESS:
             raise unsupported(
                 f"{name}(... ORDER BY ...)", word=name,
                 try_="min(x) or max(x), or a sort of the result",
             )  # fmt: skip
         if message.HasField("filter"):
-            found = found.where(self._values(message.filter))
-        return found
+            aggregate = aggregate.where(self._values(message.filter))
+        return aggregate
 
     def _called(self, name: str, arguments: list[Expr], distinct: bool) -> Aggregate:
         first = arguments[0] if arguments else None
@@ -251,14 +251,14 @@ class Aggregation:
         from_end = 1.0 - share if orders[0].descending else share
         return _quantile(quantile.argument, from_end, quantile.function == "quantile")
 
-    def _of_rows(self, found: Aggregate, measure: Any) -> Aggregate:
+    def _of_rows(self, aggregate: Aggregate, measure: Any) -> Aggregate:
         """The aggregate of rows in their order, or of the row at an extreme."""
-        assert found.argument is not None
+        assert aggregate.argument is not None
         last = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
         orders = self._orders(measure)
         if isinstance(last, Literal) and last.value in _EXTREMES:
-            return _EXTREMES[last.value](found.argument, orders[0].by)
-        return replace(found, orders=orders)
+            return _EXTREMES[last.value](aggregate.argument, orders[0].by)
+        return replace(aggregate, orders=orders)
 
     def _orders(self, measure: Any) -> tuple[Order, ...]:
         """The order of the rows that an aggregate sees; constants order nothing."""
@@ -322,13 +322,13 @@ def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple
 
 def _of_types(items: list[tuple[str, Expr]], schema: Any) -> list[tuple[str, Expr]]:
     """The columns with types that all parts of the union have."""
-    found = []
+    result = []
     for name, item in items:
         field = schema.field(name) if name in schema.names else None
         if isinstance(item, Column) and field is not None and _plain(field.type) != field.type:
             item = item.cast(_plain(field.type))
-        found.append((name, item))
-    return found
+        result.append((name, item))
+    return result
 
 
 def _plain(data_type: Any) -> Any:
@@ -339,14 +339,14 @@ def with_distinct(
     builder: Builder, groups: tuple[Node, Sequence[tuple[str, Expr]]], node: Node, once: OfOnce
 ) -> Node:
     """Groups, by their keys, with an aggregate of the distinct values of `node`."""
-    found, keys = groups
+    base, keys = groups
     rows = node if once.condition is None else builder.filter(node, [once.condition])
     value = unused("value", [name for name, _ in keys])
     distinct = builder.group(rows, [*keys, (value, once.value)], {})
-    names = {name: unused(f"{name} of {once.name}", found.schema.names) for name, _ in keys}
-    own = [(names[name], Column(name)) for name, _ in keys]
-    made = builder.group(distinct, own, {once.name: once.aggregate(value)})
+    names = {name: unused(f"{name} of {once.name}", base.schema.names) for name, _ in keys}
+    key_columns = [(names[name], Column(name)) for name, _ in keys]
+    aggregated = builder.group(distinct, key_columns, {once.name: once.aggregate(value)})
     if not keys:
-        return builder.join(found, made, (), "inner")
+        return builder.join(base, aggregated, (), "inner")
     same = [same_value(Column(name), Column(names[name])) for name, _ in keys]
-    return joined(builder, found, made, "left", same)
+    return joined(builder, base, aggregated, "left", same)

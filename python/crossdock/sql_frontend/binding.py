@@ -161,12 +161,12 @@ def bind(
     """
     schemas = tuple(sorted(tables.items(), key=lambda item: item[0]))
     key = key_of(text.original, values, (schemas, nulls_first))
-    found = None if text.has_moment else _kept.get(key)
-    if found is None:
+    kept = None if text.has_moment else _kept.get(key)
+    if kept is None:
         length = len(text.text)
-        found = with_deep_stack(lambda: _bound(text, tables, values, nulls_first), length)
-        _kept.put(key, found)
-    return found
+        kept = with_deep_stack(lambda: _bound(text, tables, values, nulls_first), length)
+        _kept.put(key, kept)
+    return kept
 
 
 def _bound(
@@ -316,37 +316,37 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) 
     if isinstance(error, CrossdockError):
         return error
     said = str(error)
-    if (found := _NO_TABLE.search(said)) is not None:
-        return UnknownTableError(found[1])
-    if (found := _NO_FIELD.search(said)) is not None:
-        return _unknown_name(found, text, tables)
+    if (match := _NO_TABLE.search(said)) is not None:
+        return UnknownTableError(match[1])
+    if (match := _NO_FIELD.search(said)) is not None:
+        return _unknown_name(match, text, tables)
     if text.unnests and "array_element does not support" in said:
         return sql_error(
             "UNNEST of what is no list", text.original, place_of_word(text.original, "unnest"),
             "a column of lists, [a, b], or string_split(s, ',')",
         )  # fmt: skip
-    if (found := _NO_FUNCTION.search(said)) is not None:
+    if (match := _NO_FUNCTION.search(said)) is not None:
         return unsupported(
-            f"the function {found[1]!r}",
+            f"the function {match[1]!r}",
             text.original,
-            place_of_word(text.original, found[1]),
-            _instead(found[1]),
+            place_of_word(text.original, match[1]),
+            _instead(match[1]),
         )
-    if (found := _NOT_GROUPED.search(said)) is not None:
-        name = found[1].rpartition(".")[2]
+    if (match := _NOT_GROUPED.search(said)) is not None:
+        name = match[1].rpartition(".")[2]
         return sql_error(
             f"the column {name!r} is neither in GROUP BY nor in an aggregate", text.original,
             place_of_word(text.original, name), f"any_value({name}), or {name} in GROUP BY",
         )  # fmt: skip
-    if (found := _AMBIGUOUS.search(said)) is not None:
+    if (match := _AMBIGUOUS.search(said)) is not None:
         return sql_error(
-            f"the column {found[1]!r} is in several tables", text.original,
-            place_of_word(text.original, found[1]), f"the table before it: t.{found[1]}",
+            f"the column {match[1]!r} is in several tables", text.original,
+            place_of_word(text.original, match[1]), f"the table before it: t.{match[1]}",
         )  # fmt: skip
     if "found: EOF" in said:
         return sql_error(_plain(said), text.original, len(text.original.rstrip()))
-    if (found := _PLACE.search(said)) is not None:
-        where = text.place_of(place_of(text.text, int(found[1]), int(found[2])))
+    if (match := _PLACE.search(said)) is not None:
+        where = text.place_of(place_of(text.text, int(match[1]), int(match[2])))
         return sql_error(_plain(_PLACE.sub("", said)), text.original, where)
     for pattern, what, word, instead in _REFUSALS:
         if re.search(pattern, said):
@@ -358,8 +358,8 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) 
     return sql_error(plain, text.original)
 
 
-def _unknown_name(found: re.Match[str], text: Rewritten, tables: Mapping[str, Any]) -> Exception:
-    name = found["name"].replace('"', "")
+def _unknown_name(match: re.Match[str], text: Rewritten, tables: Mapping[str, Any]) -> Exception:
+    name = match["name"].replace('"', "")
     column = name.rpartition(".")[2]
     known = {column for schema in tables.values() for column in schema.names}
     close = nearest(column, known)

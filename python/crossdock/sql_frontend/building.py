@@ -43,8 +43,8 @@ class Builder:
     def filter(self, node: Node, conditions: Sequence[Expr]) -> Node:
         """The rows where all conditions are true, each of which is tested once."""
         tested = conjuncts(node.predicate) if isinstance(node, Filter) else ()
-        found = {identity(each): each for each in (*tested, *conditions)}
-        further = list(found.items())[len({identity(each) for each in tested}) :]
+        conditions_by_identity = {identity(each): each for each in (*tested, *conditions)}
+        further = list(conditions_by_identity.items())[len({identity(each) for each in tested}) :]
         if not further:
             return node
         key = ("filter", id(node), tuple(known for known, _ in further))
@@ -122,10 +122,10 @@ class Builder:
         return self._once(("union", *map(id, nodes)), lambda: plan_union(nodes))
 
     def _once(self, key: object, build: Callable[[], Node]) -> Node:
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = build()
-        return found
+        node = self._known.get(key)
+        if node is None:
+            node = self._known[key] = build()
+        return node
 
 
 def name_for(expression: Expr, taken: Any) -> str:
@@ -138,10 +138,10 @@ def name_for(expression: Expr, taken: Any) -> str:
 
 def unused(name: str, taken: Any) -> str:
     """`name`, with a number behind it where it is taken."""
-    found, count = name, 2
-    while found in taken:
-        found, count = f"{name}_{count}", count + 1
-    return found
+    candidate, count = name, 2
+    while candidate in taken:
+        candidate, count = f"{name}_{count}", count + 1
+    return candidate
 
 
 def is_limited(node: Node) -> bool:

@@ -114,8 +114,8 @@ class Catalog:
     def find(self, name: str) -> Relation | None:
         """What has the name."""
         with self._lock:
-            found = self._relations.get(name.lower())
-        return None if found is None else found[1]
+            relation = self._relations.get(name.lower())
+        return None if relation is None else relation[1]
 
     def _near(self, name: str) -> str:
         from crossdock.errors import nearest
@@ -134,9 +134,9 @@ class Catalog:
         for frame in frames:
             for variables in (frame.f_locals, frame.f_globals):
                 for spelled, value in _spelled(variables, name):
-                    found = self._as_table(value)
-                    if found is not None:
-                        return found
+                    relation = self._as_table(value)
+                    if relation is not None:
+                        return relation
                     del spelled
         return None
 
@@ -164,8 +164,8 @@ class Catalog:
                 )  # fmt: skip
         if paths in STANDARD_INPUT:
             return self._standard_input(options)
-        found: Relation = getattr(self._dock, method)(paths, **options)
-        return found
+        relation: Relation = getattr(self._dock, method)(paths, **options)
+        return relation
 
     def _standard_input(self, options: dict[str, Any]) -> Relation:
         """What standard input holds, read once: Parquet, Arrow, JSON or CSV."""
@@ -215,4 +215,4 @@ def _types_of(value: object) -> object:
         return value
     from crossdock.sql_frontend.type_names import arrow_type_named
 
-    return {str(name): arrow_type_named(str(found)) for name, found in value.items()}
+    return {str(name): arrow_type_named(str(data_type)) for name, data_type in value.items()}

@@ -19,11 +19,11 @@ def require_supported(pieces: Pieces, number: int) -> None:
         return
     word, following = pieces.tokens[number].lower, pieces.at(number + 1)
     follows = "" if following is None else following.lower
-    found = None
+    construct = None
     if word in _OTHER_JOINS and follows == "join":
-        found = f"{word.upper()} JOIN", _OTHER_JOINS[word]
+        construct = f"{word.upper()} JOIN", _OTHER_JOINS[word]
     elif word == "tablesample":
-        found = "TABLESAMPLE", "relation.sample(fraction=0.1)"
-    if found is not None:
-        what, instead = found
+        construct = "TABLESAMPLE", "relation.sample(fraction=0.1)"
+    if construct is not None:
+        what, instead = construct
         raise unsupported(what, pieces.text, pieces.tokens[number].start, instead)

@@ -15,38 +15,38 @@ _MOST_DIGITS = 38  # of a decimal128
 Cast = Callable[[Expr, Any], Expr]
 
 
-def converted(value: Expr, found: Any, target: Any, *, tries: bool = False) -> Expr:
+def converted(value: Expr, data_type: Any, target: Any, *, tries: bool = False) -> Expr:
     """A value of the type `found` as another type; NULL where it does not fit, if it only tries."""
     cast: Cast = Expr.try_cast if tries else Expr.cast
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    if found in (pa.string(), pa.large_string()):
+    if pa.types.is_dictionary(data_type):
+        data_type = data_type.value_type
+    if data_type in (pa.string(), pa.large_string()):
         return _of_string(value, target, tries)
     if target in (pa.string(), pa.large_string()):
-        is_written = pa.types.is_float64(found) or pa.types.is_timestamp(found)
+        is_written = pa.types.is_float64(data_type) or pa.types.is_timestamp(data_type)
         return Call("written", (value,), target) if is_written else value.cast(target)
-    if pa.types.is_timestamp(found) and pa.types.is_date(target):
+    if pa.types.is_timestamp(data_type) and pa.types.is_date(target):
         return value.date()
     if pa.types.is_integer(target):
-        return cast(_whole(value, found), target)
+        return cast(_whole(value, data_type), target)
     if pa.types.is_decimal(target):
-        return _as_decimal(value, found, target, cast)
+        return _as_decimal(value, data_type, target, cast)
     return cast(value, target)
 
 
-def _whole(value: Expr, found: Any) -> Expr:
-    if pa.types.is_decimal(found):
-        return with_room(value, found).round()
-    return _nearest_even(value) if pa.types.is_floating(found) else value
+def _whole(value: Expr, data_type: Any) -> Expr:
+    if pa.types.is_decimal(data_type):
+        return with_room(value, data_type).round()
+    return _nearest_even(value) if pa.types.is_floating(data_type) else value
 
 
-def _as_decimal(value: Expr, found: Any, target: Any, cast: Cast) -> Expr:
-    if pa.types.is_decimal(found) and found.scale > target.scale:
-        return cast(with_room(value, found).round(target.scale), target)
-    if pa.types.is_floating(found):
+def _as_decimal(value: Expr, data_type: Any, target: Any, cast: Cast) -> Expr:
+    if pa.types.is_decimal(data_type) and data_type.scale > target.scale:
+        return cast(with_room(value, data_type).round(target.scale), target)
+    if pa.types.is_floating(data_type):
         rounded = when(abs(value) < 1e38).then(value.round(target.scale)).otherwise(value)
         return cast(rounded, target)
-    if pa.types.is_integer(found):
+    if pa.types.is_integer(data_type):
         # By a type that holds all integers: the cast looks at types, the next one at values.
         wide = pa.decimal128(min(_MOST_DIGITS, 20 + target.scale), target.scale)
         return value.cast(wide) if wide == target else cast(value.cast(wide), target)
@@ -74,19 +74,19 @@ def _of_string(value: Expr, target: Any, tries: bool) -> Expr:
     return Call("try_parsed_as" if tries else "parsed_as", (value,), target)
 
 
-def is_double_beside_decimal(found: Any, target: Any) -> bool:
+def is_double_beside_decimal(data_type: Any, target: Any) -> bool:
     """Whether a cast is what DataFusion makes of a double that it compares with a decimal. Here
     both become doubles."""
-    return pa.types.is_floating(found) and bool(target == pa.decimal128(30, 15))
+    return pa.types.is_floating(data_type) and bool(target == pa.decimal128(30, 15))
 
 
-def widens(found: Any, target: Any) -> bool:
+def widens(data_type: Any, target: Any) -> bool:
     """Whether all values of one integer type are values of another."""
-    if not (pa.types.is_integer(found) and pa.types.is_integer(target)):
+    if not (pa.types.is_integer(data_type) and pa.types.is_integer(target)):
         return False
-    if pa.types.is_signed_integer(found) == pa.types.is_signed_integer(target):
-        return bool(found.bit_width <= target.bit_width)
-    return bool(pa.types.is_unsigned_integer(found) and found.bit_width < target.bit_width)
+    if pa.types.is_signed_integer(data_type) == pa.types.is_signed_integer(target):
+        return bool(data_type.bit_width <= target.bit_width)
+    return bool(pa.types.is_unsigned_integer(data_type) and data_type.bit_width < target.bit_width)
 
 
 def is_cast_to(expression: Expr, is_kind: Callable[[Any], bool]) -> bool:

@@ -77,8 +77,8 @@ def write_whole(
         return write(relation.to_batches())
     from crossdock.ranks import writing
 
-    wanted = writing.Target(target, overwrite, inputs=tuple(relation.files()))
-    return writing.write_by_first(execution, relation.narrowed(), wanted, write)
+    destination = writing.Target(target, overwrite, inputs=tuple(relation.files()))
+    return writing.write_by_first(execution, relation.narrowed(), destination, write)
 
 
 def _partitioned(
@@ -100,9 +100,9 @@ def _partitioned(
 
 def _of_parquet(options: dict[str, object]) -> dict[str, Any]:
     """The options of Parquet files, as write_parquet calls them."""
-    found: dict[str, Any] = {
+    write_options: dict[str, Any] = {
         name: options[spelled] for spelled, name in _OF_PARQUET.items() if spelled in options
     }
-    if "compression" in found:
-        found["compression"] = str(found["compression"]).lower()
-    return found
+    if "compression" in write_options:
+        write_options["compression"] = str(write_options["compression"]).lower()
+    return write_options

@@ -44,19 +44,19 @@ _standing: _Standing | None = None
 def with_deep_stack(act: Callable[[], Found], characters: int) -> Found:
     """What `act` gives, on a thread whose stack holds the deepest expression that is taken of a
     text of so many characters."""
-    found: Future[Any] = Future()
+    future: Future[Any] = Future()
 
     def run() -> None:
         try:
-            found.set_result(act())
+            future.set_result(act())
         except BaseException as error:  # noqa: BLE001 - raised again by result()
-            found.set_exception(error)
+            future.set_exception(error)
 
     if characters > _SHORT:
         _start(run, _DEEP_STACK_BYTES)
     else:
         _standing_thread().run(run)
-    return found.result()  # type: ignore[no-any-return]
+    return future.result()  # type: ignore[no-any-return]
 
 
 def begin(act: Callable[[], object]) -> None:

@@ -18,9 +18,9 @@ class Fragment(str):
 
     def __new__(cls, before: str, middle: str, behind: str) -> Fragment:
         """`before` ends with a line, and `behind` begins with one."""
-        found = super().__new__(cls, before + middle + behind)
-        found.begin, found.end = len(before), len(before) + len(middle)
-        return found
+        message = super().__new__(cls, before + middle + behind)
+        message.begin, message.end = len(before), len(before) + len(middle)
+        return message
 
 
 def sql_error(
@@ -35,11 +35,11 @@ def unsupported(
 ) -> SqlError:
     """SQL that Crossdock does not run. `word` is one by which its place is found in the text, where
     the text is not at hand."""
-    found = make_error("CD-513", f"{what} is not supported", **_shown(text, place), try_=try_)
-    assert isinstance(found, SqlError)
+    error = make_error("CD-513", f"{what} is not supported", **_shown(text, place), try_=try_)
+    assert isinstance(error, SqlError)
     if place is None:
-        found.parts = (what, word, try_)
-    return found
+        error.parts = (what, word, try_)
+    return error
 
 
 def with_place(error: SqlError, text: str, place_of_word: Callable[[str], int | None]) -> SqlError:

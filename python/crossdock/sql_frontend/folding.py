@@ -95,11 +95,13 @@ def _without_common(condition: Expr) -> Sequence[Expr]:
     common = set.intersection(*known)
     if not common:
         return (condition,)
-    found = list({identity(part): part for part in sides[0] if identity(part) in common}.values())
+    common_parts = list(
+        {identity(part): part for part in sides[0] if identity(part) in common}.values()
+    )
     rest = [[part for part in side if identity(part) not in common] for side in sides]
     if all(rest):
-        found.append(balanced("or_kleene", [balanced("and_kleene", side) for side in rest]))
-    return found
+        common_parts.append(balanced("or_kleene", [balanced("and_kleene", side) for side in rest]))
+    return common_parts
 
 
 def _disjuncts(condition: Expr) -> tuple[Expr, ...]:

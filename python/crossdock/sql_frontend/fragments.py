@@ -143,8 +143,11 @@ class _Reading:
         columns = self._columns(message.input)
         values = self._values(columns)
         for each in message.expressions:
-            found = values(each)
-            columns = [*columns, found.name if isinstance(found, Column) else self._part(found)]
+            expression = values(each)
+            columns = [
+                *columns,
+                expression.name if isinstance(expression, Column) else self._part(expression),
+            ]
         if message.common.HasField("emit"):
             columns = [columns[i] for i in message.common.emit.output_mapping]
         return columns
@@ -153,12 +156,12 @@ class _Reading:
         values = self._values(self._columns(message.input))
         names: dict[str, Expr] = {}
         items, results = Aggregation(message, values, self._functions).items(())
-        for own, item in items:
+        for own_items, item in items:
             name = _PART.format(len(self._parts) + len(self._aggregates))
             self._aggregates[name] = item.rewritten(lambda part: _replaced(part, self._parts))
-            names[own] = Column(name)
-        found = [_replaced(each, names) for each in results]
-        return [each.name if isinstance(each, Column) else self._part(each) for each in found]
+            names[own_items] = Column(name)
+        replaced = [_replaced(each, names) for each in results]
+        return [each.name if isinstance(each, Column) else self._part(each) for each in replaced]
 
     def _part(self, expression: Expr) -> str:
         name = _PART.format(len(self._parts) + len(self._aggregates))
@@ -179,8 +182,8 @@ class _Reading:
                 over = node if self._parts[name].columns() & {*self._aggregates} else self._node
                 fields.append(project(over, [(name, self._parts[name])], "sql_expr()").schema[0])
             else:
-                found = node.schema if name in self._aggregates else self._schema
-                fields.append(found.field(name))
+                schema = node.schema if name in self._aggregates else self._schema
+                fields.append(schema.field(name))
         return pa.schema(fields)
 
 

@@ -63,8 +63,8 @@ def _like(name: str) -> Build:
         if pattern is None:
             return Literal(None).cast("bool")
         subject = arguments[0]
-        found = subject.like if name == "like" else subject.ilike
-        return found(pattern, escape or "\\") if escape is not None else found(pattern, "")
+        method = subject.like if name == "like" else subject.ilike
+        return method(pattern, escape or "\\") if escape is not None else method(pattern, "")
 
     return build
 

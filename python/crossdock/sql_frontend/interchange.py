@@ -49,8 +49,8 @@ def to_substrait(relation: Relation, tables: Mapping[str, Relation] | None = Non
             taken.add(known[id(source)])
         return known[id(source)]
 
-    found: bytes = PlanWriter(_messages(), name_of).plan(relation._node).SerializeToString()
-    return found
+    plan_bytes: bytes = PlanWriter(_messages(), name_of).plan(relation._node).SerializeToString()
+    return plan_bytes
 
 
 def from_substrait(
@@ -97,8 +97,10 @@ def _of_columns(node: Node, names: list[str], table: str) -> Node:
         raise make_error("CD-512", f"the table {table!r} has no column {missing[0]!r}")
     if node.schema.names == names:
         return node
-    own = [known[name.lower()] if name not in node.schema.names else name for name in names]
-    items = [(name, Column(old)) for name, old in zip(names, own, strict=True)]
+    column_names = [
+        known[name.lower()] if name not in node.schema.names else name for name in names
+    ]
+    items = [(name, Column(old)) for name, old in zip(names, column_names, strict=True)]
     return plan_project(node, items, "from_substrait()")
 
 

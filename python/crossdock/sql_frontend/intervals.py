@@ -57,11 +57,11 @@ def interval_of(value: Expr, *, counts_seconds: bool) -> Moving:
         count, seconds = value.arguments
         if isinstance(seconds, Literal) and seconds.value == _DAY_S:
             return Days(count)
-    found = value.value if isinstance(value, Literal) else None
-    if counts_seconds and isinstance(found, int):
-        return Interval(0, found // _DAY_S, found % _DAY_S * 1_000_000)
-    if not counts_seconds and isinstance(found, str):
-        return parsed_interval(found)
+    result = value.value if isinstance(value, Literal) else None
+    if counts_seconds and isinstance(result, int):
+        return Interval(0, result // _DAY_S, result % _DAY_S * 1_000_000)
+    if not counts_seconds and isinstance(result, str):
+        return parsed_interval(result)
     raise unsupported("an interval of this value", try_="interval '1' day")
 
 

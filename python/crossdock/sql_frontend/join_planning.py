@@ -105,16 +105,16 @@ class _Graph:
             name: i for i, leaf in enumerate(tree.leaves) for name in leaf.schema.names
         }
         self._between: list[Expr] = []
-        own: list[list[Expr]] = [[] for _ in tree.leaves]
+        leaf_conditions: list[list[Expr]] = [[] for _ in tree.leaves]
         for condition in tree.conditions:
             used = self._leaves_of(condition)
             if len(used) == 1:
-                own[next(iter(used))].append(condition)
+                leaf_conditions[next(iter(used))].append(condition)
             else:
                 self._between.append(condition)
         self._leaves = [
             builder.filter(leaf, conditions)
-            for leaf, conditions in zip(tree.leaves, own, strict=True)
+            for leaf, conditions in zip(tree.leaves, leaf_conditions, strict=True)
         ]
         self._classes: list[list[_Member]] = []
         self._rest: list[Expr] = []  # conditions that make no class
@@ -156,19 +156,19 @@ class _Graph:
 
     def inputs(self) -> list[Input] | None:
         """Leaves, then semi and anti joins; None where too little is known to order them."""
-        found: list[Input] = []
+        result: list[Input] = []
         for leaf in self._leaves:
             rows = self._estimate(leaf).rows
             if rows is None:
                 return None
-            found.append(Input(rows))
+            result.append(Input(rows))
         for members in self._classes:
             if any(self._distinct(member) is None for member in members):
                 return None
         equal = [each for each in self._rest if _is_equality(each)]
         if len(self._leaves) > 2 and equal:  # of computed values, whose number is not known
             return None
-        return found + [self._input_of(each) for each in self._partners]
+        return result + [self._input_of(each) for each in self._partners]
 
     def _distinct(self, member: _Member) -> float | None:
         return self._estimate(self._leaves[member.leaf]).distinct(member.column)
@@ -193,15 +193,15 @@ class _Graph:
 
     def equalities(self) -> list[Equality]:
         """The classes, with distinct values by leaf."""
-        found = []
+        result = []
         for members in self._classes:
             distinct: dict[int, float] = {}
             for member in members:
                 known = self._distinct(member) or 1.0
                 distinct[member.leaf] = min(distinct.get(member.leaf, known), known)
             if len(distinct) > 1:
-                found.append(Equality(distinct))
-        return found
+                result.append(Equality(distinct))
+        return result
 
     def other_conditions(self) -> list[Condition]:
         """Conditions between leaves that are no equalities of columns."""
@@ -263,17 +263,17 @@ class _Graph:
     def _across(self, left: frozenset[int], right: frozenset[int]) -> tuple[Expr, ...]:
         """What a join of two sets of leaves must meet: one equality per class that both have, and
         the other conditions that became decidable."""
-        found: list[Expr] = []
+        result: list[Expr] = []
         for members in self._classes:
             ours = [each for each in members if each.leaf in left]
             theirs = [each for each in members if each.leaf in right]
             if ours and theirs:
-                found.append(Column(ours[0].column) == Column(theirs[0].column))
+                result.append(Column(ours[0].column) == Column(theirs[0].column))
         for condition in self._rest:
             used = self._leaves_of(condition)
             if used <= left | right and not used <= left and not used <= right:
-                found.append(condition)
-        return tuple(found)
+                result.append(condition)
+        return tuple(result)
 
     def filters_of_groups(self) -> Iterator[GroupFilter]:
         """Of leaves and partners that are groups, makes only those that other tables of the join
@@ -290,8 +290,8 @@ class _Graph:
                         continue
                     if best is None or theirs / ours < best[0]:
                         is_kept = theirs < _FEW_TO_KEEP * ours
-                        found = GroupFilter(number, column, few, name, is_kept)
-                        best = (theirs / ours, found)
+                        group_filter = GroupFilter(number, column, few, name, is_kept)
+                        best = (theirs / ours, group_filter)
             if best is not None:
                 self.filter_groups(best[1])
                 yield best[1]
@@ -315,9 +315,9 @@ class _Graph:
             return
         equal = self._equal_columns(what.groups, what.column)
         for number, leaf in enumerate(self._leaves):
-            found = None if number == what.few else rebased(leaf, filtered)
-            if found is not None and found[1] & equal:
-                self._leaves[number] = found[0]
+            rebuilt = None if number == what.few else rebased(leaf, filtered)
+            if rebuilt is not None and rebuilt[1] & equal:
+                self._leaves[number] = rebuilt[0]
 
     def _side(self, number: int) -> Node:
         """A leaf, or the right side of partners."""
@@ -337,12 +337,12 @@ class _Graph:
         """Columns of other leaves, and of right sides of semi joins, that equal a column of a
         side, and the sides they are of."""
         names = self._equal_columns(number, column)
-        found = [(self._leaf_of[name], name) for name in sorted(names)]
+        places = [(self._leaf_of[name], name) for name in sorted(names)]
         for i, each in enumerate(self._partners, len(self._leaves)):
             if each.how == "semi":
                 keys = self._column_keys(each)
-                found += [(i, right.name) for left, right in keys if left.name in names]
-        return [(other, name) for other, name in found if other != number]
+                places += [(i, right.name) for left, right in keys if left.name in names]
+        return [(other, name) for other, name in places if other != number]
 
     def _column_keys(self, partners: Partners) -> list[tuple[Column, Column]]:
         """The keys of a semi or anti join that are plain columns on both sides."""

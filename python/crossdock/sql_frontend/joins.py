@@ -96,22 +96,22 @@ class Sides:
 
 def taken_apart(conditions: Sequence[Expr], left: set[str], right: set[str]) -> Sides:
     """The conditions of a join of sides that have these columns."""
-    found = Sides()
+    sides = Sides()
     for each in conditions:
         used = each.columns()
         pair = _equal_sides(each, left, right)
         same = _same_sides(each, left, right)
         if pair is not None:
-            found.keys.append(pair)
+            sides.keys.append(pair)
         elif same is not None:
-            found.null_keys.append(same)
+            sides.null_keys.append(same)
         elif used <= left and used:
-            found.left.append(each)
+            sides.left.append(each)
         elif used <= right and used:
-            found.right.append(each)
+            sides.right.append(each)
         else:
-            found.residual.append(each)
-    return found
+            sides.residual.append(each)
+    return sides
 
 
 def _equal_sides(condition: Expr, left: set[str], right: set[str]) -> tuple[Expr, Expr] | None:
@@ -181,10 +181,10 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
     keys = list(zip(left_keys, right_keys, strict=True))
     null_equals_null = bool(sides.null_keys) and pairs is sides.null_keys
     condition = JoinCondition(conjunction(residual), null_equals_null)
-    found = builder.join(left, right, keys, how, condition)
+    joined_node = builder.join(left, right, keys, how, condition)
     if constants and how == "full":
-        return builder.project(found, [(name, Column(name)) for name in names])
-    return found
+        return builder.project(joined_node, [(name, Column(name)) for name in names])
+    return joined_node
 
 
 def kept(builder: Builder, sides: tuple[Node, Node], how: str, conditions: Sequence[Expr]) -> Node:
@@ -203,8 +203,8 @@ def kept(builder: Builder, sides: tuple[Node, Node], how: str, conditions: Seque
         over = Over("row_number", None, (), Scope(tuple(keys)))
         numbered.append(builder.with_columns(side, [(name, over)]))
     same = [same_value(a, b) for a, b in [*pairs, (Column(number), Column(other))]]
-    found = joined(builder, numbered[0], numbered[1], how, same)
-    return builder.project(found, [(name, Column(name)) for name in left.schema.names])
+    joined_node = joined(builder, numbered[0], numbered[1], how, same)
+    return builder.project(joined_node, [(name, Column(name)) for name in left.schema.names])
 
 
 def same_value(a: Expr, b: Expr) -> Expr:

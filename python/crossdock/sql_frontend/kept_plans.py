@@ -48,10 +48,10 @@ class KeptPlans(Generic[Plan]):
     def get(self, key: object) -> Plan | None:
         """The plan of the key, if it is kept."""
         with self._lock:
-            found = self._plans.pop(key, None)
-            if found is not None:
-                self._plans[key] = found  # the newest is the last
-            return found
+            plan = self._plans.pop(key, None)
+            if plan is not None:
+                self._plans[key] = plan  # the newest is the last
+            return plan
 
     def put(self, key: object, plan: Plan) -> None:
         """Keeps the plan of a key, but for None."""

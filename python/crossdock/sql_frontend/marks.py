@@ -32,19 +32,19 @@ def marked(
     known: list[tuple[str, Expr]] = [(name, Column(name)) for name in left.schema.names]
     mark = unused("has partner", left.schema.names)
     if of == "in" and not parts.keys and len(parts.right) == 1:
-        found, value = _of_constant(builder, left, right, parts.right[0])
-        return builder.project(found, [*known, (mark, value)]), mark
+        node, value = _of_constant(builder, left, right, parts.right[0])
+        return builder.project(node, [*known, (mark, value)]), mark
     if has_three_values and (not of or len(parts.keys) != 1 or parts.right):
         raise unsupported(
             "IN under OR over columns that may be NULL, beside EXISTS or correlated",
             try_="EXISTS, or coalesce(...) on both sides", word="in",
         )  # fmt: skip
     right = builder.filter(right, parts.right)
-    found = _with_partners(builder, left, right, (parts, mark))
+    node = _with_partners(builder, left, right, (parts, mark))
     value = coalesce(Column(mark), False)
     if has_three_values:
-        found, value = _three_valued(builder, found, right, (parts.keys[0], mark))
-    return builder.project(found, [*known, (mark, value)]), mark
+        node, value = _three_valued(builder, node, right, (parts.keys[0], mark))
+    return builder.project(node, [*known, (mark, value)]), mark
 
 
 def _with_partners(builder: Builder, left: Node, right: Node, how: tuple[Sides, str]) -> Node:
@@ -72,12 +72,12 @@ def _of_constant(builder: Builder, left: Node, right: Node, same: Expr) -> tuple
 
 
 def _three_valued(
-    builder: Builder, found: Node, right: Node, what: tuple[tuple[Expr, Expr], str]
+    builder: Builder, matched: Node, right: Node, what: tuple[tuple[Expr, Expr], str]
 ) -> tuple[Node, Expr]:
     """The value of IN: NULL where there is no partner, but a NULL on either side could be one."""
     (ours, theirs), mark = what
     counts = {_ROWS: aggregates.count(), _VALUES: aggregates.count(theirs)}
-    both = builder.join(found, builder.group(right, (), counts), (), "inner")
+    both = builder.join(matched, builder.group(right, (), counts), (), "inner")
     rows, values = Column(_ROWS), Column(_VALUES)
     return both, (
         when(coalesce(Column(mark), False)).then(True)

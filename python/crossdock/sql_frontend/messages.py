@@ -116,36 +116,36 @@ def all_joins(root: Any, mark: int | None) -> dict[int, Any]:
     """The joins that are INTERSECT ALL and EXCEPT ALL, by the ids of their messages, which are kept
     here so that the ids stay. `mark` is the function that stands in their right sides, wherever the
     optimizer has put it there, with a number for each."""
-    found: dict[int, Any] = {}
-    if mark is not None and _marks_below(root, mark, found):
+    joins: dict[int, Any] = {}
+    if mark is not None and _marks_below(root, mark, joins):
         raise unsupported("INTERSECT ALL or EXCEPT ALL in a query of this shape", word="all")
-    return found
+    return joins
 
 
-def _marks_below(relation: Any, mark: int, found: dict[int, Any]) -> set[int]:
+def _marks_below(relation: Any, mark: int, mark_names: dict[int, Any]) -> set[int]:
     """The numbers of marks in a relation that are not those of joins in it."""
     kind = relation.WhichOneof("rel_type")
     message = getattr(relation, kind)
     marks = set[int]()
     for expression in _expressions_of(kind, message):
-        marks |= _marks_within(expression, mark, found)
+        marks |= _marks_within(expression, mark, mark_names)
     for each in _inputs_of(kind, message):
-        below = _marks_below(each, mark, found)
+        below = _marks_below(each, mark, mark_names)
         if below and kind == "join" and message.type in _KEPT and each is message.right:
-            found[id(message)] = message
+            mark_names[id(message)] = message
             continue
         marks |= below
     return marks
 
 
-def _marks_within(expression: Any, mark: int, found: dict[int, Any]) -> set[int]:
+def _marks_within(expression: Any, mark: int, mark_names: dict[int, Any]) -> set[int]:
     kind = expression.WhichOneof("rex_type")
     marks = set[int]()
     if kind == "scalar_function" and expression.scalar_function.function_reference == mark:
         marks.add(expression.scalar_function.arguments[0].value.literal.i64)
     for relation in _subqueries_of(expression):
-        marks |= _marks_below(relation, mark, found)
-    return marks.union(*(_marks_within(part, mark, found) for part in parts_of(expression)))
+        marks |= _marks_below(relation, mark, mark_names)
+    return marks.union(*(_marks_within(part, mark, mark_names) for part in parts_of(expression)))
 
 
 def null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Any]]:
@@ -154,10 +154,10 @@ def null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Any]]:
     expressions first, then the inputs."""
     if not any(bound.null_aware):
         return {}
-    found = list(_anti_joins(bound.message.relations[0].root.input))
-    if len(found) != len(bound.null_aware):
+    joins = list(_anti_joins(bound.message.relations[0].root.input))
+    if len(joins) != len(bound.null_aware):
         raise unsupported("NOT IN in a query of this shape", try_="NOT EXISTS")
-    return {id(m): (aware, m) for m, aware in zip(found, bound.null_aware, strict=True)}
+    return {id(m): (aware, m) for m, aware in zip(joins, bound.null_aware, strict=True)}
 
 
 def _anti_joins(relation: Any) -> Iterator[Any]:

@@ -27,25 +27,25 @@ def _covariance(of: Mapping[str, Expr]) -> Expr:
 
 def _correlation(of: Mapping[str, Expr]) -> Expr:
     spread = (of["var_x"] * of["var_y"]).sqrt()
-    found = _covariance(of) / spread
-    return when(of["n"] == 0).then(None).when(spread == 0.0).then(_NAN).otherwise(found)
+    value = _covariance(of) / spread
+    return when(of["n"] == 0).then(None).when(spread == 0.0).then(_NAN).otherwise(value)
 
 
 def _slope(of: Mapping[str, Expr]) -> Expr:
-    found = _covariance(of) / of["var_x"]
-    return when(of["n"] == 0).then(None).when(of["var_x"] == 0.0).then(_NAN).otherwise(found)
+    value = _covariance(of) / of["var_x"]
+    return when(of["n"] == 0).then(None).when(of["var_x"] == 0.0).then(_NAN).otherwise(value)
 
 
 def _intercept(of: Mapping[str, Expr]) -> Expr:
-    found = of["mean_y"] - _covariance(of) / of["var_x"] * of["mean_x"]
-    return when(of["var_x"] == 0.0).then(None).otherwise(found)
+    value = of["mean_y"] - _covariance(of) / of["var_x"] * of["mean_x"]
+    return when(of["var_x"] == 0.0).then(None).otherwise(value)
 
 
 def _determination(of: Mapping[str, Expr]) -> Expr:
     covariance = _covariance(of)
-    found = covariance * covariance / (of["var_x"] * of["var_y"])
+    value = covariance * covariance / (of["var_x"] * of["var_y"])
     is_flat = of["var_y"] == 0.0
-    return when(of["var_x"] == 0.0).then(None).when(is_flat).then(1.0).otherwise(found)
+    return when(of["var_x"] == 0.0).then(None).when(is_flat).then(1.0).otherwise(value)
 
 
 def _times_count(name: str) -> _Said:

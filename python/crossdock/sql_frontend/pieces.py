@@ -94,13 +94,13 @@ class Pieces:
 
     def commas(self, begin: int, end: int) -> list[int]:
         """Those between the arguments that stand between two brackets."""
-        depth, found = 0, []
+        depth, result = 0, []
         for each in range(begin, end):
             token = self.tokens[each]
             depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
             if depth == 1 and token.is_operator(","):
-                found.append(each)
-        return found
+                result.append(each)
+        return result
 
     def has_alias(self, number: int) -> bool:
         """Whether a name for a table begins at a token."""
@@ -144,12 +144,12 @@ class Pieces:
 
     def taken_out(self, begin: int, end: int) -> str:
         """The tokens from one number to another, as they are written, which then are not."""
-        found = self.copied(begin, end)
+        piece = self.copied(begin, end)
         for number in range(begin, end):
             self.pieces[number] = ""
             for around in (self.before, self.behind, self.closing):
                 around.pop(number, None)
-        return found
+        return piece
 
     def leave_out(self, begin: int, end: int) -> None:
         """Writes nothing for tokens, but for what closes others behind the last one."""

@@ -53,16 +53,16 @@ class PlanWriter:
 
     def plan(self, node: Node) -> Any:
         """The message. SqlError for what plans have not."""
-        found = self._messages.plan.Plan()
-        root = found.relations.add().root
+        message = self._messages.plan.Plan()
+        root = message.relations.add().root
         root.input.CopyFrom(self._relation(node))
         root.names.extend(node.schema.names)
         for name, number in self._functions.items():
-            function = found.extensions.add().extension_function
+            function = message.extensions.add().extension_function
             function.function_anchor, function.name = number, name
-        found.version.minor_number = 85
-        found.version.producer = "crossdock"
-        return found
+        message.version.minor_number = 85
+        message.version.producer = "crossdock"
+        return message
 
     def _function(self, name: str) -> int:
         return self._functions.setdefault(name, len(self._functions))
@@ -75,8 +75,8 @@ class PlanWriter:
         write = getattr(self, f"_{name.lower()}", None)
         if write is None:
             raise unsupported(f"the operator {name} in a Substrait plan")
-        found: Any = write(node)
-        return found
+        message: Any = write(node)
+        return message
 
     def _new(self) -> Any:
         return self._messages.algebra.Rel()
@@ -85,8 +85,8 @@ class PlanWriter:
         return self._relation(node.input)
 
     def _scan(self, node: Scan) -> Any:
-        found, schema = self._new(), node.source.schema
-        read = found.read
+        message, schema = self._new(), node.source.schema
+        read = message.read
         read.named_table.names.append(self._name_of(node.source))
         read.base_schema.names.extend(schema.names)
         read.base_schema.struct.nullability = 2
@@ -100,14 +100,14 @@ class PlanWriter:
                 read.projection.select.struct_items.add().field = schema.names.index(name)
             read.projection.maintain_singular_struct = True
         if node.predicate is None:
-            return found
-        return self._filtered(found, node.predicate, node.schema)
+            return message
+        return self._filtered(message, node.predicate, node.schema)
 
     def _filtered(self, relation: Any, predicate: Expr, schema: Any) -> Any:
-        found = self._new()
-        found.filter.input.CopyFrom(relation)
-        found.filter.condition.CopyFrom(self._values(schema)(predicate))
-        return found
+        message = self._new()
+        message.filter.input.CopyFrom(relation)
+        message.filter.condition.CopyFrom(self._values(schema)(predicate))
+        return message
 
     def _filter(self, node: Filter) -> Any:
         return self._filtered(self._relation(node.input), node.predicate, node.input.schema)
@@ -119,19 +119,19 @@ class PlanWriter:
 
     def _projected(self, relation: Any, computed: Sequence[Any], width: int) -> Any:
         """Computed columns in place of those of a relation."""
-        found = self._new()
-        found.project.input.CopyFrom(relation)
+        message = self._new()
+        message.project.input.CopyFrom(relation)
         for each in computed:
-            found.project.expressions.add().CopyFrom(each)
+            message.project.expressions.add().CopyFrom(each)
         places = range(width, width + len(computed))
-        found.project.common.emit.output_mapping.extend(places)
-        return found
+        message.project.common.emit.output_mapping.extend(places)
+        return message
 
     def _join(self, node: Join) -> Any:
         if node.arrived is not None or node.route is not None:
             raise unsupported("a join over ranks in a Substrait plan")
-        found = self._new()
-        join = found.join
+        message = self._new()
+        join = message.join
         join.left.CopyFrom(self._relation(node.left))
         join.right.CopyFrom(self._relation(node.right))
         join.type = _JOINS[node.how]
@@ -158,7 +158,7 @@ class PlanWriter:
                 continue
             sides = [result.field(self._place(node, each, column)) for each in ("left", "right")]
             columns.append(result.call("coalesce", sides) if node.how == "full" else sides[1])
-        return self._projected(found, columns, width if is_of_left else len(both))
+        return self._projected(message, columns, width if is_of_left else len(both))
 
     def _pairs(self, node: Join) -> Any:
         """The columns of both sides, under names by their places."""
@@ -181,8 +181,8 @@ class PlanWriter:
         return values.call("is_not_false", [equal]) if node.how == "anti_null_aware" else equal
 
     def _groupby(self, node: GroupBy) -> Any:
-        found, values = self._new(), self._values(node.input.schema)
-        group = found.aggregate
+        message, values = self._new(), self._values(node.input.schema)
+        group = message.aggregate
         group.input.CopyFrom(self._relation(node.input))
         grouping = group.groupings.add()
         for place, (_, key) in enumerate(node.keys):
@@ -197,8 +197,8 @@ class PlanWriter:
         width = len(node.keys) + len(node.items)
         order = [places[name] for name in node.schema.names]
         if order == list(range(width)):
-            return found
-        return self._projected(found, list(map(values.field, order)), width)
+            return message
+        return self._projected(message, list(map(values.field, order)), width)
 
     def _write_measure(self, message: Any, item: Aggregate, values: ValueWriter) -> None:
         options = dict(item.options)
@@ -222,40 +222,40 @@ class PlanWriter:
     def _sort(self, node: Sort) -> Any:
         if node.index:
             raise unsupported("positions of sorted rows in a Substrait plan")
-        found, values = self._new(), self._values(node.input.schema)
-        found.sort.input.CopyFrom(self._relation(node.input))
+        message, values = self._new(), self._values(node.input.schema)
+        message.sort.input.CopyFrom(self._relation(node.input))
         for each in node.orders:
-            self._write_order(found.sort.sorts.add(), each, values)
+            self._write_order(message.sort.sorts.add(), each, values)
         if not node.keeps_all_rows:
-            found = self._fetched(found, node.limit, node.offset)
+            message = self._fetched(message, node.limit, node.offset)
         names = [column for column, _ in node.outputs]
         if names == node.input.schema.names:
-            return found
+            return message
         columns = [values(Column(name)) for name in names]
-        return self._projected(found, columns, len(node.input.schema))
+        return self._projected(message, columns, len(node.input.schema))
 
     def _write_order(self, message: Any, order: Order, values: ValueWriter) -> None:
         message.expr.CopyFrom(values(order.by))
         message.direction = _DIRECTIONS[order.descending, order.nulls_first]
 
     def _fetched(self, relation: Any, rows: int | None, offset: int) -> Any:
-        found = self._new()
-        found.fetch.input.CopyFrom(relation)
+        message = self._new()
+        message.fetch.input.CopyFrom(relation)
         if offset:
-            found.fetch.offset_expr.literal.i64 = offset
+            message.fetch.offset_expr.literal.i64 = offset
         if rows is not None:
-            found.fetch.count_expr.literal.i64 = rows
-        return found
+            message.fetch.count_expr.literal.i64 = rows
+        return message
 
     def _limit(self, node: Limit) -> Any:
         return self._fetched(self._relation(node.input), node.rows, node.offset)
 
     def _union(self, node: Union) -> Any:
-        found = self._new()
-        found.set.op = _UNION_ALL
+        message = self._new()
+        message.set.op = _UNION_ALL
         for each in node.inputs:
-            found.set.inputs.add().CopyFrom(self._relation(each))
-        return found
+            message.set.inputs.add().CopyFrom(self._relation(each))
+        return message
 
 
 def _renamed(expression: Expr, columns: dict[str, Column]) -> Expr:

@@ -80,12 +80,12 @@ class Translation:
     def run(self) -> tuple[Node, list[str], list[str]]:
         """The node, the columns of the result by position, and their names in the text."""
         root = self._bound.message.relations[0].root
-        found = self._table(root.input)
-        node = self._node(found)
+        table = self._table(root.input)
+        node = self._node(table)
         if len(self._unnests) < self._bound.unnests:
             raise unsupported("UNNEST in a query of this shape", word="unnest")
-        types = [node.schema.field(name).type for name in found.columns]
-        return node, list(found.columns), column_names(root.names, types)
+        types = [node.schema.field(name).type for name in table.columns]
+        return node, list(table.columns), column_names(root.names, types)
 
     def _node(self, table: Table) -> Node:
         """The rows of a table, its joins in the order that is best."""
@@ -98,8 +98,8 @@ class Translation:
         kind = relation.WhichOneof("rel_type")
         if kind is None or not hasattr(self, f"_{kind}"):
             raise unsupported(str(kind).replace("_", " "))
-        found: Table = getattr(self, f"_{kind}")(getattr(relation, kind))
-        return found
+        node: Table = getattr(self, f"_{kind}")(getattr(relation, kind))
+        return node
 
     def _values(self, table: Table, subquery: Subquery | None = None) -> Values:
         return Values(self._functions, table.columns, table.schema, subquery)
@@ -124,9 +124,9 @@ class Translation:
         ]
         arrays = []
         for i, message in enumerate(read.base_schema.struct.types):
-            found = arrow_type(message)
+            data_type = arrow_type(message)
             values = [getattr(row[i], "value", None) for row in rows]
-            arrays.append(_column_of(values, found))
+            arrays.append(_column_of(values, data_type))
         if not names:  # one row of no columns, or none
             names, arrays = ["one row"], [pa.array([1] * len(rows), pa.int64())]
             return Table(JoinTree((self._constant_rows(pa.table(arrays, names)),)), ())
@@ -171,8 +171,10 @@ class Translation:
         taken = dict.fromkeys(node.schema.names)
         names = []
         for each in expressions:
-            found = values(each)
-            name = found.name if isinstance(found, Column) else name_for(found, taken)
+            expression = values(each)
+            name = (
+                expression.name if isinstance(expression, Column) else name_for(expression, taken)
+            )
             taken.setdefault(name)
             names.append(name)
         return names
@@ -181,9 +183,9 @@ class Translation:
         self, node: Node, values: Values, expressions: Sequence[Any], names: Sequence[str]
     ) -> Table:
         items = [
-            (name, found)
-            for name, found in zip(names, map(values, expressions), strict=True)
-            if not isinstance(found, Column)
+            (name, expression)
+            for name, expression in zip(names, map(values, expressions), strict=True)
+            if not isinstance(expression, Column)
         ]
         return table_of(self._builder.with_columns(node, items), names)
 
@@ -191,12 +193,12 @@ class Translation:
         """The table with a row per element of the list that is unnested in expressions over it."""
         if not self._bound.unnests:
             return table
-        found = dict(each for m in messages for each in unnests_within(m, self._functions))
-        if len(found) > 1:
+        unnests = dict(each for m in messages for each in unnests_within(m, self._functions))
+        if len(unnests) > 1:
             raise unsupported(
                 "several UNNEST in one SELECT", word="unnest", try_="one in a subquery in FROM"
             )
-        for number, message in found.items():
+        for number, message in unnests.items():
             name, node = unnest_column(number), self._node(table)
             lists = self._values(table_of(node, table.columns))(message)
             node = self._builder.with_columns(node, [(name, lists)])
@@ -236,11 +238,11 @@ class Translation:
             if not once:
                 raise unsupported("a GROUP BY of nothing")
             items = [(unused("rows", ()), aggregates.count())]
-        found = self._builder.group(node, keys, dict(items))
+        grouped = self._builder.group(node, keys, dict(items))
         for each in once:
-            found = with_distinct(self._builder, (found, keys), node, each)
-        found, of_measures = with_results(self._builder, found, results)
-        return table_of(found, [*aggregation.key_columns(keys), *of_measures])
+            grouped = with_distinct(self._builder, (grouped, keys), node, each)
+        grouped, of_measures = with_results(self._builder, grouped, results)
+        return table_of(grouped, [*aggregation.key_columns(keys), *of_measures])
 
     def _sort(self, message: Any) -> Table:
         table = self._table(message.input)
@@ -253,8 +255,8 @@ class Translation:
                 continue
             descending, nulls_first = DIRECTIONS[each.direction]
             orders.append(Order(by, descending, nulls_first))
-        found = self._builder.sort(node, orders) if orders else node
-        return table_of(found, table.columns)
+        sorted_node = self._builder.sort(node, orders) if orders else node
+        return table_of(sorted_node, table.columns)
 
     def _fetch(self, message: Any) -> Table:
         table = self._table(message.input)
@@ -348,8 +350,8 @@ class Translation:
         if how in ("semi", "anti"):
             return self._partners(how, left, right, conditions, null_aware)
         sides = self._node(left), self._node(right)
-        found = joins.joined(self._builder, *sides, how, conditions)
-        return table_of(found, (*left.columns, *right.columns))
+        joined = joins.joined(self._builder, *sides, how, conditions)
+        return table_of(joined, (*left.columns, *right.columns))
 
     def _partners(
         self, how: str, left: Table, right: Table, conditions: Sequence[Expr], null_aware: bool
@@ -371,8 +373,8 @@ class Translation:
         """All rows of the left side, and whether they have a partner: a left join with the keys of
         the right side, each once."""
         sides = self._node(left), self._node(right)
-        found, mark = marked(self._builder, sides, conditions, self._bound.marks)
-        return Table(JoinTree((found,)), (*left.columns, mark))
+        joined, mark = marked(self._builder, sides, conditions, self._bound.marks)
+        return Table(JoinTree((joined,)), (*left.columns, mark))
 
 
 def _is_mark(message: Any) -> bool:
@@ -391,8 +393,8 @@ def _number(message: Any, what: str) -> int | None:
     value = getattr(message, f"{what}_expr")
     if value.WhichOneof("rex_type") == "cast":
         value = value.cast.input
-    found = constant_of(value.literal) if value.WhichOneof("rex_type") == "literal" else None
-    number = getattr(found, "value", None)
+    constant = constant_of(value.literal) if value.WhichOneof("rex_type") == "literal" else None
+    number = getattr(constant, "value", None)
     if not isinstance(number, int):
         raise unsupported(f"a {'LIMIT' if what == 'count' else 'OFFSET'} that is no constant")
     return number

@@ -97,8 +97,8 @@ def _recursive(
             raise unsupported("? beside WITH RECURSIVE", text, try_="$name, {'name': value}")
         return plan_query(catalog, part, given or None, around, local)
 
-    found, local = catalog.without_recursion(text, planned)
-    return planned(found, local)
+    node, local = catalog.without_recursion(text, planned)
+    return planned(node, local)
 
 
 def _planned_with_items(
@@ -141,10 +141,10 @@ def _planned(
             break
         except UnknownTableError as unknown:
             name = unknown.args[0]
-            found = catalog.find(name) or variable(name)
-            if found is None or name in relations:
+            table = catalog.find(name) or variable(name)
+            if table is None or name in relations:
                 raise _unknown_table(catalog, name, rewritten) from None
-            relations[name] = found
+            relations[name] = table
     tables = {
         name: _with_bound_names(relation._node, schemas[name].names)
         for name, relation in relations.items()
@@ -174,22 +174,22 @@ def _translated(
     if ranks is not None and ranks.rank > 0:
         decided = decisions_of(ranks.agree("the order of joins")[0])
     orders = JoinOrders(settings.as_written, decided, 1 if ranks is None else ranks.size)
-    found = Translation(bound, tables, orders, constant_rows).run()
+    node = Translation(bound, tables, orders, constant_rows).run()
     if ranks is not None and ranks.rank == 0:
         ranks.agree("the order of joins", as_json(orders.decisions))
-    return found
+    return node
 
 
 def _relations(catalog: Catalog, text: Rewritten, local: Mapping[str, Relation]) -> dict[str, Any]:
     """Files of the text, and names that the catalog has; others are variables, or CTEs."""
-    found: dict[str, Any] = {
+    relations: dict[str, Any] = {
         name: catalog.open(call, text.original) for name, call in text.files.items()
     }
     for name in text.tables:
         relation = local.get(name) or catalog.find(name)
         if relation is not None:
-            found[name] = relation
-    return found
+            relations[name] = relation
+    return relations
 
 
 # How DataFusion names a field of a struct that has no name: t.address[city].
@@ -208,10 +208,10 @@ def named(node: Node, columns: Sequence[str], names: Sequence[str]) -> Node:
     """The columns of a result under their names, each once."""
     final: list[str] = []
     for name in names:
-        found, count = name, 1
-        while found in final:
-            found, count = f"{name}_{count}", count + 1
-        final.append(found)
+        candidate, count = name, 1
+        while candidate in final:
+            candidate, count = f"{name}_{count}", count + 1
+        final.append(candidate)
     if list(columns) == node.schema.names == final:
         return node
     items = [(name, Column(column)) for name, column in zip(final, columns, strict=True)]
@@ -230,18 +230,20 @@ def _result_names(
     for table, schema in schemas.items():
         for name, original in zip(schema.names, spelled[table], strict=True):
             declared.setdefault(name, original)
-    found = [_FIELD.sub(r"\1", name) for name in names]
-    return [text.aliases.get(n) or declared.get(n) or text.spellings.get(n) or n for n in found]
+    field_names = [_FIELD.sub(r"\1", name) for name in names]
+    return [
+        text.aliases.get(n) or declared.get(n) or text.spellings.get(n) or n for n in field_names
+    ]
 
 
 def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:
     """The values of the parameters by the names they have in the text. SqlError where they do not
     fit."""
-    wanted = text.parameters
+    markers = text.parameters
     given = _named_values(parameters)
     if given is None:
         raise sql_error("parameters are a list or a dictionary", try_=f"[{parameters!r}]")
-    missing = [name for name in wanted if name not in given]
+    missing = [name for name in markers if name not in given]
     if missing:
         place = next((t.start for t in tokens_of(text.original) if t.kind == "parameter"), None)
         shown = "?" if missing[0].isdecimal() else f"${missing[0]}"
@@ -249,7 +251,7 @@ def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:
             f"the parameter {shown} has no value", text.original, place,
             try_=f"sql(text, {{{missing[0]!r}: 1}})" if shown != "?" else "sql(text, [1, 2])",
         )  # fmt: skip
-    spare = [name for name in given if name not in wanted]
+    spare = [name for name in given if name not in markers]
     if spare:
         raise sql_error(f"the text has no parameter {spare[0]!r}", text.original)
     return given
@@ -267,8 +269,8 @@ def _named_values(parameters: Parameters) -> dict[str, Any] | None:
 def _unknown_table(catalog: Catalog, name: str, text: Rewritten) -> Exception:
     place = text.tables.get(name)
     if place is None:
-        found = [t for t in tokens_of(text.original) if t.name.lower() == name]
-        place = found[0].start if found else None
+        tokens = [t for t in tokens_of(text.original) if t.name.lower() == name]
+        place = tokens[0].start if tokens else None
     return sql_error(f"no table {name!r}", text.original, place, try_=catalog.advice(name))
 
 

@@ -70,7 +70,7 @@ class _Recursion:
         return unsupported(what, self._pieces.text, place, instead)
 
     def _read_tables(self) -> list[_Table]:
-        found, number = [], 2
+        tables, number = [], 2
         while True:
             name = self._pieces.at(number)
             opened = number + 1
@@ -88,9 +88,9 @@ class _Recursion:
                     "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r WHERE x < 9)",
                 )  # fmt: skip
             close = self._pieces.behind_bracket(opened) - 1
-            found.append(_Table(name.name.lower(), columns, number, (opened + 1, close)))
+            tables.append(_Table(name.name.lower(), columns, number, (opened + 1, close)))
             if not self._is_at(close + 1, ","):
-                return found
+                return tables
             number = close + 2
 
     def _word(self, number: int) -> str:
@@ -153,21 +153,21 @@ class _Recursion:
 
     def _last_union(self, table: _Table) -> int:
         """The last UNION of a table's query."""
-        depth, found = 0, -1
+        depth, place = 0, -1
         for number in range(*table.query):
             token = self._pieces.tokens[number]
             depth += token.is_operator("(") - token.is_operator(")")
             if depth == 0 and token.lower == "union":
-                found = number
+                place = number
             if depth == 0 and token.lower in ("order", "limit", "offset", "intersect", "except"):
                 raise self._refused(
                     f"{token.text.upper()} in a recursive query", number, "it behind the table"
                 )
-        if found < 0:
+        if place < 0:
             raise self._refused(
                 "a recursive table without UNION", table.begin, "SELECT ... UNION ALL SELECT ..."
             )
-        return found
+        return place
 
     def _rounds(self, table: _Table, base: Relation, step: tuple[str, bool]) -> Relation:
         text, is_all = step
@@ -181,11 +181,11 @@ class _Recursion:
                     "a condition that ends it, WHERE depth < 100, or UNION for UNION ALL",
                 )  # fmt: skip
             tables = {**self._found, table.name: self._dock.from_arrow(last)}
-            made = _of_types(self._planned(text, tables), last.schema)
+            node = _of_types(self._planned(text, tables), last.schema)
             if is_all:
-                last = self._rows(made)
+                last = self._rows(node)
             else:
-                last = self._rows(made.distinct().except_(self._dock.from_arrow(seen)))
+                last = self._rows(node.distinct().except_(self._dock.from_arrow(seen)))
                 seen = _one_below(seen, last)
             parts.append(last)
         return self._dock.from_arrow(_one_below(*parts))
@@ -194,19 +194,19 @@ class _Recursion:
         return self._dock.execution().table(relation.narrowed())
 
 
-def _of_types(made: Relation, schema: Any) -> Relation:
+def _of_types(node: Relation, schema: Any) -> Relation:
     """Rows with the names and types of the first ones."""
-    if len(made.columns) != len(schema):
+    if len(node.columns) != len(schema):
         raise sql_error(
-            f"a recursive part has {len(made.columns)} columns, and the first one {len(schema)}"
+            f"a recursive part has {len(node.columns)} columns, and the first one {len(schema)}"
         )
     items = {
-        field.name: converted(Column(own.name), own.type, field.type)
-        if own.type != field.type
-        else Column(own.name)
-        for own, field in zip(made.schema, schema, strict=True)
+        field.name: converted(Column(own_field.name), own_field.type, field.type)
+        if own_field.type != field.type
+        else Column(own_field.name)
+        for own_field, field in zip(node.schema, schema, strict=True)
     }
-    return made.select(**items)
+    return node.select(**items)
 
 
 def _one_below(*tables: Any) -> Any:

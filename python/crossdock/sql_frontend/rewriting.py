@@ -202,8 +202,8 @@ class _Rewriting(FunctionCalls):
         """`= ANY (query)` is IN, and `<> ALL (query)` NOT IN."""
         word = self.at(number + 1)
         is_equal = self.tokens[number].is_operator("=")
-        wanted = ("any", "some") if is_equal else ("all",)
-        if word is not None and word.lower in wanted and self._opens_query(number + 2):
+        quantifiers = ("any", "some") if is_equal else ("all",)
+        if word is not None and word.lower in quantifiers and self._opens_query(number + 2):
             self.pieces[number] = "IN" if is_equal else "NOT IN"
             self.pieces[number + 1] = ""
 
@@ -399,12 +399,12 @@ class _Rewriting(FunctionCalls):
 
     def _parameter(self, number: int) -> None:
         token = self.tokens[number]
-        found = self._found.parameters
+        parameters = self._found.parameters
         if token.text == "?":
-            found.append(str(len(found) + 1))
-            self.pieces[number] = f"${len(found)}"
-        elif token.text[1:] not in found:
-            found.append(token.text[1:])
+            parameters.append(str(len(parameters) + 1))
+            self.pieces[number] = f"${len(parameters)}"
+        elif token.text[1:] not in parameters:
+            parameters.append(token.text[1:])
 
     def _note_spelling(self, token: Token, number: int) -> None:
         """An alias tells how a name is written; other places only where nothing else does."""

@@ -65,8 +65,8 @@ class Rewritten:
             return min(place, len(self.original))
         new, old = self._places[index]
         following = self._places[index + 1][1] if index + 1 < len(self._places) else None
-        found = old + place - new
-        return min(found, len(self.original) if following is None else following)
+        original = old + place - new
+        return min(original, len(self.original) if following is None else following)
 
 
 def stem_of(call: FileCall) -> str:

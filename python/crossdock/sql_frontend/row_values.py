@@ -58,18 +58,18 @@ class RowValues:
         left = self._row(number)
         if left is None:
             return
-        found = self._compared(left)
-        if found is None:
+        end = self._compared(left)
+        if end is None:
             return
-        if found.query >= 0:
+        if end.query >= 0:
             is_inverted = any(self._word(each - 1) not in ("", "and", "or") for each in enclosing)
             if clause not in _CONDITIONS or self._word(left.begin - 1) == "not" or is_inverted:
                 raise unsupported(
                     "IN of several columns in this place", self._pieces.text,
                     self._pieces.tokens[number].start, "a condition of WHERE by itself, or EXISTS",
                 )  # fmt: skip
-        self._begun.update(each.begin for each in found.right)
-        self._found.append(found)
+        self._begun.update(each.begin for each in end.right)
+        self._found.append(end)
 
     def is_in(self, number: int) -> bool:
         """Whether the IN at a token is that of a row and a query."""
@@ -154,24 +154,24 @@ class RowValues:
             self._pieces.leave_out(each.left.begin, each.end)
             self._pieces.pieces[each.left.begin] = f"({_condition(each.operator, left, rows)})"
 
-    def _write_query(self, number: int, found: _Comparison, left: Sequence[str]) -> None:
-        pieces, is_negated = self._pieces, found.operator == "not in"
-        pieces.taken_out(found.left.begin, found.query)
+    def _write_query(self, number: int, comparison: _Comparison, left: Sequence[str]) -> None:
+        pieces, is_negated = self._pieces, comparison.operator == "not in"
+        pieces.taken_out(comparison.left.begin, comparison.query)
         negation = "NOT " if is_negated else ""
-        pieces.pieces[found.left.begin] = f"{negation}EXISTS (SELECT 1 FROM "
+        pieces.pieces[comparison.left.begin] = f"{negation}EXISTS (SELECT 1 FROM "
         names = [quoted(f"{HIDDEN}{number} {i}") for i in range(len(left))]
         behind = " IS NOT FALSE" if is_negated else ""
         equal = " AND ".join(f"(({a}) = {b}){behind}" for a, b in zip(left, names, strict=True))
         alias = f" AS {quoted(f'{HIDDEN}rows {number}')}({', '.join(names)})"
-        last = found.end - 1
+        last = comparison.end - 1
         pieces.closing[last] = f"{alias} WHERE {equal})" + pieces.closing.get(last, "")
 
 
 def _condition(operator: str, left: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The comparison of a row with another one, or with several."""
     if operator in ("in", "not in"):
-        found = " OR ".join(f"({_equal(left, row)})" for row in rows)
-        return f"NOT ({found})" if operator == "not in" else found
+        condition = " OR ".join(f"({_equal(left, row)})" for row in rows)
+        return f"NOT ({condition})" if operator == "not in" else condition
     right = rows[0]
     if operator in ("=", "=="):
         return _equal(left, right)

@@ -39,9 +39,9 @@ def filtered_by(builder: Builder, node: Node, column: str, values: Node) -> Filt
         kept = builder.join(node, values, [(column, values.schema.names[0])], "semi")
         return Filtered(kept, node, column, kept)
     side, name = below
-    found = filtered_by(builder, getattr(node, side), name, values)
-    sides: dict[str, Any] = {side: found.node}
-    return replace(found, node=replace(node, **sides))
+    filtered = filtered_by(builder, getattr(node, side), name, values)
+    sides: dict[str, Any] = {side: filtered.node}
+    return replace(filtered, node=replace(node, **sides))
 
 
 def _below(node: Node, column: str) -> tuple[str, str] | None:

@@ -65,11 +65,11 @@ class SqlSession:
             raise sql_error(
                 "parameters go with one statement", text, places[1][0], "a text of one statement"
             )
-        found = None
+        outcome = None
         for start, end in places:
-            found = self.run_one(_alone(text, start, end), parameters, frame).relation
-        assert found is not None
-        return found
+            outcome = self.run_one(_alone(text, start, end), parameters, frame).relation
+        assert outcome is not None
+        return outcome
 
     def run_one(
         self, text: str, parameters: Parameters = None, frame: FrameType | None = None
@@ -116,13 +116,13 @@ class SqlSession:
         return self._created(statement, lambda: _renamed(query(), statement))
 
     def _create_table(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
-        def made() -> Relation:
+        def filled_table() -> Relation:
             execution = self._dock.execution()
             rows = execution.table(_renamed(query(), statement).narrowed())
             is_everywhere = not isinstance(execution, Execution) and execution.is_everywhere
             return self._dock.from_arrow(rows, replicated=is_everywhere)
 
-        return self._created(statement, made)
+        return self._created(statement, filled_table)
 
     def _created(self, statement: Statement, make: Callable[[], Relation]) -> Relation:
         name = statement.name

@@ -21,8 +21,10 @@ def read_sql(item: Any, schema: Any) -> Any:
 
         return expression_of(item.text, schema)
     if isinstance(item, list | tuple):
-        found = [read_sql(each, schema) for each in item]
-        return item if all(a is b for a, b in zip(found, item, strict=True)) else type(item)(found)
+        values = [read_sql(each, schema) for each in item]
+        return (
+            item if all(a is b for a, b in zip(values, item, strict=True)) else type(item)(values)
+        )
     if isinstance(item, Mapping):
         return {name: read_sql(each, schema) for name, each in item.items()}
     if not _has_text(item):

@@ -156,13 +156,13 @@ class _Reader:
         if token is None or not token.is_operator("("):
             return {}
         self._next += 1
-        found: dict[str, object] = {}
+        options: dict[str, object] = {}
         while not self._took_operator(")"):
             name = self._name("an option").lower()
-            found[name] = self._option_value()
+            options[name] = self._option_value()
             if not self._took_operator(",") and not self._is_at(")"):
                 raise sql_error("options stand between commas", self._text, self._place())
-        return found
+        return options
 
     def _option_value(self) -> object:
         token = self._peek()
@@ -271,12 +271,12 @@ class _Reader:
 
     def _names_in_brackets(self) -> tuple[str, ...]:
         self._next += 1
-        found = []
+        names = []
         while not self._took_operator(")"):
-            found.append(self._name("the name of a column"))
+            names.append(self._name("the name of a column"))
             if not self._took_operator(",") and not self._is_at(")"):
                 raise sql_error("names stand between commas", self._text, self._place())
-        return tuple(found)
+        return tuple(names)
 
     def _closing(self, opened: int) -> int:
         depth = 0

@@ -17,24 +17,24 @@ _SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 def _pattern(arguments: list[Expr], place: int, options: str = "") -> str | None:
     """The pattern at a place, with `options` in it; None for NULL."""
-    found = constant(arguments[place], "a regular expression")
-    if found is None:
+    pattern = constant(arguments[place], "a regular expression")
+    if pattern is None:
         return None
     if "l" in options:
-        found = "".join(f"\\{c}" if c in _SPECIAL else c for c in found)
-    return "".join(f"(?{_FLAGS[each]})" for each in options if each in _FLAGS) + str(found)
+        pattern = "".join(f"\\{c}" if c in _SPECIAL else c for c in pattern)
+    return "".join(f"(?{_FLAGS[each]})" for each in options if each in _FLAGS) + str(pattern)
 
 
 def _options(arguments: list[Expr], place: int, known: str = "cilmnps") -> str:
     if len(arguments) <= place:
         return ""
-    found = constant(arguments[place], "the options of a regular expression") or ""
-    for option in found:
+    letters = constant(arguments[place], "the options of a regular expression") or ""
+    for option in letters:
         if option not in known:
             raise unsupported(
                 f"the option {option!r} of a regular expression", try_="one of " + ", ".join(known)
             )
-    return str(found)
+    return str(letters)
 
 
 def _matches(arguments: list[Expr]) -> Expr:

@@ -69,11 +69,11 @@ def arrow_type(message: Any) -> Any:
 def column_names(names: Sequence[str], types: Sequence[Any]) -> list[str]:
     """The names of columns among those of a plan, which has the names of the fields of a struct
     behind that of its column."""
-    found, place = [], 0
+    all_names, place = [], 0
     for data_type in types:
-        found.append(names[place])
+        all_names.append(names[place])
         place += 1 + _names_inside(data_type)
-    return found
+    return all_names
 
 
 def _names_inside(data_type: Any) -> int:
@@ -90,8 +90,8 @@ def constant_of(message: Any) -> Literal | Interval:
     """The constant of a Literal message."""
     kind = message.WhichOneof("literal_type")
     if kind == "null":
-        found = arrow_type(message.null)
-        return Literal(None if pa.types.is_null(found) else pa.scalar(None, found))
+        data_type = arrow_type(message.null)
+        return Literal(None if pa.types.is_null(data_type) else pa.scalar(None, data_type))
     value = getattr(message, kind)
     if kind in ("i8", "i16", "i32", "i64"):
         if message.type_variation_reference == 1 and value < 0:
@@ -116,8 +116,8 @@ def constant_of(message: Any) -> Literal | Interval:
         return Literal(pa.scalar(number, pa.timestamp(unit, zone)))
     if kind == "precision_time":
         unit = _UNITS[value.precision]
-        found = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
-        return Literal(pa.scalar(value.value, found))
+        data_type = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+        return Literal(pa.scalar(value.value, data_type))
     if kind in ("interval_compound", "interval_day_to_second", "interval_year_to_month"):
         return _interval_of(kind, value)
     raise unsupported(f"a constant of type {str(kind).replace('_', ' ')}")

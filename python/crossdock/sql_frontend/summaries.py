@@ -22,8 +22,8 @@ def summary_of(relation: Relation) -> Any:
     for i, field in enumerate(relation.schema):
         for what, item in _aggregates_of(field).items():
             asked[f"{i} {what}"] = item
-    found = relation.agg(**asked).gather()
-    row = {} if found is None else found.to_pylist()[0]
+    result = relation.agg(**asked).gather()
+    row = {} if result is None else result.to_pylist()[0]
     rows = int(row.get("rows", 0))
     columns: dict[str, list[Any]] = {
         "column_name": list(relation.schema.names),
@@ -49,16 +49,16 @@ def summary_of(relation: Relation) -> Any:
 
 def _aggregates_of(field: Any) -> dict[str, Aggregate]:
     """What can be said of a column of its type."""
-    name, found = field.name, field.type
-    if pa.types.is_nested(found) or pa.types.is_null(found):
-        return {"count": aggregates.count(name)} if not pa.types.is_null(found) else {}
+    name, result = field.name, field.type
+    if pa.types.is_nested(result) or pa.types.is_null(result):
+        return {"count": aggregates.count(name)} if not pa.types.is_null(result) else {}
     asked = {
         "count": aggregates.count(name),
         "min": aggregates.min(name),
         "max": aggregates.max(name),
         "approx_unique": aggregates.approx_distinct(name),
     }
-    if pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found):
+    if pa.types.is_integer(result) or pa.types.is_floating(result) or pa.types.is_decimal(result):
         asked |= {"avg": aggregates.mean(name), "std": aggregates.stddev(name)}
         asked |= {what: aggregates.quantile(name, q) for what, q in _QUARTILES.items()}
     return asked

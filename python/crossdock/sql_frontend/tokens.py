@@ -83,7 +83,7 @@ def _known_tokens(text: str) -> Sequence[Token]:
 
 
 def _read_tokens(text: str) -> Sequence[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     place = 0
     while place < len(text):
         match = _PATTERN.match(text, place)
@@ -100,9 +100,9 @@ def _read_tokens(text: str) -> Sequence[Token]:
                 try_=f"a {match[0]} behind it",
             )  # fmt: skip
         if kind not in ("space", "comment"):
-            found.append(Token("string" if kind == "dollar" else kind, match[0], place))
+            tokens.append(Token("string" if kind == "dollar" else kind, match[0], place))
         place = match.end()
-    return tuple(found)
+    return tuple(tokens)
 
 
 def _behind_comment(text: str, start: int) -> int:
@@ -119,15 +119,15 @@ def _behind_comment(text: str, start: int) -> int:
 def statements_of(text: str) -> Sequence[tuple[int, int]]:
     """Where the statements of `text` begin and end, without their semicolons; empty ones left
     out."""
-    found: list[tuple[int, int]] = []
+    statements: list[tuple[int, int]] = []
     words: list[Token] = []
     for token in [*tokens_of(text), Token("operator", ";", len(text))]:
         if not token.is_operator(";"):
             words.append(token)
         elif words:
-            found.append((words[0].start, words[-1].end))
+            statements.append((words[0].start, words[-1].end))
             words = []
-    return tuple(found)
+    return tuple(statements)
 
 
 def quoted(name: str) -> str:

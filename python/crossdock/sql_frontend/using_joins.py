@@ -135,13 +135,13 @@ class UsingJoins:
                 self._pieces.tokens[self._natural(number)].start, "USING (columns)",
             )  # fmt: skip
         before = set[str]().union(*sides[:-1])
-        found = [name.lower() for name in columns[-1] or () if name.lower() in before]
-        if not found:
+        names = [name.lower() for name in columns[-1] or () if name.lower() in before]
+        if not names:
             raise sql_error(
                 "NATURAL of tables that have no column in common", self._pieces.text,
                 self._pieces.tokens[self._natural(number)].start, "ON, or CROSS JOIN",
             )  # fmt: skip
-        return found
+        return names
 
     def _known(self, table: Operand | None) -> Sequence[str] | None:
         is_name = table is not None and table.end == table.start + 1
@@ -257,13 +257,13 @@ class UsingJoins:
 
     def _shown(self, key: str, names: _Names) -> str:
         """A name for a column of the result, each once."""
-        found, count = key, 1
-        while found in names.shown:
-            found, count = f"{key} {count}", count + 1
-        names.shown.add(found)
-        if found != key:
-            self.aliases[found] = key
-        return found
+        shown, count = key, 1
+        while shown in names.shown:
+            shown, count = f"{key} {count}", count + 1
+        names.shown.add(shown)
+        if shown != key:
+            self.aliases[shown] = key
+        return shown
 
     def _is_dotted(self, number: int) -> bool:
         before = self._pieces.at(number - 1)
@@ -276,10 +276,10 @@ class UsingJoins:
             pieces.pieces[last] = self._star(names)
             return
         table: Token = pieces.tokens[first]
-        own = {k: w for (t, k), w in names.of_tables.items() if t == table.name.lower()}
-        if own:
-            hidden = [written.rpartition(".")[2] for written in own.values()]
-            pieces.before[first] = self._shown_keys(own, names) + pieces.before.get(first, "")
+        own_names = {k: w for (t, k), w in names.of_tables.items() if t == table.name.lower()}
+        if own_names:
+            hidden = [written.rpartition(".")[2] for written in own_names.values()]
+            pieces.before[first] = self._shown_keys(own_names, names) + pieces.before.get(first, "")
             pieces.pieces[last] = f"* EXCLUDE ({', '.join(hidden)})"
 
     def _star(self, names: _Names) -> str:

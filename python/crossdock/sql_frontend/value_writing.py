@@ -45,11 +45,11 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 def substrait_type(messages: Any, data_type: Any, *, nullable: bool = True) -> Any:
     """A type as Substrait's. SqlError for one that plans have not."""
-    found = messages.type.Type()
+    message = messages.type.Type()
     if pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
         data_type = data_type.value_type
     kind, options = _kind(data_type)
-    part = getattr(found, kind)
+    part = getattr(message, kind)
     part.nullability = 1 if nullable else 2
     for name, value in options.items():
         setattr(part, name, value)
@@ -57,7 +57,7 @@ def substrait_type(messages: Any, data_type: Any, *, nullable: bool = True) -> A
         part.type_variation_reference = 1
     if kind == "list":
         part.type.CopyFrom(substrait_type(messages, data_type.value_type))
-    return found
+    return message
 
 
 def _kind(data_type: Any) -> tuple[str, dict[str, int]]:
@@ -106,31 +106,31 @@ class ValueWriter:
         write = getattr(self, f"_{function}", None)
         if write is None:
             raise unsupported(f"the function {function} in a Substrait plan")
-        found: Any = write(expression)
-        return found
+        message: Any = write(expression)
+        return message
 
     def field(self, place: int) -> Any:
         """A column by its place."""
-        found = self._messages.algebra.Expression()
-        found.selection.direct_reference.struct_field.field = place
-        found.selection.root_reference.SetInParent()
-        return found
+        message = self._messages.algebra.Expression()
+        message.selection.direct_reference.struct_field.field = place
+        message.selection.root_reference.SetInParent()
+        return message
 
     def call(self, name: str, arguments: Sequence[Any]) -> Any:
         """A call of a function."""
-        found = self._messages.algebra.Expression()
-        found.scalar_function.function_reference = self._function(name)
+        message = self._messages.algebra.Expression()
+        message.scalar_function.function_reference = self._function(name)
         for each in arguments:
-            found.scalar_function.arguments.add().value.CopyFrom(each)
-        return found
+            message.scalar_function.arguments.add().value.CopyFrom(each)
+        return message
 
     def cast(self, value: Any, data_type: Any, *, tries: bool = False) -> Any:
         """A message as another type."""
-        found = self._messages.algebra.Expression()
-        found.cast.type.CopyFrom(substrait_type(self._messages, data_type))
-        found.cast.input.CopyFrom(value)
-        found.cast.failure_behavior = 1 if tries else 2
-        return found
+        message = self._messages.algebra.Expression()
+        message.cast.type.CopyFrom(substrait_type(self._messages, data_type))
+        message.cast.input.CopyFrom(value)
+        message.cast.failure_behavior = 1 if tries else 2
+        return message
 
     def _cast(self, call: Call) -> Any:
         return self.cast(self(call.arguments[0]), call.option)
@@ -164,21 +164,21 @@ class ValueWriter:
         return self.call("substr", [self(call.arguments[0]), *map(self._literal, places)])
 
     def _is_in(self, call: Call) -> Any:
-        found = self._messages.algebra.Expression()
-        found.singular_or_list.value.CopyFrom(self(call.arguments[0]))
+        message = self._messages.algebra.Expression()
+        message.singular_or_list.value.CopyFrom(self(call.arguments[0]))
         for each in call.option:
-            found.singular_or_list.options.add().CopyFrom(self._literal(each))
-        return found
+            message.singular_or_list.options.add().CopyFrom(self._literal(each))
+        return message
 
     def _case(self, call: Call) -> Any:
-        found = self._messages.algebra.Expression()
+        message = self._messages.algebra.Expression()
         data_type = self._type_of(call)
         for condition, value in zip(call.arguments[:-1:2], call.arguments[1::2], strict=True):
-            clause = found.if_then.ifs.add()
+            clause = message.if_then.ifs.add()
             getattr(clause, "if").CopyFrom(self(condition))
             clause.then.CopyFrom(self._of_type(value, data_type))
-        getattr(found.if_then, "else").CopyFrom(self._of_type(call.arguments[-1], data_type))
-        return found
+        getattr(message.if_then, "else").CopyFrom(self._of_type(call.arguments[-1], data_type))
+        return message
 
     def _of_type(self, value: Expr, data_type: Any) -> Any:
         if isinstance(value, Literal) and value.value is None:
@@ -207,13 +207,13 @@ class ValueWriter:
         return self.call(_SAME[call.function], [self(call.arguments[0]), interval])
 
     def _literal(self, value: Any) -> Any:
-        found = self._messages.algebra.Expression()
-        literal = found.literal
+        message = self._messages.algebra.Expression()
+        literal = message.literal
         data_type = value.type if isinstance(value, pa.Scalar) else None
         plain = value if data_type is None else value.as_py()
         if plain is None:
-            wanted = data_type if data_type is not None else pa.string()
-            literal.null.CopyFrom(substrait_type(self._messages, wanted))
+            target_type = data_type if data_type is not None else pa.string()
+            literal.null.CopyFrom(substrait_type(self._messages, target_type))
         elif isinstance(plain, bool):
             literal.boolean = plain
         elif isinstance(plain, Decimal):
@@ -237,7 +237,7 @@ class ValueWriter:
             literal.date = (plain - _EPOCH).days
         else:
             raise unsupported(f"the constant {plain!r} in a Substrait plan")
-        return found
+        return message
 
     def _write_decimal(self, literal: Any, value: Decimal, data_type: Any) -> None:
         if data_type is not None:

@@ -61,12 +61,12 @@ class Values:
 
     def __call__(self, message: Any) -> Expr:
         """The expression. SqlError for what expressions have not."""
-        found = self._any(message)
-        if not isinstance(found, Expr):
+        expression = self._any(message)
+        if not isinstance(expression, Expr):
             raise unsupported(
                 "an interval by itself", try_="x + interval '1' day, of a date or timestamp"
             )
-        return folded(found)
+        return folded(expression)
 
     def type_of(self, expression: Expr) -> Any:
         """The Arrow type of an expression over the input."""
@@ -121,10 +121,10 @@ class Values:
             number = unnest_number(message.arguments[1].value, self._names)
             if number:
                 return Column(unnest_column(number))
-        found = [self._any(argument.value) for argument in message.arguments]
-        arguments = [argument for argument in found if isinstance(argument, Expr)]
-        if len(arguments) < len(found):
-            return intervals.computed(name, found)
+        operands = [self._any(argument.value) for argument in message.arguments]
+        arguments = [argument for argument in operands if isinstance(argument, Expr)]
+        if len(arguments) < len(operands):
+            return intervals.computed(name, operands)
         if name in ("add", "subtract", "multiply", "divide", "modulus"):
             return folded(self._arithmetic(name, arguments))
         if name in _COMPARISONS:
@@ -156,8 +156,8 @@ class Values:
         return value.arguments[0].list_length() if is_list else None
 
     def _roomy(self, value: Expr) -> Expr:
-        found = self.type_of(value)
-        return with_room(value, found) if pa.types.is_decimal(found) else value
+        data_type = self.type_of(value)
+        return with_room(value, data_type) if pa.types.is_decimal(data_type) else value
 
     def _comparison(self, name: str, arguments: list[Expr]) -> Expr:
         """Constants stand on the right, where bounds of columns are looked for."""
@@ -171,7 +171,7 @@ class Values:
 
     def _chain(self, message: Any, name: str) -> list[Any]:
         """What a chain of one operator connects, from left to right; such chains can be long."""
-        found: list[Any] = []
+        parts: list[Any] = []
         waiting = [argument.value for argument in reversed(message.arguments)]
         while waiting:
             part = waiting.pop()
@@ -179,8 +179,8 @@ class Values:
             if is_call and self._names[part.scalar_function.function_reference] == name:
                 waiting += [each.value for each in reversed(part.scalar_function.arguments)]
             else:
-                found.append(part)
-        return found
+                parts.append(part)
+        return parts
 
     def _arithmetic(self, name: str, arguments: list[Expr]) -> Expr:
         left, right = arguments
@@ -211,10 +211,10 @@ class Values:
             return expression
         assert isinstance(expression, Call)
         inner, target = expression.arguments[0], expression.option
-        found = self.type_of(inner)
-        if pa.types.is_decimal(found) and found.scale <= target.scale:
+        data_type = self.type_of(inner)
+        if pa.types.is_decimal(data_type) and data_type.scale <= target.scale:
             return inner
-        return inner if pa.types.is_integer(found) else expression
+        return inner if pa.types.is_integer(data_type) else expression
 
     def _compared(self, arguments: list[Expr]) -> list[Expr]:
         """Both sides of a comparison without casts that change no value: integers and decimals
@@ -234,8 +234,8 @@ class Values:
             return expression
         assert isinstance(expression, Call)
         inner = expression.arguments[0]
-        found = self.type_of(inner)
-        return inner if widens(found, expression.option) else expression
+        data_type = self.type_of(inner)
+        return inner if widens(data_type, expression.option) else expression
 
     def _is_double(self, left: Expr, right: Expr) -> bool:
         """Whether `left` is a double times the 1.0 by which a division is marked."""
@@ -253,23 +253,23 @@ class Values:
             return expression
         assert isinstance(expression, Call)
         inner = expression.arguments[0]
-        found = self.type_of(inner)
-        is_number = pa.types.is_integer(found) or pa.types.is_decimal(found)
+        data_type = self.type_of(inner)
+        is_number = pa.types.is_integer(data_type) or pa.types.is_decimal(data_type)
         return inner if is_number else expression
 
     def _whole_quotient(self, left: Expr, right: Expr) -> Expr:
         """Towards zero, where ours is rounded down; of 0 it is NULL, as the remainder."""
         if not all(pa.types.is_integer(self.type_of(side)) for side in (left, right)):
             raise unsupported("// of other than integers", try_="a / b, or floor(a / b)")
-        found = left // right
+        quotient = left // right
         wrong = ((left < 0) != (right < 0)) & (left % right != 0)
         null = Literal(pa.scalar(None, self.type_of(left)))
-        return when(right == 0).then(null).when(wrong).then(found + 1).otherwise(found)
+        return when(right == 0).then(null).when(wrong).then(quotient + 1).otherwise(quotient)
 
     def _at_zone(self, name: str, arguments: list[Expr]) -> Expr:
         value, zone = arguments[0], str(constant(arguments[1], "a time zone"))
-        found = self.type_of(value)
-        if name == ZONED and getattr(found, "tz", None) is not None:
+        data_type = self.type_of(value)
+        if name == ZONED and getattr(data_type, "tz", None) is not None:
             raise unsupported(
                 "AT TIME ZONE of a column that has a zone", word="at",
                 try_="extract(...) of the column, which counts in its zone",
@@ -283,8 +283,8 @@ class Values:
         value, name = map(folded, arguments)
         if not isinstance(name, Literal) or name.value != INSTANT:
             raise unsupported("arrow_cast", word="arrow_cast", try_="cast(x as timestamp)")
-        found = self.type_of(value)
-        is_instant = pa.types.is_date32(found) or pa.types.is_timestamp(found)
+        data_type = self.type_of(value)
+        is_instant = pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)
         return value if is_instant else self.converted(value, pa.timestamp("us"))
 
     def _instant(self, value: Expr) -> Expr:
@@ -292,34 +292,36 @@ class Values:
         if not is_cast_to(value, pa.types.is_timestamp):
             return value
         assert isinstance(value, Call)
-        found = self.type_of(value.arguments[0])
-        is_instant = pa.types.is_date32(found) or pa.types.is_timestamp(found)
+        data_type = self.type_of(value.arguments[0])
+        is_instant = pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)
         return value.arguments[0] if is_instant else value
 
     def _remainder(self, left: Expr, right: Expr) -> Expr:
         """SQL's remainder has the sign of the dividend, ours that of the divisor; of 0 it is
         NULL."""
         scales = [
-            found.scale for found in map(self.type_of, (left, right)) if pa.types.is_decimal(found)
+            data_type.scale
+            for data_type in map(self.type_of, (left, right))
+            if pa.types.is_decimal(data_type)
         ]
         if scales:  # by whole numbers of the smallest unit
             scale = max(scales)
             whole = [self._units(side, scale) for side in (left, right)]
-            found = self._remainder(whole[0], whole[1])
-            return found.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
+            data_type = self._remainder(whole[0], whole[1])
+            return data_type.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
         divisor = constant(right, "a divisor") if isinstance(right, Literal) else None
         if divisor is not None:
             if divisor == 0 and not pa.types.is_floating(self.type_of(left)):
                 return Literal(pa.scalar(None, self.type_of(left)))
-            found = left % right
+            data_type = left % right
             wrong = (left < 0) if divisor > 0 else (left > 0)
-            return when(wrong & (found != 0)).then(found - right).otherwise(found)
-        found = left % right
-        wrong = ((left < 0) != (right < 0)) & (found != 0)
+            return when(wrong & (data_type != 0)).then(data_type - right).otherwise(data_type)
+        data_type = left % right
+        wrong = ((left < 0) != (right < 0)) & (data_type != 0)
         if any(pa.types.is_floating(self.type_of(side)) for side in (left, right)):
-            return when(wrong).then(found - right).otherwise(found)
+            return when(wrong).then(data_type - right).otherwise(data_type)
         null = Literal(pa.scalar(None, self.type_of(left)))
-        return when(right == 0).then(null).when(wrong).then(found - right).otherwise(found)
+        return when(right == 0).then(null).when(wrong).then(data_type - right).otherwise(data_type)
 
     def _units(self, value: Expr, scale: int) -> Expr:
         """A decimal or an integer as a number of units of 10^-scale."""
@@ -347,14 +349,14 @@ class Values:
     def converted(self, value: Expr, target: Any, *, tries: bool = False) -> Expr:
         """The value as another type, rounded as SQL does where that has fewer digits; NULL where it
         does not fit, if it only tries."""
-        found = self.type_of(value)
-        if found == target or is_double_beside_decimal(found, target):
+        data_type = self.type_of(value)
+        if data_type == target or is_double_beside_decimal(data_type, target):
             return value
-        if pa.types.is_dictionary(found) and found.value_type == target:
+        if pa.types.is_dictionary(data_type) and data_type.value_type == target:
             return value
-        if target == pa.timestamp("ns") and not pa.types.is_timestamp(found):
+        if target == pa.timestamp("ns") and not pa.types.is_timestamp(data_type):
             target = pa.timestamp("us")  # TIMESTAMP counts microseconds here
-        return converted(value, found, target, tries=tries)
+        return converted(value, data_type, target, tries=tries)
 
     def _case(self, message: Any) -> Expr:
         """Without the parts that constants decide on: what is never chosen may be an error."""
@@ -396,10 +398,10 @@ class Values:
             return whole if whole is not None else Literal(False)
         values = [option.value for option in options if isinstance(option, Literal)]
         known = [value for value in values if not _is_null(value)]
-        found = self._exact(self._narrow(subject)).is_in(known)
+        membership = self._exact(self._narrow(subject)).is_in(known)
         if len(known) < len(values):  # NULL in the list: no row is known not to be in it
-            return when(found).then(True).otherwise(Literal(None))
-        return found
+            return when(membership).then(True).otherwise(Literal(None))
+        return membership
 
 
 def _choice(parts: Sequence[Expr], otherwise: Expr) -> Expr:

@@ -136,12 +136,12 @@ class WindowClauses:
         """Microseconds of an interval."""
         tokens = self._pieces.tokens[begin + 1 : end]
         said = " ".join(token.value if token.kind == "string" else token.text for token in tokens)
-        found = parsed_interval(said)
-        if found.months:
+        interval = parsed_interval(said)
+        if interval.months:
             raise unsupported(
                 "a frame of months", self._pieces.text, tokens[0].start, "INTERVAL '30' DAY"
             )
-        return found.days * _DAY_US + found.microseconds
+        return interval.days * _DAY_US + interval.microseconds
 
     def finish(self) -> None:
         """Writes into the arguments that NULLs do not count, and conditions: what does not meet

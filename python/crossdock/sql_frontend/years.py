@@ -23,10 +23,10 @@ def bounds_of_year(condition: Expr, type_of: Callable[[Expr], Any]) -> Expr:
     year, subject = right.value, left.arguments[0]
     if type(year) is not int or not datetime.MINYEAR <= year < datetime.MAXYEAR:
         return condition
-    found = type_of(subject)
-    if pa.types.is_date32(found):
+    data_type = type_of(subject)
+    if pa.types.is_date32(data_type):
         first, behind = datetime.date(year, 1, 1), datetime.date(year + 1, 1, 1)
-    elif pa.types.is_timestamp(found) and found.tz is None:
+    elif pa.types.is_timestamp(data_type) and data_type.tz is None:
         first, behind = datetime.datetime(year, 1, 1), datetime.datetime(year + 1, 1, 1)
     else:
         return condition

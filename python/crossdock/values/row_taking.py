@@ -93,17 +93,17 @@ class Blocks:
             return pa.chunked_array([self.take(piece) for piece in pieces], self._blocks[0].type)
         if len(self._blocks) == 1:
             return take(self._blocks[0], positions)
-        found, places, begin = [], [], 0
+        result, places, begin = [], [], 0
         for number, block in enumerate(self._blocks):
             end = begin + len(block)
             inside = pc.and_(pc.greater_equal(positions, begin), pc.less(positions, end))
             # NULL belongs to every block; the first one gives it.
             there = pc.indices_nonzero(inside.fill_null(number == 0))
             places.append(there)
-            found.append(take(block, pc.subtract(pc.take(positions, there), begin)))
+            result.append(take(block, pc.subtract(pc.take(positions, there), begin)))
             begin = end
         order = pc.array_sort_indices(pa.concat_arrays(places))
-        return take(pa.concat_arrays(found), order)
+        return take(pa.concat_arrays(result), order)
 
 
 def _filtered(column: Any, mask: Any) -> Any:

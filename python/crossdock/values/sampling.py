@@ -36,9 +36,9 @@ def sample_rows(batches: Iterable[Any], rows: int, seed: int) -> Iterator[Any]:
     held: list[Any] = []
     numbers: list[Any] = []
     held_rows = 0
-    for batch, found in _numbered(batches, seed):
+    for batch, drawn in _numbered(batches, seed):
         held.append(batch)
-        numbers.append(found)
+        numbers.append(drawn)
         held_rows += batch.num_rows
         if held_rows >= 2 * rows + _BLOCK_ROWS:
             held, numbers = _smallest(held, numbers, rows)

@@ -93,7 +93,7 @@ def _doubtful(fields: Iterable[Any]) -> list[Any]:
 def _require_same_scale(left: Any, right: Any) -> None:
     """A decimal256 is compared by its bytes."""
     types = (left.type, right.type)
-    wide = [pa.types.is_decimal256(found) for found in types]
+    wide = [pa.types.is_decimal256(data_type) for data_type in types]
     if True not in wide or (False not in wide and types[0].scale == types[1].scale):
         return
     raise make_error(
@@ -106,9 +106,9 @@ def _require_same_scale(left: Any, right: Any) -> None:
 
 
 def _not_computed_with(field: Any) -> CrossdockError:
-    name, found = field.name, field.type
-    values = getattr(found, "value_type", None)
-    flat = pa.types.is_run_end_encoded(found) or pa.types.is_dictionary(found)
+    name, column = field.name, field.type
+    values = getattr(column, "value_type", None)
+    flat = pa.types.is_run_end_encoded(column) or pa.types.is_dictionary(column)
     if flat and values is not None and not is_late(values):
         found_type = f"relation.schema.field({name!r}).type.value_type"
         advice = f"with_columns({name}=xd.col({name!r}).cast({found_type}))"
@@ -119,7 +119,7 @@ def _not_computed_with(field: Any) -> CrossdockError:
         )
     return make_error(
         "CD-102",
-        f"column {name!r} of type {found} cannot be a key or be compared",
+        f"column {name!r} of type {column} cannot be a key or be compared",
         limits="columns of this type are only carried along with others",
         try_=advice,
     )

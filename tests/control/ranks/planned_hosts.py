@@ -88,8 +88,8 @@ def exchange(group: xd.Group, between: Callable[[], None] = lambda: None) -> boo
         channel.send(mine.slice(0, ROWS // 2))
         between()
         channel.send(mine.slice(ROWS // 2))
-        found = pa.Table.from_batches(list(channel), mine.schema)
-    return sorted(found["k"].to_pylist()) == list(range(HOST, 2 * ROWS, 2))
+        schema = pa.Table.from_batches(list(channel), mine.schema)
+    return sorted(schema["k"].to_pylist()) == list(range(HOST, 2 * ROWS, 2))
 
 
 def refused(group: xd.Group) -> str:

@@ -53,9 +53,9 @@ class Process:
         deadline = time.monotonic() + PATIENCE_S
         with self._news:
             while True:
-                found = [line for line in self.said if re.search(pattern, line)]
-                if len(found) >= times:
-                    return found[times - 1]
+                match = [line for line in self.said if re.search(pattern, line)]
+                if len(match) >= times:
+                    return match[times - 1]
                 left_s = deadline - time.monotonic()
                 assert left_s > 0, f"no line {pattern!r} but {self.said}"
                 self._news.wait(left_s)
@@ -108,10 +108,10 @@ class Cluster:
 
     def agents(self, count: int, *options: str) -> list[Process]:
         """node0, node1 ..., joined."""
-        found = [self.agent(f"node{i}", *options) for i in range(count)]
-        for agent in found:
+        result = [self.agent(f"node{i}", *options) for i in range(count)]
+        for agent in result:
             agent.wait_for("has joined")
-        return found
+        return result
 
     def end(self) -> None:
         for process in self._processes:
@@ -120,9 +120,9 @@ class Cluster:
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    made = Cluster()
-    yield made
-    made.end()
+    result = Cluster()
+    yield result
+    result.end()
 
 
 @pytest.fixture(scope="session")
@@ -170,8 +170,8 @@ class Authority:
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """ca.pem, and the certificates server, expired and caller."""
-    made = Authority(tmp_path_factory.mktemp("tls"))
-    made.sign("server")
-    made.sign("caller")
-    made.sign("expired", days=-1)
-    return made
+    result = Authority(tmp_path_factory.mktemp("tls"))
+    result.sign("server")
+    result.sign("caller")
+    result.sign("expired", days=-1)
+    return result

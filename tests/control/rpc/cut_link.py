@@ -84,8 +84,8 @@ def host_with_controller(signals: Path) -> None:
         wait(lambda: joined() == ["host1", "host2"], "both agents")
         ends = [plane.create_endpoint(name, "gpu0") for name in joined()]
         channel = plane.create_channel(ends, ends)
-        (found,) = plane.status().channels
-        print("made", found.id == channel, found.state, found.agents)
+        (result,) = plane.status().channels
+        print("made", result.id == channel, result.state, result.agents)
 
         (signals / "cut").touch()
         wait(lambda: joined() == ["host2"], "the loss of host1")
@@ -100,8 +100,8 @@ def host_with_controller(signals: Path) -> None:
         wait(lambda: joined() == ["host1", "host2"], "the return of host1")
         ends[0] = plane.create_endpoint("host1", "gpu0")
         plane.create_channel(ends, ends)
-        (found,) = plane.status().channels
-        print("repaired", found.id != channel, found.state, found.agents, flush=True)
+        (result,) = plane.status().channels
+        print("repaired", result.id != channel, result.state, result.agents, flush=True)
     wait((signals / "back").exists, "host1 to say that it is back")
     (signals / "end").touch()
     controller.terminate()

@@ -54,8 +54,10 @@ def test_a_repeated_request_makes_one_channel(cluster: Any) -> None:
     ends = [first, plane.create_endpoint("node1", "gpu0")]
     request = "fedcba9876543210fedcba9876543210"
     with ThreadPoolExecutor(8) as pool:
-        made = set(pool.map(lambda _: plane.create_channel(ends, ends, request=request), range(8)))
-    assert len(made) == 1
+        result = set(
+            pool.map(lambda _: plane.create_channel(ends, ends, request=request), range(8))
+        )
+    assert len(result) == 1
     assert plane.status().open_channels == 1
 
 
@@ -76,18 +78,18 @@ def test_the_controller_is_killed_under_load(cluster: Any, comes_true: Any) -> N
         controller.kill()
         assert not all(creation.done() for creation in creations)
         cluster.controller(listen=cluster.address)
-        made = [creation.result() for creation in creations]
-    assert len(set(made)) == 400
+        result = [creation.result() for creation in creations]
+    assert len(set(result)) == 400
     for agent in agents:
         agent.wait_for("has joined", times=2)
     status = plane.status()
     assert status.epoch != first_epoch
     assert comes_true(lambda: plane.status().open_channels == 420)
-    assert {channel.id for channel in plane.status().channels} == {*before, *made}
+    assert {channel.id for channel in plane.status().channels} == {*before, *result}
     held = Counter({agent.name: agent.channels for agent in plane.status().agents})
     assert sum(held.values()) == 20 * 3 + 400 * 2
     assert comes_true(lambda: all(c.state == "open" for c in plane.status().channels))
-    for channel in (before[0], made[0], made[-1]):
+    for channel in (before[0], result[0], result[-1]):
         plane.delete_channel(channel)
     assert plane.status().open_channels == 417
 

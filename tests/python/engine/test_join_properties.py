@@ -63,12 +63,12 @@ def nested_loops(left: list[Row], right: list[Row], how: str) -> Counter[Row]:
             return Counter(left)
         unknown = any(b[0] is None for b in right)
         return Counter(a for a in left_alone if not unknown and a[0] is not None)
-    found = [(*left[i], right[j][1]) for i, j in pairs]
+    result = [(*left[i], right[j][1]) for i, j in pairs]
     if how in ("left", "full"):
-        found += [(*a, None) for a in left_alone]
+        result += [(*a, None) for a in left_alone]
     if how in ("right", "full"):
-        found += [(b[0], None, b[1]) for b in right_alone]
-    return Counter(found)
+        result += [(b[0], None, b[1]) for b in right_alone]
+    return Counter(result)
 
 
 @given(
@@ -104,8 +104,8 @@ def test_the_definition_holds_however_it_is_run(
     joined = opened.from_arrow(side(left, "a", cuts)).join(
         opened.from_arrow(side(right, "b", cuts)), on="k", how=how, **run
     )
-    found = joined.collect()
-    found.validate(full=True)
-    rows = Counter(tuple(row.values()) for row in found.to_pylist())
+    result = joined.collect()
+    result.validate(full=True)
+    rows = Counter(tuple(row.values()) for row in result.to_pylist())
     assert rows == nested_loops(left, right, how)
-    assert joined.count() == found.num_rows
+    assert joined.count() == result.num_rows

@@ -36,9 +36,9 @@ def rows(dock: xd.Dock, table: pa.Table) -> xd.Relation:
 
 
 def test_sorts(rows: xd.Relation) -> None:
-    found = rows.sort("k", "v").collect()
-    assert found.schema == rows.schema
-    assert found["tags"].to_pylist() == [None, ["d"], ["b", "c"], ["a"], []]
+    result = rows.sort("k", "v").collect()
+    assert result.schema == rows.schema
+    assert result["tags"].to_pylist() == [None, ["d"], ["b", "c"], ["a"], []]
     assert rows.top_k(1, "k").collect()["tags"].to_pylist() == [["a"]]
     assert rows.sort("k", "v", limit=2, offset=1).collect()["p"].to_pylist() == POINTS[4:2:-1]
     assert rows.sort("k", "v").limit(1).select("tags").collect().to_pydict() == {"tags": [None]}
@@ -50,9 +50,9 @@ def test_joins_of_joins(rows: xd.Relation) -> None:
     names = pa.table({"k": [1, 2, 9], "points": [[[1]], None, [[9], []]]})
     once = rows.join(names, on="k", how="full")
     twice = once.join(names.rename_columns(["k", "again"]), on="k").filter(col("v") > 2)
-    found = twice.sort("v").collect()
-    assert found.schema == twice.schema
-    assert found.select(["tags", "points", "again"]).to_pylist() == [
+    result = twice.sort("v").collect()
+    assert result.schema == twice.schema
+    assert result.select(["tags", "points", "again"]).to_pylist() == [
         {"tags": ["b", "c"], "points": None, "again": None},
         {"tags": ["d"], "points": [[1]], "again": [[1]]},
     ]
@@ -71,14 +71,14 @@ def test_joins_of_joins(rows: xd.Relation) -> None:
 def test_a_residual_may_look_at_them(rows: xd.Relation) -> None:
     other = pa.table({"k": [1, 1, 3], "notes": [["n"], None, ["m"]]})
     condition = col("notes").is_not_null() & col("tags").is_not_null() & (col("v") > 1)
-    found = rows.join(other, on="k", residual=condition).collect()
-    assert found.select(["k", "tags", "notes"]).to_pylist() == [
+    result = rows.join(other, on="k", residual=condition).collect()
+    assert result.select(["k", "tags", "notes"]).to_pylist() == [
         {"k": 1, "tags": ["d"], "notes": ["n"]}
     ]
 
 
 def test_groups(rows: xd.Relation) -> None:
-    found = (
+    result = (
         rows.group_by("k")
         .agg(
             first=xd.first("tags"), any=xd.any("p"), n=xd.count("tags"),
@@ -86,8 +86,8 @@ def test_groups(rows: xd.Relation) -> None:
         )
         .sort("k")
     )  # fmt: skip
-    assert found.collect().schema == found.schema
-    assert found.collect().to_pylist() == [
+    assert result.collect().schema == result.schema
+    assert result.collect().to_pylist() == [
         {"k": 1, "first": ["d"], "any": {"x": None}, "n": 1, "late": ["d"], "s": 7.0},
         {"k": 2, "first": ["b", "c"], "any": {"x": 4}, "n": 1, "late": ["b", "c"], "s": 4.0},
         {"k": 3, "first": ["a"], "any": {"x": 1}, "n": 1, "late": None, "s": 1.0},
@@ -150,17 +150,17 @@ def test_extension_types_that_pyarrow_has_not(dock: xd.Dock, tmp_path: Path) -> 
         other = rows.rename({"g": "h", "l": "m"})
         for query in (rows, rows.sort("k"), rows.join(other, on="k"), rows.filter(col("k") > 1)):
             for schema in (query.schema, query.collect().schema, next(query.to_batches()).schema):
-                found = {field.name: field.metadata for field in schema}
-                assert not found.pop("k")
-                assert all(metadata == geometry for metadata in found.values())
+                by_name = {field.name: field.metadata for field in schema}
+                assert not by_name.pop("k")
+                assert all(metadata == geometry for metadata in by_name.values())
     rows.sort("k").write_parquet(tmp_path / "out.parquet")
     assert pq.read_schema(tmp_path / "out.parquet").field("g").metadata == geometry
 
 
 def test_names_do_not_meet(dock: xd.Dock) -> None:
     table = pa.table({"@0": [2, 1], "@1": [[1], [2]], "@2": [["x"], None], "@3": [0, 0]})
-    found = dock.from_arrow(table).sort("@0").collect()
-    assert found.to_pylist() == table.to_pylist()[::-1]
+    result = dock.from_arrow(table).sort("@0").collect()
+    assert result.to_pylist() == table.to_pylist()[::-1]
 
 
 def test_what_must_compare_them_is_refused(rows: xd.Relation) -> None:
@@ -224,8 +224,8 @@ def test_nested_columns_of_polars(dock: xd.Dock) -> None:
             "two": polars.Series([[1, 2], None], dtype=polars.Array(polars.Int64, 2)),
         }
     )
-    found = dock.from_arrow(frame).sort("a").join(frame, on="a", how="left").sort("a")
-    assert polars.from_arrow(found.collect()).select(frame.columns).equals(frame.sort("a"))
+    result = dock.from_arrow(frame).sort("a").join(frame, on="a", how="left").sort("a")
+    assert polars.from_arrow(result.collect()).select(frame.columns).equals(frame.sort("a"))
 
 
 def test_integers_of_128_bits_are_named(dock: xd.Dock) -> None:
@@ -244,9 +244,9 @@ def test_one_column_as_two_keys(dock: xd.Dock) -> None:
     assert sorted(names.collect().to_pylist(), key=repr) == [
         {"p": "x", "q": "x", "n": 2, "s": 3}, {"p": None, "q": None, "n": 1, "s": 3},
     ]  # fmt: skip
-    found = rows.group_by("a", q=col("a"), r=col("a") * 2).agg(n=xd.count())
-    assert found.schema.names == ["a", "q", "r", "n"]
-    above = found.group_by("q").agg(m=xd.max("n"), a=xd.sum("a")).sort("q")
+    result = rows.group_by("a", q=col("a"), r=col("a") * 2).agg(n=xd.count())
+    assert result.schema.names == ["a", "q", "r", "n"]
+    above = result.group_by("q").agg(m=xd.max("n"), a=xd.sum("a")).sort("q")
     assert above.collect().to_pylist() == [{"q": 1, "m": 2, "a": 1}, {"q": 2, "m": 1, "a": 2}]
-    assert found.count() == 2
-    assert found.join(rows, on="a").sort("v").collect()["q"].to_pylist() == [1, 1, 2]
+    assert result.count() == 2
+    assert result.join(rows, on="a").sort("v").collect()["q"].to_pylist() == [1, 1, 2]

@@ -85,11 +85,11 @@ def test_groups_are_those_of_the_definition(
         "d": xd.count_distinct("k"), "f": xd.sum("v").where(xd.col("v") > 0),
     }  # fmt: skip
     grouped = relation.group_by(*keys).agg(**items) if keys else relation.agg(**items)
-    found = grouped.collect()
-    found.validate(full=True)
-    assert found.schema == grouped.schema
-    assert grouped.count() == found.num_rows == len(expected)
-    for row in rows_in(found):
+    result = grouped.collect()
+    result.validate(full=True)
+    assert result.schema == grouped.schema
+    assert grouped.count() == result.num_rows == len(expected)
+    for row in rows_in(result):
         key, (n, c, s, lo, hi, d, f) = row[: len(keys)], row[len(keys) :]
         group = expected.pop(key)
         values = [v for _, _, _, v in group if v is not None]
@@ -116,12 +116,12 @@ def comparer(orders: list[tuple[str, bool, bool]]) -> Any:
         for name, descending, nulls_first in orders:
             a, b = left[NAMES.index(name)], right[NAMES.index(name)]
             if a is None or b is None:
-                found = int(a is None) - int(b is None)
-                found = -found if nulls_first else found
+                result = int(a is None) - int(b is None)
+                result = -result if nulls_first else result
             else:
-                found = -compare(a, b) if descending else compare(a, b)
-            if found:
-                return found
+                result = -compare(a, b) if descending else compare(a, b)
+            if result:
+                return result
         return 0
 
     return functools.cmp_to_key(rows_compared)
@@ -157,20 +157,20 @@ def test_sorts_are_those_of_the_definition(
     cut = stable if limit is None else stable.limit(limit, offset)
     if limit is None:
         expected = [rows[i] for i in whole]
-    found = cut.collect()
-    found.validate(full=True)
-    assert rows_in(found) == [tuple(map(same, row)) for row in expected]
+    result = cut.collect()
+    result.validate(full=True)
+    assert rows_in(result) == [tuple(map(same, row)) for row in expected]
     assert relation.arg_sort(*by, stable=True).collect()["index"].to_pylist() == whole
 
     # Not stable: equal rows may change places, and nothing else.
     loose = relation.sort(*by)
     loose = loose if limit is None else loose.limit(limit, offset)
-    found = loose.collect()
-    keyed = [tuple(row[name] for name, _, _ in orders) for row in found.to_pylist()]
-    wanted = [tuple(row[NAMES.index(name)] for name, _, _ in orders) for row in expected]
-    assert [tuple(map(same, row)) for row in keyed] == [tuple(map(same, row)) for row in wanted]
+    result = loose.collect()
+    keyed = [tuple(row[name] for name, _, _ in orders) for row in result.to_pylist()]
+    required = [tuple(row[NAMES.index(name)] for name, _, _ in orders) for row in expected]
+    assert [tuple(map(same, row)) for row in keyed] == [tuple(map(same, row)) for row in required]
     if limit is None:
-        assert Counter(rows_in(found)) == Counter(tuple(map(same, row)) for row in rows)
+        assert Counter(rows_in(result)) == Counter(tuple(map(same, row)) for row in rows)
 
 
 @given(
@@ -208,9 +208,9 @@ def test_distinct_of_a_union_is_the_set_of_rows(
 ) -> None:
     opened = docks[dock]
     united = opened.from_arrow(table_of(rows, cuts)).union(table_of(other, cuts)).distinct()
-    found = rows_in(united.collect())
-    assert Counter(found) == Counter({tuple(map(same, row)) for row in [*rows, *other]})
-    assert united.count() == len(found)
+    result = rows_in(united.collect())
+    assert Counter(result) == Counter({tuple(map(same, row)) for row in [*rows, *other]})
+    assert united.count() == len(result)
 
 
 FILTERS = [

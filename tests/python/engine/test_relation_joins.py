@@ -88,10 +88,10 @@ def expected(left: pa.Table, right: pa.Table, how: str, nulls: bool, names: list
     return ORACLE.sql(query).to_arrow_table()
 
 
-def assert_same_rows(found: pa.Table, wanted: pa.Table) -> None:
-    assert found.num_rows == wanted.num_rows
-    ORACLE.register("found", found)
-    ORACLE.register("wanted", wanted)
+def assert_same_rows(actual: pa.Table, expected: pa.Table) -> None:
+    assert actual.num_rows == expected.num_rows
+    ORACLE.register("found", actual)
+    ORACLE.register("wanted", expected)
     extra = ORACLE.sql("select * from found except all select * from wanted").limit(3)
     missing = ORACLE.sql("select * from wanted except all select * from found").limit(3)
     assert (extra.fetchall(), missing.fetchall()) == ([], [])
@@ -100,14 +100,14 @@ def assert_same_rows(found: pa.Table, wanted: pa.Table) -> None:
 def check(dock: xd.Dock, left: pa.Table, right: pa.Table, how: str, **options: Any) -> None:
     keys = [name for name in left.column_names if name.startswith("k")]
     joined = dock.from_arrow(left).join(dock.from_arrow(right), on=keys, how=how, **options)
-    found = joined.collect()
-    found.validate(full=True)
-    assert found.schema == joined.schema
-    wanted = expected(left, right, how, options.get("null_equals_null", False), joined.columns)
-    assert_same_rows(found, wanted)
-    assert joined.count() == wanted.num_rows
+    result = joined.collect()
+    result.validate(full=True)
+    assert result.schema == joined.schema
+    required = expected(left, right, how, options.get("null_equals_null", False), joined.columns)
+    assert_same_rows(result, required)
+    assert joined.count() == required.num_rows
     streamed = pa.Table.from_batches(joined.to_batches(), joined.schema)
-    assert streamed.num_rows == wanted.num_rows
+    assert streamed.num_rows == required.num_rows
 
 
 @pytest.mark.parametrize("how", KINDS)
@@ -193,6 +193,6 @@ def test_a_residual(dock: xd.Dock, how: str) -> None:
     ORACLE.register("r", right)
     shown = "l.*" if how in ("semi", "anti") else "coalesce(l.k0, r.k0) as k0, p1, n1, p2, n2"
     query = f"select {shown} from l {how} join r on l.k0 = r.k0 and n1 < n2"
-    wanted = ORACLE.sql(query).to_arrow_table()
-    assert_same_rows(joined.collect(), wanted)
-    assert joined.count() == wanted.num_rows
+    expected = ORACLE.sql(query).to_arrow_table()
+    assert_same_rows(joined.collect(), expected)
+    assert joined.count() == expected.num_rows

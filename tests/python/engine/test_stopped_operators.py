@@ -166,20 +166,20 @@ def test_progress_names_a_phase(scattered: pa.Table) -> None:
 def test_threads_may_share_a_dock(scattered: pa.Table) -> None:
     with xd.connect(threads=2, memory="2GiB") as dock:
         rows = dock.from_arrow(scattered.slice(0, 50_000))
-        found: list[int] = []
+        result: list[int] = []
 
         def work() -> None:
             for _ in range(5):
-                found.append(rows.group_by("k").agg(n=xd.count()).count())
-                found.append(rows.sort("k").collect().num_rows)
-                found.append(sum(rows.partition_by("k").rows))
+                result.append(rows.group_by("k").agg(n=xd.count()).count())
+                result.append(rows.sort("k").collect().num_rows)
+                result.append(sum(rows.partition_by("k").rows))
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert found == [50_000] * 60
+        assert result == [50_000] * 60
 
 
 def test_what_an_expression_raises_comes_out_of_the_operator_above(dock: xd.Dock) -> None:

@@ -208,10 +208,10 @@ def check(engine: _native.Engine, expression: Expr, table: Any) -> str:
             _native.compute_columns(engine, given_table, [("x", compiled)])
         assert caught.value.args[0] == "CD-304"
         return "fused"
-    found = pa.table(_native.compute_columns(engine, given_table, [("x", compiled)]))["x"]
-    found.validate(full=True)
-    assert found.type == expected.type
-    pairs = list(zip(found.to_pylist(), expected.to_pylist(), strict=True))
+    result = pa.table(_native.compute_columns(engine, given_table, [("x", compiled)]))["x"]
+    result.validate(full=True)
+    assert result.type == expected.type
+    pairs = list(zip(result.to_pylist(), expected.to_pylist(), strict=True))
     assert all(same(a, b) for a, b in pairs), (repr(expression), pairs)
     return "fused"
 

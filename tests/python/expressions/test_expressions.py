@@ -138,8 +138,8 @@ def test_overflow_and_division_are_errors_and_no_wraps() -> None:
 )
 def test_a_try_cast_is_the_cast_of_each_value_alone(values: list[object], target: object) -> None:
     rows = pa.table({"x": pa.chunked_array([values, values[:2], []])})
-    found = evaluate(col("x").try_cast(target), rows).to_pylist()
-    for value, ours in zip([*values, *values[:2]], found, strict=True):
+    result = evaluate(col("x").try_cast(target), rows).to_pylist()
+    for value, ours in zip([*values, *values[:2]], result, strict=True):
         alone = pa.table({"x": pa.array([value], rows["x"].type)})
         try:
             expected = evaluate(col("x").cast(target), alone)[0].as_py()
@@ -148,7 +148,7 @@ def test_a_try_cast_is_the_cast_of_each_value_alone(values: list[object], target
         assert repr(ours) == repr(expected), value
     coded = pa.table({"x": rows["x"].cast(pa.string()).dictionary_encode()})
     if rows["x"].type == pa.string():
-        assert repr(evaluate(col("x").try_cast(target), coded).to_pylist()) == repr(found)
+        assert repr(evaluate(col("x").try_cast(target), coded).to_pylist()) == repr(result)
 
 
 def test_types_without_a_cast_have_no_try_cast() -> None:

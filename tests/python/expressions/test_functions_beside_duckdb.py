@@ -100,9 +100,9 @@ def same(a: Any, b: Any) -> bool:
 
 
 def check(expression: xd.Expr, sql: str) -> None:
-    found, expected = evaluate(expression, ROWS).to_pylist(), by_duckdb(sql)
-    assert len(found) == len(expected)
-    wrong = [(i, a, b) for i, (a, b) in enumerate(zip(found, expected, strict=True))
+    result, expected = evaluate(expression, ROWS).to_pylist(), by_duckdb(sql)
+    assert len(result) == len(expected)
+    wrong = [(i, a, b) for i, (a, b) in enumerate(zip(result, expected, strict=True))
              if not same(a, b)]  # fmt: skip
     assert not wrong, f"{expression!r} / {sql}: {wrong}"
 
@@ -271,6 +271,6 @@ def test_casts() -> None:
     check(col("b").cast("int32"), "b::int")
     large = pa.table({"n": pa.array([2**53 + 1, -(2**63), None], pa.int64())})
     with xd.connect(threads=1) as dock:
-        found = dock.from_arrow(large).select(f=col("n").cast("float64"))
+        result = dock.from_arrow(large).select(f=col("n").cast("float64"))
         # The nearest float, as SQL has it: 2**53 + 1 is none.
-        assert found.collect()["f"].to_pylist() == [2.0**53, -(2.0**63), None]
+        assert result.collect()["f"].to_pylist() == [2.0**53, -(2.0**63), None]

@@ -60,16 +60,16 @@ def test_lists_without_an_order_are_in_that_of_the_input(dock: xd.Dock) -> None:
     grouped = dock.from_arrow(table).group_by("k")
     alone = grouped.agg(xs=xd.list_agg("x"))
     beside = grouped.agg(xs=xd.list_agg("x"), first=xd.first("x", order_by="t"))
-    for found in (alone, beside):
-        assert dict(row[:2] for row in rows(found)) == {  # type: ignore[misc]
+    for result in (alone, beside):
+        assert dict(row[:2] for row in rows(result)) == {  # type: ignore[misc]
             1: list(range(0, 8000, 2)), 2: list(range(1, 8000, 2)),
         }  # fmt: skip
 
 
 def test_lists_of_computed_keys_and_of_all_rows(dock: xd.Dock) -> None:
     table = dock.from_arrow(pa.table({"x": [1, 2, 3, 4]}))
-    found = table.group_by(x=col("x") % 2).agg(xs=xd.list_agg(col("x") * 10)).sort("x")
-    assert rows(found) == [(0, [20, 40]), (1, [10, 30])]
+    result = table.group_by(x=col("x") % 2).agg(xs=xd.list_agg(col("x") * 10)).sort("x")
+    assert rows(result) == [(0, [20, 40]), (1, [10, 30])]
     assert rows(table.agg(xs=xd.list_agg("x"), s=xd.sum("x"))) == [([1, 2, 3, 4], 10)]
     assert rows(table.filter("x > 9").agg(xs=xd.list_agg("x"))) == [(None,)]
     with pytest.raises(xd.ColumnError):
@@ -120,16 +120,16 @@ def test_lists_come_back_as_they_were(dock: xd.Dock, tmp_path: Path) -> None:
 def test_functions_of_lists(dock: xd.Dock, kind: object) -> None:
     values = [[1, 2], None, [3, None]]
     table = pa.table({"l": pa.array(values, kind(pa.int64()))})  # type: ignore[operator]
-    found = dock.from_arrow(table).select(
+    result = dock.from_arrow(table).select(
         n=col("l").list_length(), first=col("l").list_element(0), last=col("l").list_element(-1),
         none=col("l").list_element(5), has=col("l").list_contains(3),
     )  # fmt: skip
-    assert rows(found) == [(2, 1, 2, None, False), (None,) * 5, (2, 3, None, None, True)]
+    assert rows(result) == [(2, 1, 2, None, False), (None,) * 5, (2, 3, None, None, True)]
 
 
 def test_functions_of_structs(lists: xd.Relation) -> None:
-    found = lists.select(a=col("s").field("a"), b=col("s").field("b"))
-    assert rows(found) == [(1, "x"), (None, None), (None, "y"), (4, None), (None, None)]
+    result = lists.select(a=col("s").field("a"), b=col("s").field("b"))
+    assert rows(result) == [(1, "x"), (None, None), (None, "y"), (4, None), (None, None)]
     assert rows(lists.agg(a=xd.sum(col("s").field("a")))) == [(5,)]
     with pytest.raises(xd.ExpressionError, match="no field 'c', but a, b"):
         lists.select(c=col("s").field("c"))

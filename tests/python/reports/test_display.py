@@ -100,15 +100,15 @@ def test_records_have_json_values() -> None:
             "text": ["1", "NaN"],
         }
     )
-    found = Preview.of_table(table).records()
-    assert found == [
+    result = Preview.of_table(table).records()
+    assert result == [
         {"large": 2**53 + 1, "float": 0.1 + 0.2, "small": "-Infinity", "flag": True, "coded": 7,
          "money": "12.30", "day": "2026-01-02", "text": "1"},
         {"large": None, "float": "NaN", "small": "Infinity", "flag": None, "coded": 7,
          "money": None, "day": None, "text": "NaN"},
     ]  # fmt: skip
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert [type(value) for value in found[0].values()] == [
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert [type(value) for value in result[0].values()] == [
         int, float, str, bool, int, str, str, str,
     ]  # fmt: skip
 

@@ -33,14 +33,14 @@ def ipc_bytes(batches: list[pa.RecordBatch]) -> int:
 
 def compacted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    found = []
+    result = []
     for batch in batches:
         columns = [
             column.cast(plain[column.type]).cast(column.type) if column.type in plain else column
             for column in batch.columns
         ]
-        found.append(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
-    return found
+        result.append(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
+    return result
 
 
 QUERIES: dict[str, Make] = {

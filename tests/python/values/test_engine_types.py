@@ -63,8 +63,8 @@ def test_decimal256_orders_as_its_bytes() -> None:
     with decimal.localcontext() as context:
         context.prec = 80
         column = pa.array([D(value) for value in values], pa.decimal256(76, 0))
-    found = to_engine(pa.table({"k": column}))["k"].to_pylist()
-    assert [value for _, value in sorted(zip(found, values, strict=True))] == sorted(values)
+    rows = to_engine(pa.table({"k": column}))["k"].to_pylist()
+    assert [value for _, value in sorted(zip(rows, values, strict=True))] == sorted(values)
 
 
 def test_a_table_of_no_rows_may_have_any_type() -> None:
@@ -163,9 +163,9 @@ def test_a_null_column_joins_with_any_type(dock: xd.Dock) -> None:
     empty = dock.from_arrow(pa.table({"k": pa.nulls(2), "a": [1, 2]}))
     keys = dock.from_arrow(pa.table({"k": [1, None], "b": [3, 4]}))
     assert empty.join(keys, on="k").collect().num_rows == 0
-    found = empty.join(keys, on="k", how="full").collect()
-    assert found.schema.field("k").type == pa.int64()
-    assert rows_of(found) == sorted(
+    result = empty.join(keys, on="k", how="full").collect()
+    assert result.schema.field("k").type == pa.int64()
+    assert rows_of(result) == sorted(
         [(None, 1, None), (None, 2, None), (1, None, 3), (None, None, 4)], key=repr
     )
     assert keys.join(empty, on="k", how="left").collect().num_rows == 2
@@ -186,9 +186,9 @@ def test_decimal256_compares_at_its_own_scale(dock: xd.Dock) -> None:
 
 def test_sums_of_short_decimals(dock: xd.Dock) -> None:
     rows = dock.from_arrow(pa.table({"k": KEYS["decimal32"], "j": KEYS["decimal64"]}))
-    found = rows.agg(a=xd.sum("k"), b=xd.sum("j"), m=xd.mean("k")).collect()
-    assert found.schema.types == [pa.decimal128(38, 1), pa.decimal128(38, 1), pa.float64()]
-    assert found.to_pylist() == [{"a": D("0.5"), "b": D("0.5"), "m": 0.125}]
+    result = rows.agg(a=xd.sum("k"), b=xd.sum("j"), m=xd.mean("k")).collect()
+    assert result.schema.types == [pa.decimal128(38, 1), pa.decimal128(38, 1), pa.float64()]
+    assert result.to_pylist() == [{"a": D("0.5"), "b": D("0.5"), "m": 0.125}]
 
 
 def test_expressions_of_run_end_encoded_columns(dock: xd.Dock) -> None:

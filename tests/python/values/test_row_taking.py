@@ -48,10 +48,10 @@ def picked(values: list[object], positions: list[int | None]) -> list[object]:
 def test_take(name: str) -> None:
     for array in (ARRAYS[name], ARRAYS[name].slice(1, 4)):
         positions = [3, 0, None, 1, 1, 2]
-        found = take(array, pa.array(positions, pa.uint64()))
-        found.validate(full=True)
-        assert found.type == array.type
-        assert found.to_pylist() == picked(array.to_pylist(), positions)
+        result = take(array, pa.array(positions, pa.uint64()))
+        result.validate(full=True)
+        assert result.type == array.type
+        assert result.to_pylist() == picked(array.to_pylist(), positions)
         assert take(array, pa.array([], pa.uint64())).type == array.type
 
 
@@ -65,10 +65,10 @@ def test_blocks(name: str, block_bytes: int, monkeypatch: pytest.MonkeyPatch) ->
     positions = [8, None, 0, 5, 6, 7, 7, None, 2]
     expected = picked(column.to_pylist(), positions)
     blocks = Blocks(column)
-    found = blocks.take(pa.array(positions))
-    found.validate(full=True)
-    assert found.type == array.type
-    assert found.to_pylist() == expected
+    result = blocks.take(pa.array(positions))
+    result.validate(full=True)
+    assert result.type == array.type
+    assert result.to_pylist() == expected
     cut = pa.chunked_array([pa.array(positions[:4]), pa.array(positions[4:])])
     assert blocks.take(cut).to_pylist() == expected
 
@@ -87,9 +87,9 @@ def test_filter(name: str) -> None:
     column = pa.chunked_array([array, array.slice(3)])
     table = pa.table({"a": range(9), "x": column})
     mask = pa.array([True, None, False] * 3)
-    found = filter_rows(table, mask)
-    assert found.schema == table.schema
-    assert found["x"].to_pylist() == picked(column.to_pylist(), [0, 3, 6])
+    result = filter_rows(table, mask)
+    assert result.schema == table.schema
+    assert result["x"].to_pylist() == picked(column.to_pylist(), [0, 3, 6])
     batch = pa.record_batch({"x": array})
     assert filter_rows(batch, mask.slice(0, 6)).num_rows == 2
     assert take_rows(table, pa.array([4, 1]))["a"].to_pylist() == [4, 1]
