@@ -1,0 +1,15 @@
+# A toolchain file: 64-bit ARM, by Debian's cross compiler (g++-aarch64-linux-gnu), run by qemu-aarch64. Headers of other
+# projects are those of this machine, which are the same; what is linked, CROSSDOCK_PORTABLE has (tools/wheels/cross.py).
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
+foreach(package fmt hwy)
+  file(GLOB folder "/usr/lib/*/cmake/${package}")
+  set(${package}_DIR "${folder}" CACHE PATH "" FORCE)
+endforeach()
+foreach(name Xxhash Re2 Hwloc)
+  string(TOLOWER "${name}" file)
+  set(${name}_LIBRARY "${CROSSDOCK_PORTABLE}/lib${file}.a" CACHE FILEPATH "" FORCE)
+endforeach()
