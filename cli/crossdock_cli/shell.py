@@ -83,7 +83,7 @@ class Shell:
         stripped = text.strip()
         if not stripped or stripped.startswith("."):
             return True
-        from crossdock.sql_frontend.tokens import tokens_of
+        from crossdock.sql_frontend.text.tokens import tokens_of
 
         try:
             tokens = tokens_of(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crossdock_cli.doctor import examine
+from crossdock_cli.verbs.doctor import examine
 
 
 def test_info_has_thirteen_lines(crossdock: Any) -> None:

@@ -6,12 +6,12 @@ import html
 from typing import Any
 
 import crossdock as xd
-from crossdock.sql_frontend.aggregation import AGGREGATES
-from crossdock.sql_frontend.function_calls import DATE_PARTS, SYNONYMS
-from crossdock.sql_frontend.functions import FUNCTIONS
-from crossdock.sql_frontend.pair_aggregates import COMPOSED
-from crossdock.sql_frontend.rewritten import HIDDEN, KEEPS_ALL
-from crossdock.sql_frontend.window_values import WINDOW_FUNCTIONS
+from crossdock.sql_frontend.text.function_calls import DATE_PARTS, SYNONYMS
+from crossdock.sql_frontend.text.rewritten import HIDDEN, KEEPS_ALL
+from crossdock.sql_frontend.translation.aggregation import AGGREGATES
+from crossdock.sql_frontend.translation.functions import FUNCTIONS
+from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED
+from crossdock.sql_frontend.translation.window_values import WINDOW_FUNCTIONS
 
 ONE = """select 7 as a, 2 as b, -2.5::double as f, 12.345 as m, 'Ann Lee' as s, null::int as n,
 date '2024-02-29' as d, timestamp '2024-02-29 13:45:10' as ts, a > b as t

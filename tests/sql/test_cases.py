@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from crossdock.sql_frontend.tokens import statements_of
+from crossdock.sql_frontend.text.tokens import statements_of
 
 from .conftest import Compare
 

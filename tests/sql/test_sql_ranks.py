@@ -15,7 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import rank_processes
-from crossdock.sql_frontend.join_planning import GroupFilter, JoinDecision, as_json, decisions_of
+from crossdock.sql_frontend.translation.join_planning import (
+    GroupFilter,
+    JoinDecision,
+    as_json,
+    decisions_of,
+)
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 NAMES = "2,3,5,10,12,14,15,17,18,19,20,21,22"

@@ -17,7 +17,7 @@ from crossdock.sql_frontend.added_functions import added_functions, never_run
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
-from crossdock.sql_frontend.rewritten import (
+from crossdock.sql_frontend.text.rewritten import (
     INVERTED,
     KEEPS_ALL,
     LOCAL,
@@ -27,7 +27,7 @@ from crossdock.sql_frontend.rewritten import (
     ZONED,
     Rewritten,
 )
-from crossdock.sql_frontend.tokens import tokens_of
+from crossdock.sql_frontend.text.tokens import tokens_of
 
 _SETTINGS = {
     "datafusion.sql_parser.parse_float_as_decimal": "true",  # 0.06 has two digits, as in a table

@@ -14,13 +14,13 @@ from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
 from crossdock.sql_frontend.recursion import Planned, without_recursion
-from crossdock.sql_frontend.rewritten import FileCall
-from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS, rows_of_call
 from crossdock.sql_frontend.standard_input import (
     STANDARD_INPUT,
     read_by_first,
     read_standard_input,
 )
+from crossdock.sql_frontend.text.rewritten import FileCall
+from crossdock.sql_frontend.text.row_functions import ROW_FUNCTIONS, rows_of_call
 
 if TYPE_CHECKING:
     from crossdock.plan.nodes import Node

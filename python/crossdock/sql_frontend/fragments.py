@@ -17,7 +17,6 @@ from crossdock.plan.group_planning import plan_group
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_scan
 from crossdock.plan.windows import project
-from crossdock.sql_frontend.aggregation import Aggregation
 from crossdock.sql_frontend.binding import (
     UnknownNameError,
     UnknownTableError,
@@ -26,11 +25,12 @@ from crossdock.sql_frontend.binding import (
     place_of_word,
 )
 from crossdock.sql_frontend.errors import Fragment, sql_error, unsupported, with_place
-from crossdock.sql_frontend.messages import Functions
-from crossdock.sql_frontend.rewriting import rewrite
-from crossdock.sql_frontend.rewritten import ROWS
-from crossdock.sql_frontend.tokens import quoted, tokens_of
-from crossdock.sql_frontend.values import Values
+from crossdock.sql_frontend.text.rewriting import rewrite
+from crossdock.sql_frontend.text.rewritten import ROWS
+from crossdock.sql_frontend.text.tokens import quoted, tokens_of
+from crossdock.sql_frontend.translation.aggregation import Aggregation
+from crossdock.sql_frontend.translation.messages import Functions
+from crossdock.sql_frontend.translation.values import Values
 from crossdock.values.engine_types import empty_table
 
 _PART = "\x01part {}"  # of a text that is computed on the way

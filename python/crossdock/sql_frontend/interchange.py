@@ -11,12 +11,12 @@ from crossdock.files.sources import Source
 from crossdock.plan.nodes import Node, Scan
 from crossdock.plan.planning import plan_project
 from crossdock.sql_frontend.binding import Bound, require_library
-from crossdock.sql_frontend.building import unused
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.join_planning import JoinOrders
 from crossdock.sql_frontend.plan_writing import PlanWriter, messages_of
-from crossdock.sql_frontend.plans import Translation
 from crossdock.sql_frontend.queries import constant_rows, named
+from crossdock.sql_frontend.translation.building import unused
+from crossdock.sql_frontend.translation.join_planning import JoinOrders
+from crossdock.sql_frontend.translation.plans import Translation
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation

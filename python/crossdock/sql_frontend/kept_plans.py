@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from crossdock.sql_frontend.tokens import tokens_of, words_of
+from crossdock.sql_frontend.text.tokens import tokens_of, words_of
 
 Plan = TypeVar("Plan")
 

@@ -22,14 +22,14 @@ from crossdock.sql_frontend.binding import (
 )
 from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.errors import sql_error, unsupported, with_place
-from crossdock.sql_frontend.join_planning import JoinOrders, as_json, decisions_of
 from crossdock.sql_frontend.kept_plans import key_of
-from crossdock.sql_frontend.plans import Translation
 from crossdock.sql_frontend.recursion import is_recursive
-from crossdock.sql_frontend.rewriting import rewrite
-from crossdock.sql_frontend.rewritten import HIDDEN, Rewritten
-from crossdock.sql_frontend.tokens import tokens_of
-from crossdock.sql_frontend.using_joins import ColumnsOf
+from crossdock.sql_frontend.text.rewriting import rewrite
+from crossdock.sql_frontend.text.rewritten import HIDDEN, Rewritten
+from crossdock.sql_frontend.text.tokens import tokens_of
+from crossdock.sql_frontend.text.using_joins import ColumnsOf
+from crossdock.sql_frontend.translation.join_planning import JoinOrders, as_json, decisions_of
+from crossdock.sql_frontend.translation.plans import Translation
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crossdock.expressions.expression import Column
-from crossdock.sql_frontend.conversions import converted
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.pieces import Pieces
-from crossdock.sql_frontend.tokens import Token
+from crossdock.sql_frontend.text.pieces import Pieces
+from crossdock.sql_frontend.text.tokens import Token
+from crossdock.sql_frontend.translation.conversions import converted
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation

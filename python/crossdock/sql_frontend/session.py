@@ -20,9 +20,9 @@ from crossdock.sql_frontend.copying import copy_to
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.queries import Parameters, Settings, plan_query
 from crossdock.sql_frontend.recursion import is_recursive
-from crossdock.sql_frontend.statements import Statement, statement_of
 from crossdock.sql_frontend.summaries import summary_of
-from crossdock.sql_frontend.tokens import statements_of, tokens_of
+from crossdock.sql_frontend.text.statements import Statement, statement_of
+from crossdock.sql_frontend.text.tokens import statements_of, tokens_of
 from crossdock.sql_frontend.type_names import shown_type
 
 if TYPE_CHECKING:

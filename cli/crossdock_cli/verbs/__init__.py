@@ -1,0 +1,1 @@
+"""The verbs of the `crossdock` command, one file each."""

@@ -1,0 +1,177 @@
+"""Calls of functions and operators that DataFusion does not know, or knows by another name, as what
+it knows."""
+
+from __future__ import annotations
+
+from crossdock.sql_frontend.added_functions import (
+    ADDED,
+    INSTANT,
+    instants_of,
+    missing_arguments,
+)
+from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.text.pieces import Pieces
+from crossdock.sql_frontend.text.rewritten import HIDDEN, INVERTED, WHOLE
+from crossdock.sql_frontend.text.tokens import quoted, words_of
+
+# Words behind which an operand begins.
+_BEFORE_OPERANDS = words_of(
+    "select distinct all where and or not on when then else by having qualify case in between like "
+    "limit offset"
+)
+# Functions that are operators of DataFusion.
+_AS_OPERATORS = {"mod": "%", "xor": "^"}
+# Functions by other names, as DuckDB has them; and parts of dates that are functions there.
+SYNONYMS = {
+    "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
+    "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
+    "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
+    "strlen": "length", "approx_count_distinct": "approx_distinct",
+    "first": "first_value", "last": "last_value",
+    "group_concat": "string_agg", "listagg": "string_agg", "list": "array_agg",
+    "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
+    "list_length": "array_length", "regexp_matches": "regexp_like", "to_hex": "hex",
+    "datediff": "date_diff", "str_split": "string_split", "string_to_array": "string_split",
+    "split": "string_split",
+}  # fmt: skip
+EXTREMES = {
+    "arg_min": "arg_min", "argmin": "arg_min", "min_by": "arg_min",
+    "arg_max": "arg_max", "argmax": "arg_max", "max_by": "arg_max",
+}  # fmt: skip
+DATE_PARTS = words_of(
+    "year quarter month week day hour minute second dayofweek dayofyear isodow isoyear millisecond "
+    "microsecond epoch"
+)
+
+
+class FunctionCalls(Pieces):
+    """Rewrites calls of functions and operators, by the numbers of their tokens."""
+
+    def call(self, number: int) -> None:
+        """The name of a function, before a bracket."""
+        word, before = self.tokens[number].lower, self.at(number - 1)
+        is_name = before is not None and before.is_operator(".")
+        if word in SYNONYMS:
+            self.pieces[number] = SYNONYMS[word]
+        elif word in EXTREMES:
+            self._extreme(number, word)
+        elif word == "if" and not is_name:
+            self._choice(number)
+        elif word in ("mode", "product") and not is_name:
+            self._fold(number, word)
+        elif word in DATE_PARTS and not is_name:
+            self.pieces[number] = "date_part"
+            self.pieces[number + 1] = f"('{word}', "
+        elif word in _AS_OPERATORS and not is_name:
+            self._write_operator(number, _AS_OPERATORS[word])
+        if (name := self.pieces.get(number, word)) in ADDED:
+            self._complete(number, name)
+
+    def operator_without_like(self, number: int) -> None:
+        """An operator that DataFusion has not, or binds differently."""
+        token = self.tokens[number]
+        if token.is_operator("//"):
+            self.pieces[number] = f"* {quoted(WHOLE)}(0) /"
+        elif token.is_operator("~") and self._begins_operand(number):
+            self.pieces[number] = f"{quoted(INVERTED)}(0) & "
+        elif token.is_operator("^"):  # binds closer than * elsewhere, and is xor to DataFusion
+            raise unsupported(
+                "the operator ^", self.text, token.start, try_="power(a, b), or xor(a, b) of bits"
+            )
+
+    def _begins_operand(self, number: int) -> bool:
+        """Whether the operator ~ has nothing on its left. SqlError where it stands behind another
+        operator, which its place in DataFusion would turn around."""
+        before = self.at(number - 1)
+        if before is None or before.is_operator(
+            "(", "[", ",", "=", "<", ">", "<=", ">=", "<>", "!="
+        ):
+            return True
+        if before.kind == "operator" and not before.is_operator(")", "]"):
+            raise unsupported(
+                f"~ behind {before.text}", self.text, self.tokens[number].start, "(~x), in brackets"
+            )
+        return before.lower in _BEFORE_OPERANDS
+
+    def _write_operator(self, number: int, operator: str) -> None:
+        """A call of two arguments as an operator between them."""
+        behind = self.behind_bracket(number + 1)
+        commas = self.commas(number + 1, behind - 1)
+        if len(commas) != 1:
+            raise unsupported(
+                f"{self.tokens[number].text} of other than two arguments", self.text,
+                self.tokens[number].start,
+            )  # fmt: skip
+        self.pieces[number] = ""
+        self.pieces[number + 1] = "(("
+        self.pieces[commas[0]] = f") {operator} ("
+        self.pieces[behind - 1] = "))"
+
+    def _complete(self, number: int, name: str) -> None:
+        """A call of a function that has default arguments gets those that it leaves out."""
+        behind = self.behind_bracket(number + 1)
+        ends = [*self.commas(number + 1, behind - 1), behind - 1]
+        begins = [number + 2, *(end + 1 for end in ends[:-1])]
+        count = len(ends) if behind > number + 3 else 0
+        for begin, end, is_instant in zip(begins, ends, instants_of(name), strict=False):
+            if is_instant and count:  # DataFusion has one type of each argument
+                self.before[begin] = "arrow_cast(" + self.before.get(begin, "")
+                self.before[end] = self.before.get(end, "") + f", '{INSTANT}')"
+        missing = missing_arguments(name, count)
+        if missing:
+            self.before[behind - 1] = ", " + ", ".join(missing)
+
+    def similar(self, number: int) -> None:
+        """`x SIMILAR TO 'pattern'`: the whole string matches the regular expression."""
+        before, pattern = self.at(number - 1), self.at(number + 2)
+        if pattern is None or pattern.kind != "string":
+            return  # which DataFusion refuses
+        is_negated = before is not None and before.lower == "not"
+        if is_negated:
+            self.pieces[number - 1] = ""
+        self.pieces[number] = "!~" if is_negated else "~"
+        self.pieces[number + 1] = ""
+        begin = pattern.text.index("'") + 1
+        inner = pattern.text[begin:-1]
+        self.pieces[number + 2] = pattern.text[:begin] + f"^(?:{inner})$'"
+
+    def _choice(self, number: int) -> None:
+        """if(condition, value, other) as CASE."""
+        end = self.behind_bracket(number + 1) - 1
+        commas = self.commas(number + 1, end)
+        if len(commas) != 2:
+            raise sql_error(
+                "if takes a condition and two values", self.text, self.tokens[number].start,
+                "if(a > 1, 'big', 'small')",
+            )  # fmt: skip
+        self.pieces[number], self.pieces[number + 1] = "(CASE WHEN ", "("
+        self.pieces[commas[0]], self.pieces[commas[1]] = ") THEN (", ") ELSE ("
+        self.pieces[end] = ") END)"
+
+    def _fold(self, number: int, word: str) -> None:
+        """mode(x) and product(x), which DataFusion does not know, as a value in an order that a
+        constant marks."""
+        end = self.behind_bracket(number + 1) - 1
+        if self.commas(number + 1, end) or end == number + 2:
+            raise sql_error(
+                f"{word} takes one value", self.text, self.tokens[number].start, f"{word}(x)"
+            )
+        is_product = word == "product"
+        self.pieces[number] = "first_value"
+        self.pieces[number + 1] = "(cast(" if is_product else "("
+        cast = " as double)" if is_product else ""
+        self.pieces[end] = f"{cast} ORDER BY '{HIDDEN}{word}')"
+
+    def _extreme(self, number: int, word: str) -> None:
+        """arg_max(x, by), which DataFusion does not know, as a value in an order that a constant
+        marks."""
+        end = self.behind_bracket(number + 1) - 1
+        commas = self.commas(number + 1, end)
+        if len(commas) != 1:
+            raise sql_error(
+                f"{word} takes a value and what is the least or the most", self.text,
+                self.tokens[number].start, try_=f"{word}(name, price)",
+            )  # fmt: skip
+        self.pieces[number] = "first_value"
+        self.pieces[commas[0]] = " ORDER BY "
+        self.pieces[end] = f", '{HIDDEN}{EXTREMES[word]}')"

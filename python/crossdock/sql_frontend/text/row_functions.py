@@ -1,0 +1,68 @@
+"""Functions in FROM that make rows of constants: range, generate_series and unnest of a list."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.text.rewritten import FileCall
+
+ROW_FUNCTIONS = ("range", "generate_series", "unnest")
+_MOST_ROWS = 100_000_000
+
+
+def rows_of_call(call: FileCall, text: str) -> Any:
+    """The rows of a call as a table of one column, which has the function's name. SqlError."""
+    if call.options:
+        raise sql_error(f"{call.function}() has no options", text, call.place)
+    if call.function == "unnest":
+        return pa.table({"unnest": _elements(call, text)})
+    start, end, step = _bounds(call, text)
+    if call.function == "generate_series":
+        end += 1 if step > 0 else -1
+    numbers = range(start, end, step)
+    if len(numbers) > _MOST_ROWS:
+        raise sql_error(
+            f"{call.function}() of {len(numbers):,} rows; up to {_MOST_ROWS:,} are made", text,
+            call.place, try_="a table, or a join of two ranges",
+        )  # fmt: skip
+    return pa.table({call.function: pa.arange(numbers.start, numbers.stop, numbers.step)})
+
+
+def _elements(call: FileCall, text: str) -> Any:
+    values = call.arguments[0] if len(call.arguments) == 1 else None
+    if not isinstance(values, list):
+        raise sql_error(
+            "unnest() takes a list of constants here", text, call.place,
+            try_="unnest([1, 2, 3]), or a table with a row per element",
+        )  # fmt: skip
+    kinds = {type(value) for value in values}
+    if kinds == {int, float}:
+        values = [float(value) for value in values]
+    elif len(kinds) > 1:
+        raise sql_error("a list of values of several types", text, call.place)
+    return pa.array(values, pa.int64() if kinds == {int} else None)
+
+
+def _bounds(call: FileCall, text: str) -> tuple[int, int, int]:
+    """Where the numbers begin, where they end, and the distance between them."""
+    given = call.arguments
+    whole = [value for value in given if isinstance(value, int) and not isinstance(value, bool)]
+    if not 1 <= len(given) <= 3 or len(whole) != len(given):
+        raise sql_error(
+            f"{call.function}() takes one to three whole numbers", text, call.place,
+            try_=f"{call.function}(1, 10, 2)",
+        )  # fmt: skip
+    if len(whole) == 1:
+        whole = [0, *whole]
+    step = whole[2] if len(whole) == 3 else 1
+    most = Decimal(1 << 62)
+    if step == 0 or any(abs(value) > most for value in whole):
+        raise sql_error(
+            f"{call.function}() of these numbers", text, call.place,
+            try_="a step that is not 0, and numbers below 2^62",
+        )  # fmt: skip
+    return whole[0], whole[1], step

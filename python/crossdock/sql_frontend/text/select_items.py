@@ -1,0 +1,65 @@
+"""Select items by their words: whether one is a plain column, has a name, or needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crossdock.sql_frontend.text.tokens import Token, words_of
+
+# A word behind one of these is a part of the expression, not a name given to it.
+_OPERATOR_WORDS = words_of(
+    "and or not is in like ilike similar to between then else when case over collate zone time at "
+    "escape from distinct interval date timestamp by all any some exists select as within ignore "
+    "respect nulls with without precision varying"
+)
+_CONSTANTS = words_of("null true false current_date current_timestamp current_time")
+_VALUE_WORDS = words_of("null true false end nulls last first precision varying zone")
+
+
+def is_operator_word(word: Token) -> bool:
+    """Whether a word goes on with an expression, or begins one."""
+    return word.lower in _OPERATOR_WORDS or word.lower in ("over", "filter")
+
+
+def ends_value(word: Token) -> bool:
+    """Whether an expression may end with a word."""
+    if word.kind == "operator":
+        return word.is_operator(")", "]", "}")
+    return word.lower not in _OPERATOR_WORDS or word.lower in _VALUE_WORDS
+
+
+def needs_name(words: Sequence[Token]) -> bool:
+    """Whether a select item is computed and has no name."""
+    if any(word.is_operator("*") for word in (words[0], words[-1])):
+        return False
+    star = next((i for i, word in enumerate(words) if word.is_operator("*")), -1)
+    if star > 0 and words[star - 1].is_operator(".") and star == 2:
+        return False  # t.* exclude (a)
+    is_open = words[-1].kind == "operator" and not words[-1].is_operator(")", "]", "}", "*")
+    return not is_open and not is_column(words) and not is_named(words)
+
+
+def is_column(words: Sequence[Token]) -> bool:
+    """a, t.a and the like."""
+    return (
+        len(words) % 2 == 1
+        and all(word.kind in ("word", "quoted") for word in words[::2])
+        and all(word.is_operator(".") for word in words[1::2])
+        and words[0].lower not in _CONSTANTS
+    )
+
+
+def is_named(words: Sequence[Token]) -> bool:
+    """Whether a select item ends with a name for it."""
+    if len(words) == 1:
+        return False
+    last, before = words[-1], words[-2]
+    if before.lower == "as":
+        return True
+    if last.kind not in ("word", "quoted") or last.lower in _VALUE_WORDS:
+        return False
+    if len(words) > 2 and words[-3].lower == "interval":
+        return False
+    if before.kind == "operator":
+        return before.is_operator(")", "]")
+    return before.lower not in _OPERATOR_WORDS

@@ -1,0 +1,175 @@
+"""What SQL says of windows and plans have not: conditions and NULLs of their functions, and
+distances of a RANGE. The first become parts of the arguments, the last numbers of rows that no
+table has."""
+
+from __future__ import annotations
+
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.pieces import Pieces
+from crossdock.sql_frontend.text.rewritten import INTERVAL_MARK, RANGE_MARK
+from crossdock.sql_frontend.translation.intervals import parsed_interval
+
+_DAY_US = 86_400_000_000
+_WORDS = frozenset(("over", "preceding", "following", "ignore", "respect", "filter"))
+_OF_ROWS = frozenset(("first_value", "last_value", "nth_value", "lag", "lead", "first", "last"))
+
+
+class WindowClauses:
+    """Those of one text."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._filters: list[int] = []  # FILTER before OVER
+        self._ignored: list[tuple[int, int]] = []  # arguments whose NULLs do not count
+
+    def word(self, number: int) -> None:
+        """A word that may be of a window. SqlError for what windows have not."""
+        word = self._word(number)
+        if word not in _WORDS:
+            return
+        following = self._word(number + 1)
+        if word == "over":
+            self._require_plain_call(number - 1)
+        elif word in ("preceding", "following"):
+            self._bound(number)
+        elif word in ("ignore", "respect") and following == "nulls":
+            self._nulls(number)
+        elif word == "filter" and self._is_of_window(number + 1):
+            self._filters.append(number)
+
+    def _is_of_window(self, opened: int) -> bool:
+        """Whether OVER stands behind a bracket."""
+        if not self._is_at(opened, "("):
+            return False
+        return self._word(self._pieces.behind_bracket(opened)) == "over"
+
+    def _word(self, number: int) -> str:
+        token = self._pieces.at(number)
+        return "" if token is None else token.lower
+
+    def _is_at(self, number: int, operator: str) -> bool:
+        token = self._pieces.at(number)
+        return token is not None and token.is_operator(operator)
+
+    def _opening(self, close: int) -> int:
+        """The bracket that the one at a token closes."""
+        depth = 0
+        for number in range(close, -1, -1):
+            token = self._pieces.tokens[number]
+            depth += token.is_operator(")") - token.is_operator("(")
+            if depth == 0:
+                return number
+        return -1
+
+    def _require_plain_call(self, number: int) -> None:
+        """Of the call of a window function, plans have neither DISTINCT nor ORDER BY."""
+        depth = 0
+        for each in range(number, -1, -1):
+            token = self._pieces.tokens[each]
+            depth += token.is_operator(")") - token.is_operator("(")
+            if depth <= 0:
+                return
+            if depth == 1 and token.lower in ("distinct", "order"):
+                raise unsupported(
+                    f"{token.text.upper()} in the call of a window function", self._pieces.text,
+                    token.start, "a GROUP BY in a query of its own, joined",
+                )  # fmt: skip
+
+    def _nulls(self, number: int) -> None:
+        """IGNORE NULLS, within the call or behind it, as a choice between the same values."""
+        pieces = self._pieces
+        is_within = not self._is_at(number - 1, ")") or self._is_at(number + 2, ")")
+        opened = self._around(number) if is_within else self._opening(number - 1)
+        close = pieces.behind_bracket(opened) - 1
+        name = self._word(opened - 1)
+        if name not in _OF_ROWS or "over" not in (self._word(close + 1), self._word(number + 2)):
+            raise unsupported(
+                f"{self._word(number).upper()} NULLS of other than window functions of a row",
+                pieces.text, pieces.tokens[number].start, f"{name}(x) FILTER (WHERE x IS NOT NULL)",
+            )  # fmt: skip
+        if self._word(number) == "ignore":
+            end = next(iter(pieces.commas(opened, close)), number if is_within else close)
+            self._ignored.append((opened + 1, end))
+        pieces.pieces[number] = pieces.pieces[number + 1] = ""
+
+    def _around(self, number: int) -> int:
+        depth = 0
+        for each in range(number, -1, -1):
+            token = self._pieces.tokens[each]
+            depth += token.is_operator(")") - token.is_operator("(")
+            if depth < 0:
+                return each
+        return -1
+
+    def _bound(self, number: int) -> None:
+        """A distance before PRECEDING or FOLLOWING."""
+        pieces = self._pieces
+        bound, unit = pieces.tokens[number - 1], number - 1
+        if bound.lower == "unbounded":
+            return
+        begin = next((i for i in (number - 2, number - 3) if self._word(i) == "interval"), -1)
+        if begin < 0 and not bound.text.isdecimal():
+            raise unsupported(
+                "a bound of a frame that is no whole number and no interval", pieces.text,
+                bound.start, "over(..., range=(-1.5, 0)) of the relation",
+            )  # fmt: skip
+        while unit and self._word(unit) not in ("rows", "range", "groups"):
+            unit -= 1
+        is_range = self._word(unit) == "range"
+        if begin >= 0:
+            if not is_range:
+                raise unsupported("an interval of rows", pieces.text, bound.start, "RANGE")
+            distance = self._distance(begin, number)
+            pieces.leave_out(begin, number)
+            pieces.pieces[begin] = str(INTERVAL_MARK + distance)
+        elif int(bound.text) >= RANGE_MARK:
+            raise unsupported(
+                f"a distance of {RANGE_MARK} or more in a frame", pieces.text, bound.start,
+                "UNBOUNDED PRECEDING or FOLLOWING",
+            )  # fmt: skip
+        elif is_range:
+            pieces.pieces[number - 1] = str(RANGE_MARK + int(bound.text))
+        if is_range:
+            pieces.pieces[unit] = "ROWS"
+
+    def _distance(self, begin: int, end: int) -> int:
+        """Microseconds of an interval."""
+        tokens = self._pieces.tokens[begin + 1 : end]
+        said = " ".join(token.value if token.kind == "string" else token.text for token in tokens)
+        interval = parsed_interval(said)
+        if interval.months:
+            raise unsupported(
+                "a frame of months", self._pieces.text, tokens[0].start, "INTERVAL '30' DAY"
+            )
+        return interval.days * _DAY_US + interval.microseconds
+
+    def finish(self) -> None:
+        """Writes into the arguments that NULLs do not count, and conditions: what does not meet
+        them is NULL."""
+        pieces = self._pieces
+        for begin, end in self._ignored:
+            value = pieces.copied(begin, end)
+            pieces.before[begin] = "coalesce(" + pieces.before.get(begin, "")
+            pieces.behind[end - 1] = pieces.behind.get(end - 1, "") + f", {value}, {value})"
+        for number in self._filters:
+            self._write_filter(number)
+
+    def _write_filter(self, number: int) -> None:
+        pieces = self._pieces
+        behind = pieces.behind_bracket(number + 1)
+        condition = pieces.copied(number + 3, behind - 1)
+        pieces.leave_out(number, behind)
+        opened, close = self._opening(number - 1), number - 1
+        if self._is_at(opened + 1, "*"):
+            pieces.pieces[opened + 1] = f"CASE WHEN {condition} THEN 1 END"
+            return
+        if opened + 1 == close:
+            raise unsupported(
+                "FILTER of a window function of no value", pieces.text,
+                pieces.tokens[number].start, "count(*) FILTER (...)",
+            )  # fmt: skip
+        end = next(iter(pieces.commas(opened, close)), close)
+        pieces.before[opened + 1] = f"CASE WHEN {condition} THEN (" + pieces.before.get(
+            opened + 1, ""
+        )
+        pieces.behind[end - 1] = pieces.behind.get(end - 1, "") + ") END"

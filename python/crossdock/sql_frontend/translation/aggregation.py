@@ -1,0 +1,352 @@
+"""Aggregates of a Substrait plan as ours, and GROUPING SETS as a union of groupings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.expressions import aggregates
+from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.expression import (
+    Column,
+    Expr,
+    Literal,
+    identity,
+    rename_columns,
+)
+from crossdock.expressions.orders import Order
+from crossdock.plan.nodes import Node
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.rewritten import HIDDEN
+from crossdock.sql_frontend.translation.building import Builder, name_for, unused
+from crossdock.sql_frontend.translation.constants import constant
+from crossdock.sql_frontend.translation.functions import is_null
+from crossdock.sql_frontend.translation.joins import joined, same_value
+from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, FOLDS, composed
+from crossdock.sql_frontend.translation.values import Values, plain_number, widened_integer
+from crossdock.sql_frontend.translation.window_values import DIRECTIONS
+
+_DISTINCT = 2  # AGGREGATION_INVOCATION_DISTINCT
+_ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))
+_OF_ROWS = frozenset(
+    ("first_value", "last_value", "string_agg", "array_agg")
+)  # that see them in an order
+_PLAIN = {
+    "min": aggregates.min,
+    "max": aggregates.max,
+    "bool_and": aggregates.bool_and,
+    "bool_or": aggregates.bool_or,
+    "any_value": aggregates.any,
+    "median": aggregates.median_exact,
+    "approx_median": aggregates.median,
+    "approx_distinct": aggregates.approx_distinct,
+}
+_EXTREMES: dict[object, Callable[..., Aggregate]] = {
+    HIDDEN + "arg_min": aggregates.arg_min,
+    HIDDEN + "arg_max": aggregates.arg_max,
+}
+_SPREADS = {
+    "stddev": (aggregates.stddev, 1),
+    "stddev_samp": (aggregates.stddev, 1),
+    "stddev_pop": (aggregates.stddev, 0),
+    "var": (aggregates.var, 1),
+    "var_samp": (aggregates.var, 1),
+    "var_sample": (aggregates.var, 1),
+    "var_pop": (aggregates.var, 0),
+}
+_SKETCHES = frozenset(("approx_percentile_cont",))
+_QUANTILES = frozenset(("approx_percentile_cont", "quantile_cont", "percentile_cont"))
+AGGREGATES = frozenset(("count", "sum", "avg", *_PLAIN, *_SPREADS, *_OF_ROWS, *_QUANTILES))
+_SAME_WHEN_DISTINCT = frozenset(
+    ("min", "max", "bool_and", "bool_or", "any_value", "approx_distinct")
+)
+
+Item = tuple[str, Aggregate]
+
+
+def _separator(arguments: Sequence[Expr]) -> str:
+    if len(arguments) < 2:
+        return ","
+    separator = constant(arguments[1], "a separator of string_agg")
+    return "" if separator is None else str(separator)
+
+
+@dataclass(frozen=True)
+class OfOnce:
+    """An aggregate of the values of a group that counts each once, and the column it becomes."""
+
+    name: str
+    value: Expr
+    condition: Expr | None
+    aggregate: Callable[[str], Aggregate]
+
+
+def _quantile(value: Expr, share: float, is_sketch: bool) -> Aggregate:
+    build = aggregates.quantile if is_sketch else aggregates.quantile_exact
+    return build(value, share)
+
+
+class Aggregation:
+    """The keys and aggregates of one AggregateRel over an input."""
+
+    def __init__(self, message: Any, values: Values, functions: Mapping[int, str]) -> None:
+        self._message = message
+        self._values = values
+        self._functions = functions
+        self.of_once: list[OfOnce] = []
+        self._distinct: list[Expr] = []  # grouping expressions of the plan, each once
+        self._places: list[int] = []  # of each grouping expression of the message among them
+        known: dict[bytes, int] = {}
+        for each in message.grouping_expressions:  # two columns of the plan may be one of the node
+            said = each.SerializeToString(deterministic=True)
+            place = known.setdefault(said, len(self._distinct))
+            if place == len(self._distinct):
+                self._distinct.append(values(each))
+            self._places.append(place)
+
+    def keys(self, node: Node) -> list[tuple[str, Expr]]:
+        """Names and expressions of the keys, by position."""
+        keys_and_names: list[tuple[str, Expr]] = []
+        taken = dict.fromkeys(node.schema.names)
+        names: set[str] = set()
+        for each in self._distinct:
+            name = each.name if isinstance(each, Column) else name_for(each, taken)
+            if name in names:
+                name = unused(name, taken)
+            names.add(name)
+            taken.setdefault(name)
+            keys_and_names.append((name, each))
+        return keys_and_names
+
+    def key_columns(self, keys: Sequence[tuple[str, Expr]]) -> list[str]:
+        """The column of each key of the plan, of which two may be the same one."""
+        return [keys[place][0] for place in self._places]
+
+    def sets(self) -> list[list[int]]:
+        """Of each grouping set the positions of its keys."""
+        sets = []
+        for grouping in self._message.groupings:
+            places = [self._places[i] for i in grouping.expression_references]
+            sets.append(sorted(set(places)))
+        return sets
+
+    def items(self, taken: Sequence[str]) -> tuple[list[Item], list[Expr]]:
+        """Names and aggregates, and what the measures are of columns of these names, by
+        position."""
+        aggregates_by_name: list[Item] = []
+        results: list[Expr] = []
+        names = dict.fromkeys(taken)
+        for number, each in enumerate(self._message.measures):
+            if self._is_of_once(each):
+                results.append(Column(self._of_once(each, number)))
+                continue
+            parts, whole = self._parts(each)
+            columns = {}
+            for part, item in parts.items():
+                name = unused(repr(item) if len(repr(item)) <= 60 else item.function, names)
+                names.setdefault(name)
+                aggregates_by_name.append((name, item))
+                columns[part] = name
+            results.append(rename_columns(whole, columns))
+        return aggregates_by_name, results
+
+    def _is_of_once(self, message: Any) -> bool:
+        """Whether a measure is of distinct values, and no function knows them by itself."""
+        measure = message.measure
+        name = self._functions[measure.function_reference]
+        is_known = name == "count" or name in _SAME_WHEN_DISTINCT or name not in AGGREGATES
+        return measure.invocation == _DISTINCT and not is_known and bool(measure.arguments)
+
+    def _of_once(self, message: Any, number: int) -> str:
+        measure = message.measure
+        function = self._functions[measure.function_reference]
+        value, *others = (self._values(argument.value) for argument in measure.arguments)
+        for order in self._orders(measure):
+            if identity(order.by) != identity(value):
+                raise unsupported(
+                    f"{function}(DISTINCT ...) in the order of something else", word=function,
+                    try_="ORDER BY what it is of",
+                )  # fmt: skip
+
+        def aggregate(column: str) -> Aggregate:
+            known = self._called(function, [Column(column), *others], distinct=False)
+            orders = [replace(order, by=Column(column)) for order in self._orders(measure)]
+            return replace(known, orders=tuple(orders)) if function in _OF_ROWS else known
+
+        condition = self._values(message.filter) if message.HasField("filter") else None
+        self.of_once.append(OfOnce(f"{function} of once {number}", value, condition, aggregate))
+        return self.of_once[-1].name
+
+    def _parts(self, message: Any) -> tuple[dict[str, Aggregate], Expr]:
+        """The aggregates that a measure is computed from, and what it is of them."""
+        measure = message.measure
+        name = self._functions[measure.function_reference]
+        arguments = [self._values(argument.value) for argument in measure.arguments]
+        mark = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
+        if isinstance(mark, Literal) and mark.value in FOLDS:
+            name = str(mark.value)
+        if name not in COMPOSED:
+            return {"item": self._aggregate(message, arguments)}, Column("item")
+        if measure.invocation == _DISTINCT:
+            raise unsupported(f"{name}(DISTINCT ...)", try_="a SELECT DISTINCT below")
+        parts, whole = composed(name, arguments)
+        if message.HasField("filter"):
+            condition = self._values(message.filter)
+            parts = {part: item.where(condition) for part, item in parts.items()}
+        return parts, whole
+
+    def _aggregate(self, message: Any, arguments: list[Expr]) -> Aggregate:
+        measure = message.measure
+        name = self._functions[measure.function_reference]
+        aggregate = self._called(name, arguments, measure.invocation == _DISTINCT)
+        if name in _QUANTILES and len(measure.sorts):
+            aggregate = self._of_order(aggregate, self._orders(measure))
+        elif name in _OF_ROWS:
+            aggregate = self._of_rows(aggregate, measure)
+        elif len(measure.sorts) and name not in _ORDERLESS:
+            raise unsupported(
+                f"{name}(... ORDER BY ...)", word=name,
+                try_="min(x) or max(x), or a sort of the result",
+            )  # fmt: skip
+        if message.HasField("filter"):
+            aggregate = aggregate.where(self._values(message.filter))
+        return aggregate
+
+    def _called(self, name: str, arguments: list[Expr], distinct: bool) -> Aggregate:
+        first = arguments[0] if arguments else None
+        if name not in AGGREGATES:
+            raise unsupported(f"the aggregate {name}", word=name)
+        if name == "count":
+            return self._count(arguments, distinct)
+        if first is None:
+            raise unsupported(f"{name}() of nothing")
+        if name == "sum":
+            return aggregates.sum(widened_integer(self._values, first))
+        if name == "avg":
+            return aggregates.mean(plain_number(self._values, first))
+        if name in _PLAIN:
+            return _PLAIN[name](first)
+        if name in ("first_value", "last_value"):
+            of_row = aggregates.first if name == "first_value" else aggregates.last
+            return of_row(first, ignore_nulls=False)
+        if name == "array_agg":
+            return aggregates.list_agg(first)
+        if name == "string_agg":
+            return aggregates.string_agg(first, _separator(arguments))
+        if name in _SPREADS:
+            build, ddof = _SPREADS[name]
+            return build(plain_number(self._values, first), ddof)
+        share = float(constant(arguments[1], "a share"))
+        return _quantile(plain_number(self._values, first), share, name in _SKETCHES)
+
+    def _of_order(self, quantile: Aggregate, orders: tuple[Order, ...]) -> Aggregate:
+        """A quantile WITHIN GROUP (ORDER BY x): of x, counted from the end where it descends."""
+        assert quantile.argument is not None
+        if len(orders) != 1 or identity(orders[0].by) != identity(quantile.argument):
+            raise unsupported("a quantile in this order", word="within", try_="ORDER BY one column")
+        share = float(dict(quantile.options)["q"])
+        from_end = 1.0 - share if orders[0].descending else share
+        return _quantile(quantile.argument, from_end, quantile.function == "quantile")
+
+    def _of_rows(self, aggregate: Aggregate, measure: Any) -> Aggregate:
+        """The aggregate of rows in their order, or of the row at an extreme."""
+        assert aggregate.argument is not None
+        last = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
+        orders = self._orders(measure)
+        if isinstance(last, Literal) and last.value in _EXTREMES:
+            return _EXTREMES[last.value](aggregate.argument, orders[0].by)
+        return replace(aggregate, orders=orders)
+
+    def _orders(self, measure: Any) -> tuple[Order, ...]:
+        """The order of the rows that an aggregate sees; constants order nothing."""
+        sorts = [(self._values(each.expr), DIRECTIONS[each.direction]) for each in measure.sorts]
+        return tuple(Order(by, *how) for by, how in sorts if not isinstance(by, Literal))
+
+    def _count(self, arguments: list[Expr], distinct: bool) -> Aggregate:
+        if len(arguments) > 1:
+            raise unsupported(
+                "count() of several columns", try_="count(*) of (select distinct a, b ...)"
+            )
+        first = arguments[0] if arguments else Literal(1)
+        if isinstance(first, Literal) and not distinct and not is_null(first):
+            return aggregates.count()
+        return aggregates.count_distinct(first) if distinct else aggregates.count(first)
+
+
+def grouping_sets(builder: Builder, node: Node, aggregation: Aggregation) -> tuple[Node, list[str]]:
+    """One grouping of the same input per set, one below the other; keys that are not in a set are
+    NULL. Behind the keys stands a number with a bit for each that is not in it, the last key
+    lowest."""
+    keys = aggregation.keys(node)
+    names = [name for name, _ in keys]
+    items, results = aggregation.items(names)
+    if aggregation.of_once:
+        raise unsupported(
+            "aggregates of DISTINCT values beside ROLLUP, CUBE and GROUPING SETS", word="distinct",
+            try_="a query for each of the groupings, with UNION ALL",
+        )  # fmt: skip
+    bits = unused("grouping sets", [*names, *(name for name, _ in items)])
+    columns = [*names, bits]
+    schema = builder.group(node, keys, dict(items)).schema
+    parts = []
+    for chosen in aggregation.sets():
+        grouped = builder.group(node, [keys[i] for i in chosen], dict(items))
+        missing = sum(1 << (len(keys) - 1 - i) for i in range(len(keys)) if i not in chosen)
+        shown: list[tuple[str, Expr]] = []
+        for i, name in enumerate(names):
+            null = Literal(pa.scalar(None, _plain(schema.field(name).type)))
+            shown.append((name, Column(name) if i in chosen else null))
+        shown.append((bits, Literal(pa.scalar(missing, pa.int64()))))
+        shown += [(name, Column(name)) for name, _ in items]
+        parts.append(builder.project(grouped, _of_types(shown, schema)))
+    node, of_measures = with_results(builder, builder.union(parts), results)
+    return node, [*columns, *of_measures]
+
+
+def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple[Node, list[str]]:
+    """The groups with what measures are of their aggregates, and the columns of these."""
+    taken = dict.fromkeys(node.schema.names)
+    computed: list[tuple[str, Expr]] = []
+    columns = []
+    for each in results:
+        name = each.name if isinstance(each, Column) else name_for(each, taken)
+        if not isinstance(each, Column):
+            computed.append((name, each))
+        taken.setdefault(name)
+        columns.append(name)
+    return builder.with_columns(node, computed), columns
+
+
+def _of_types(items: list[tuple[str, Expr]], schema: Any) -> list[tuple[str, Expr]]:
+    """The columns with types that all parts of the union have."""
+    result = []
+    for name, item in items:
+        field = schema.field(name) if name in schema.names else None
+        if isinstance(item, Column) and field is not None and _plain(field.type) != field.type:
+            item = item.cast(_plain(field.type))
+        result.append((name, item))
+    return result
+
+
+def _plain(data_type: Any) -> Any:
+    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+
+
+def with_distinct(
+    builder: Builder, groups: tuple[Node, Sequence[tuple[str, Expr]]], node: Node, once: OfOnce
+) -> Node:
+    """Groups, by their keys, with an aggregate of the distinct values of `node`."""
+    base, keys = groups
+    rows = node if once.condition is None else builder.filter(node, [once.condition])
+    value = unused("value", [name for name, _ in keys])
+    distinct = builder.group(rows, [*keys, (value, once.value)], {})
+    names = {name: unused(f"{name} of {once.name}", base.schema.names) for name, _ in keys}
+    key_columns = [(names[name], Column(name)) for name, _ in keys]
+    aggregated = builder.group(distinct, key_columns, {once.name: once.aggregate(value)})
+    if not keys:
+        return builder.join(base, aggregated, (), "inner")
+    same = [same_value(Column(name), Column(names[name])) for name, _ in keys]
+    return joined(builder, base, aggregated, "left", same)

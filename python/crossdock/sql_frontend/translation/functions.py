@@ -1,0 +1,242 @@
+"""The functions of SQL that expressions have, by the names that DataFusion gives them in plans."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from crossdock.expressions.date_making import make_date
+from crossdock.expressions.expression import (
+    Call,
+    Expr,
+    Literal,
+    coalesce,
+    concat,
+    greatest,
+    least,
+    lit,
+    nullif,
+)
+from crossdock.expressions.functions import PERIODS
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.translation.constants import constant
+from crossdock.sql_frontend.translation.folding import folded
+from crossdock.sql_frontend.translation.string_functions import FUNCTIONS as STRING_FUNCTIONS
+
+Build = Callable[[list[Expr]], Expr]
+_PARTS = {
+    "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
+    "week": "week", "day": "day", "days": "day", "doy": "day_of_year", "dayofyear": "day_of_year",
+    "hour": "hour", "hours": "hour", "minute": "minute", "minutes": "minute", "second": "second",
+    "seconds": "second", "isoyear": "iso_year", "millisecond": "millisecond",
+    "milliseconds": "millisecond", "microsecond": "microsecond", "microseconds": "microsecond",
+    "epoch": "epoch",
+}  # fmt: skip
+_OF_REALS = (
+    "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians",
+)  # fmt: skip
+
+
+def is_null(argument: Expr) -> bool:
+    """Whether an argument is the constant NULL, of a type or of none."""
+    return isinstance(argument, Literal) and constant(argument, "a value") is None
+
+
+def _called(name: str) -> Build:
+    return lambda arguments: Call(name, tuple(arguments))
+
+
+def _same(a: Expr, b: Expr) -> Expr:
+    """IS NOT DISTINCT FROM: never NULL."""
+    if is_null(a) and is_null(b):
+        return true()
+    if any(isinstance(side, Literal) and not is_null(side) for side in (a, b)):
+        return coalesce(a == b, False)
+    return coalesce(a == b, a.is_null() & b.is_null())
+
+
+def _like(name: str) -> Build:
+    def build(arguments: list[Expr]) -> Expr:
+        pattern = constant(arguments[1], "a pattern of LIKE")
+        escape = constant(arguments[2], "an escape of LIKE") if len(arguments) > 2 else None
+        if pattern is None:
+            return Literal(None).cast("bool")
+        subject = arguments[0]
+        method = subject.like if name == "like" else subject.ilike
+        return method(pattern, escape or "\\") if escape is not None else method(pattern, "")
+
+    return build
+
+
+def _date_part(arguments: list[Expr]) -> Expr:
+    part = str(constant(arguments[0], "a part of a date")).lower()
+    subject = arguments[1]
+    if part in ("dow", "weekday", "dayofweek"):
+        return (Call("weekday", (subject,)) + 1) % 7
+    if part == "isodow":
+        return Call("weekday", (subject,)) + 1
+    if part not in _PARTS:
+        raise unsupported(
+            f"the part {part!r} of a date", try_="one of " + ", ".join(sorted(set(_PARTS.values())))
+        )
+    return Call(_PARTS[part], (subject,))
+
+
+def _named_struct(arguments: list[Expr]) -> Expr:
+    names = [str(constant(name, "the name of a field")) for name in arguments[::2]]
+    return Call("struct_of", tuple(arguments[1::2]), tuple(names))
+
+
+def _list_element(arguments: list[Expr]) -> Expr:
+    """Counted from 1, from the end where it is below 0; there is none at 0."""
+    place = constant(arguments[1], "a place in a list")
+    element = arguments[0].list_element(max(place - 1, 0) if place >= 0 else place)
+    return element if place else nullif(element, element)
+
+
+def _contains(arguments: list[Expr]) -> Expr:
+    listed, element = map(folded, arguments)
+    if isinstance(listed, Literal):
+        values = constant(listed, "a list") or ()
+        return element.is_in([value for value in values if value is not None])
+    return listed.list_contains(constant(element, "an element of LIST_CONTAINS"))
+
+
+def _strip(arguments: list[Expr]) -> Expr:
+    if len(arguments) > 1:
+        return arguments[0].strip(constant(arguments[1], "the characters of TRIM"))
+    return arguments[0].strip(" ")
+
+
+def _round(arguments: list[Expr]) -> Expr:
+    digits = constant(arguments[1], "a number of digits of ROUND") if len(arguments) > 1 else 0
+    return arguments[0].round(digits)
+
+
+def _truncated(arguments: list[Expr]) -> Expr:
+    digits = constant(arguments[1], "a number of digits of TRUNC") if len(arguments) > 1 else 0
+    return arguments[0].trunc(digits)
+
+
+def _formatted(name: str) -> Build:
+    def build(arguments: list[Expr]) -> Expr:
+        format = constant(arguments[1], f"a format of {name.upper()}")
+        if format is None:
+            return Literal(None).cast("string" if name == "strftime" else "timestamp[us]")
+        return Call(name, (arguments[0],), format)
+
+    return build
+
+
+def _to_timestamp(arguments: list[Expr]) -> Expr:
+    """Of a string and a format; of a number, whose meaning is another one elsewhere, nothing."""
+    if len(arguments) != 2:
+        raise unsupported(
+            "TO_TIMESTAMP without a format", word="to_timestamp",
+            try_="to_timestamp(x, '%Y-%m-%d'), or cast(x as timestamp)",
+        )  # fmt: skip
+    format = str(constant(arguments[1], "a format of TO_TIMESTAMP"))
+    if "%" not in format:
+        raise unsupported(
+            f"the format {format!r}", try_="one such as '%Y-%m-%d %H:%M:%S'", word="to_timestamp"
+        )
+    return arguments[0].strptime(format)
+
+
+def _date_diff(arguments: list[Expr]) -> Expr:
+    period = str(constant(arguments[0], "a period of DATE_DIFF")).lower()
+    singular = period.removesuffix("s")
+    return arguments[1].date_diff(arguments[2], singular if singular in PERIODS else period)
+
+
+def _concat(arguments: list[Expr]) -> Expr:
+    """The function concat() leaves NULL out; the operator || is NULL then."""
+    return concat(*(coalesce(argument, "") for argument in arguments))
+
+
+FUNCTIONS: dict[str, Build] = {
+    **STRING_FUNCTIONS,
+    "equal": _called("equal"),
+    "not_equal": _called("not_equal"),
+    "lt": _called("less"),
+    "lte": _called("less_equal"),
+    "gt": _called("greater"),
+    "gte": _called("greater_equal"),
+    "is_not_distinct_from": lambda a: _same(*a),
+    "is_distinct_from": lambda a: ~_same(*a),
+    "and": _called("and_kleene"),
+    "or": _called("or_kleene"),
+    "not": _called("invert"),
+    KEEPS_ALL: lambda a: true(),
+    "is_null": lambda a: a[0].is_null(),
+    "is_not_null": lambda a: a[0].is_not_null(),
+    "is_true": lambda a: coalesce(a[0], False),
+    "is_false": lambda a: coalesce(~a[0], False),
+    "is_not_true": lambda a: ~coalesce(a[0], False),
+    "is_not_false": lambda a: ~coalesce(~a[0], False),
+    "is_unknown": lambda a: a[0].is_null(),
+    "is_not_unknown": lambda a: a[0].is_not_null(),
+    "negate": _called("negate"),
+    "power": _called("power"),
+    "abs": _called("abs"),
+    "ceil": lambda a: a[0].ceil(),
+    "floor": lambda a: a[0].floor(),
+    "round": _round,
+    "trunc": _truncated,
+    "signum": lambda a: a[0].sign(),
+    "sqrt": lambda a: a[0].sqrt(),
+    "exp": lambda a: a[0].exp(),
+    "ln": lambda a: a[0].ln(),
+    "log2": lambda a: a[0].log2(),
+    "logb": lambda a: a[0].log10() if len(a) == 1 else a[0].ln() / a[1].ln(),
+    "log10": lambda a: a[0].log10(),
+    "is_nan": lambda a: a[0].is_nan(),
+    "str_concat": lambda a: concat(*a),
+    "bitwise_and": lambda a: a[0].bit_and(a[1]),
+    "bitwise_or": lambda a: a[0].bit_or(a[1]),
+    "bitwise_xor": lambda a: a[0].bit_xor(a[1]),
+    "bitwise_shift_left": lambda a: a[0].shift_left(a[1]),
+    "bitwise_shift_right": lambda a: a[0].shift_right(a[1]),
+    "gcd": lambda a: a[0].gcd(a[1]),
+    "lcm": lambda a: a[0].lcm(a[1]),
+    **{name: _called(name) for name in _OF_REALS},
+    "pi": lambda a: Literal(math.pi),
+    "cot": lambda a: 1.0 / a[0].tan(),
+    "strftime": _formatted("strftime"),
+    "strptime": _formatted("strptime"),
+    "try_strptime": _formatted("try_strptime"),
+    "to_timestamp": _to_timestamp,
+    "to_date": lambda a: _to_timestamp(a).date() if len(a) > 1 else a[0].cast("date32"),
+    "dayname": lambda a: a[0].day_name(),
+    "monthname": lambda a: a[0].month_name(),
+    "last_day": lambda a: a[0].last_day(),
+    "date_diff": _date_diff,
+    "make_date": lambda a: make_date(*a),
+    "concat": _concat,
+    "lower": lambda a: a[0].lower(),
+    "upper": lambda a: a[0].upper(),
+    "btrim": _strip,
+    "character_length": lambda a: a[0].length(),
+    "like": _like("like"),
+    "ilike": _like("ilike"),
+    "make_array": _called("list_of"),
+    "named_struct": _named_struct,
+    "array_element": _list_element,
+    "array_length": lambda a: a[0].list_length(),
+    "cardinality": lambda a: a[0].list_length(),
+    "array_has": _contains,
+    "get_field": lambda a: a[0].field(str(constant(a[1], "the name of a field"))),
+    "coalesce": lambda a: coalesce(*a),
+    "nvl": lambda a: coalesce(*a),
+    "nullif": lambda a: a[0] if is_null(a[1]) else nullif(*a),
+    "greatest": lambda a: greatest(*a),
+    "least": lambda a: least(*a),
+    "date_part": _date_part,
+    "date_trunc": lambda a: a[1].truncate(str(constant(a[0], "a period of DATE_TRUNC")).lower()),
+}  # fmt: skip
+
+
+def true() -> Expr:
+    """The condition that all rows meet."""
+    return lit(True)

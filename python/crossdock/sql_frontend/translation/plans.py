@@ -1,0 +1,423 @@
+"""A Substrait plan as DataFusion writes it, built from our nodes. What has no node is refused by
+name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.expressions import aggregates
+from crossdock.expressions.expression import Column, Expr, Literal
+from crossdock.expressions.orders import Order
+from crossdock.plan.nodes import Node
+from crossdock.sql_frontend.binding import Bound
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.translation import joins
+from crossdock.sql_frontend.translation.aggregation import (
+    Aggregation,
+    grouping_sets,
+    with_distinct,
+    with_results,
+)
+from crossdock.sql_frontend.translation.building import Builder, name_for, unused
+from crossdock.sql_frontend.translation.folding import conditions_of, is_never
+from crossdock.sql_frontend.translation.joins import JoinTree, Table, beside, table_of
+from crossdock.sql_frontend.translation.marks import marked, not_in
+from crossdock.sql_frontend.translation.messages import (
+    Functions,
+    all_joins,
+    fields_within,
+    has_subquery,
+    null_aware_joins,
+    unnest_column,
+    unnests_within,
+)
+from crossdock.sql_frontend.translation.subqueries import Beside, Translator
+from crossdock.sql_frontend.translation.substrait_types import arrow_type, column_names, constant_of
+from crossdock.sql_frontend.translation.values import Subquery, Values
+from crossdock.sql_frontend.translation.window_values import DIRECTIONS
+
+OrderJoins = Callable[[Builder, JoinTree], Node]
+_LEFT_ANTI = 6
+_KINDS = {
+    1: "inner",
+    2: "full",
+    3: "left",
+    4: "right",
+    5: "semi",
+    6: "anti",
+    8: "right_semi",
+    9: "right_anti",
+}
+
+
+class Translation:
+    """One plan on its way. `tables` are nodes by the names that the text has for them."""
+
+    def __init__(
+        self,
+        bound: Bound,
+        tables: Mapping[str, Node],
+        order_joins: OrderJoins,
+        constant_rows: Callable[[Any], Node],
+    ) -> None:
+        self._bound = bound
+        self._tables = tables
+        self._order_joins = order_joins
+        self._constant_rows = constant_rows
+        self._builder = Builder()
+        self._functions = Functions(bound.message)
+        self._null_aware = null_aware_joins(bound)
+        self._unnests: set[int] = set()  # that are done
+        marks = [number for number, name in self._functions.items() if name == KEEPS_ALL]
+        root = bound.message.relations[0].root.input
+        self._all_joins = all_joins(root, next(iter(marks), None))
+
+    def run(self) -> tuple[Node, list[str], list[str]]:
+        """The node, the columns of the result by position, and their names in the text."""
+        root = self._bound.message.relations[0].root
+        table = self._table(root.input)
+        node = self._node(table)
+        if len(self._unnests) < self._bound.unnests:
+            raise unsupported("UNNEST in a query of this shape", word="unnest")
+        types = [node.schema.field(name).type for name in table.columns]
+        return node, list(table.columns), column_names(root.names, types)
+
+    def _node(self, table: Table) -> Node:
+        """The rows of a table, its joins in the order that is best."""
+        tree = table.tree
+        if len(tree.leaves) == 1 and not tree.partners:
+            return self._builder.filter(tree.leaves[0], tree.conditions)
+        return self._order_joins(self._builder, tree)
+
+    def _table(self, relation: Any) -> Table:
+        kind = relation.WhichOneof("rel_type")
+        if kind is None or not hasattr(self, f"_{kind}"):
+            raise unsupported(str(kind).replace("_", " "))
+        node: Table = getattr(self, f"_{kind}")(getattr(relation, kind))
+        return node
+
+    def _values(self, table: Table, subquery: Subquery | None = None) -> Values:
+        return Values(self._functions, table.columns, table.schema, subquery)
+
+    def _read(self, read: Any) -> Table:
+        if read.WhichOneof("read_type") == "virtual_table":
+            return self._constants(read)
+        name = read.named_table.names[-1]
+        node = self._builder.scan(name, self._tables[name])
+        columns = node.schema.names
+        if read.HasField("projection"):
+            items = read.projection.select.struct_items
+            columns = [columns[item.field] for item in items]
+        return table_of(node, columns)
+
+    def _constants(self, read: Any) -> Table:
+        """VALUES, and the rows of a query without FROM."""
+        names = [f"column{i + 1}" for i in range(len(read.base_schema.struct.types))]
+        rows = [
+            [self._constant(field) for field in row.fields]
+            for row in read.virtual_table.expressions
+        ]
+        arrays = []
+        for i, message in enumerate(read.base_schema.struct.types):
+            data_type = arrow_type(message)
+            values = [getattr(row[i], "value", None) for row in rows]
+            arrays.append(_column_of(values, data_type))
+        if not names:  # one row of no columns, or none
+            names, arrays = ["one row"], [pa.array([1] * len(rows), pa.int64())]
+            return Table(JoinTree((self._constant_rows(pa.table(arrays, names)),)), ())
+        return table_of(self._constant_rows(pa.table(arrays, names)))
+
+    def _constant(self, message: Any) -> Any:
+        if message.WhichOneof("rex_type") == "literal":
+            return constant_of(message.literal)
+        if (
+            message.WhichOneof("rex_type") == "cast"
+            and message.cast.input.WhichOneof("rex_type") == "literal"
+        ):
+            return constant_of(message.cast.input.literal)
+        raise unsupported("VALUES of what is no constant", try_="a SELECT of each, with UNION ALL")
+
+    def _filter(self, message: Any) -> Table:
+        table, values = self._with_subqueries(self._table(message.input), [message.condition])
+        conditions = conditions_of(values(message.condition))
+        if conditions and is_never(conditions[0]):
+            return table_of(self._builder.limit(self._node(table), 0, 0), table.columns)
+        tree = table.tree
+        return Table(replace(tree, conditions=(*tree.conditions, *conditions)), table.columns)
+
+    def _project(self, message: Any) -> Table:
+        expressions = list(message.expressions)
+        computed = [each for each in expressions if each.WhichOneof("rex_type") != "selection"]
+        before = self._table(message.input)
+        table, columns = before, list(before.columns)
+        if computed:
+            table, values = self._with_subqueries(before, computed)
+            node = self._node(table)
+            columns += self._computed(node, values, expressions)
+            table = self._extended(node, values, expressions, columns[len(before.columns) :])
+        else:
+            columns += [_name_of(each) for each in map(self._values(before), expressions)]
+        if message.common.HasField("emit"):
+            columns = [columns[i] for i in message.common.emit.output_mapping]
+        return Table(table.tree, tuple(columns))
+
+    def _computed(self, node: Node, values: Values, expressions: Sequence[Any]) -> list[str]:
+        """The names of a projection's columns."""
+        taken = dict.fromkeys(node.schema.names)
+        names = []
+        for each in expressions:
+            expression = values(each)
+            name = (
+                expression.name if isinstance(expression, Column) else name_for(expression, taken)
+            )
+            taken.setdefault(name)
+            names.append(name)
+        return names
+
+    def _extended(
+        self, node: Node, values: Values, expressions: Sequence[Any], names: Sequence[str]
+    ) -> Table:
+        items = [
+            (name, expression)
+            for name, expression in zip(names, map(values, expressions), strict=True)
+            if not isinstance(expression, Column)
+        ]
+        return table_of(self._builder.with_columns(node, items), names)
+
+    def _unnested(self, table: Table, messages: Sequence[Any]) -> Table:
+        """The table with a row per element of the list that is unnested in expressions over it."""
+        if not self._bound.unnests:
+            return table
+        unnests = dict(each for m in messages for each in unnests_within(m, self._functions))
+        if len(unnests) > 1:
+            raise unsupported(
+                "several UNNEST in one SELECT", word="unnest", try_="one in a subquery in FROM"
+            )
+        for number, message in unnests.items():
+            name, node = unnest_column(number), self._node(table)
+            lists = self._values(table_of(node, table.columns))(message)
+            node = self._builder.with_columns(node, [(name, lists)])
+            node = self._builder.unnest(node, name, keeps_empty=number < 0)
+            table = Table(JoinTree((node,)), table.columns)
+            self._unnests.add(number)
+        return table
+
+    def _with_subqueries(self, table: Table, messages: Sequence[Any]) -> tuple[Table, Values]:
+        """The table with a column for each subquery in expressions over it, and what translates
+        them."""
+        table = self._unnested(table, messages)
+        if not any(map(has_subquery, messages)):
+            return table, self._values(table)
+        translator = Translator(self._builder, self._table, self._node, self._values)
+        state = Beside(translator, table)
+        values = Values(self._functions, table.columns, lambda: state.node.schema, state.column)
+        for message in messages:
+            values(message)
+        after = Table(JoinTree((state.node,)), table.columns)
+        return after, values
+
+    def _aggregate(self, message: Any) -> Table:
+        table = self._table(message.input)
+        parts = [m.measure.arguments for m in message.measures]
+        parts_of = [argument.value for arguments in parts for argument in arguments]
+        asked = [*message.grouping_expressions, *parts_of]
+        table, values = self._with_subqueries(table, asked)
+        node = self._node(table)
+        aggregation = Aggregation(message, values, self._functions)
+        if len(message.groupings) > 1:
+            return table_of(*grouping_sets(self._builder, node, aggregation))
+        keys = aggregation.keys(node)
+        items, results = aggregation.items([name for name, _ in keys])
+        once = aggregation.of_once
+        if not keys and not items:
+            if not once:
+                raise unsupported("a GROUP BY of nothing")
+            items = [(unused("rows", ()), aggregates.count())]
+        grouped = self._builder.group(node, keys, dict(items))
+        for each in once:
+            grouped = with_distinct(self._builder, (grouped, keys), node, each)
+        grouped, of_measures = with_results(self._builder, grouped, results)
+        return table_of(grouped, [*aggregation.key_columns(keys), *of_measures])
+
+    def _sort(self, message: Any) -> Table:
+        table = self._table(message.input)
+        node = self._node(table)
+        values = self._values(table)
+        orders = []
+        for each in message.sorts:
+            by = values(each.expr)
+            if isinstance(by, Literal):
+                continue
+            descending, nulls_first = DIRECTIONS[each.direction]
+            orders.append(Order(by, descending, nulls_first))
+        sorted_node = self._builder.sort(node, orders) if orders else node
+        return table_of(sorted_node, table.columns)
+
+    def _fetch(self, message: Any) -> Table:
+        table = self._table(message.input)
+        node = self._node(table)
+        offset = _number(message, "offset")
+        count = _number(message, "count")
+        rows = count if count is not None and count >= 0 else (1 << 62)
+        return table_of(self._builder.limit(node, rows, offset or 0), table.columns)
+
+    def _set(self, message: Any) -> Table:
+        if message.op != 6:  # SET_OP_UNION_ALL
+            raise unsupported(
+                "INTERSECT and EXCEPT", try_="a semi or an anti join: WHERE (NOT) EXISTS"
+            )
+        tables = [self._table(each) for each in message.inputs]
+        names: list[str] = []
+        for name in tables[0].columns:
+            names.append(unused(name, names))
+        types = [self._node(t).schema for t in tables]
+        targets = [
+            _common_type([s.field(t.columns[i]).type for t, s in zip(tables, types, strict=True)])
+            for i in range(len(names))
+        ]
+        nodes = []
+        for table in tables:
+            node = self._node(table)
+            values = self._values(table_of(node, table.columns))
+            items = [
+                (name, values.converted(Column(column), target))
+                for name, column, target in zip(names, table.columns, targets, strict=True)
+            ]
+            nodes.append(self._builder.project(node, items))
+        return table_of(self._builder.union(nodes), names)
+
+    def _cross(self, message: Any) -> Table:
+        return self._inner(self._table(message.left), self._table(message.right), ())
+
+    def _join(self, message: Any) -> Table:
+        kind = message.type
+        null_aware, _ = self._null_aware.get(id(message), (False, None))
+        left, right = self._table(message.left), self._table(message.right)
+        right = beside(self._builder, left, right)
+        both = Table(
+            JoinTree((*left.tree.leaves, *right.tree.leaves)), (*left.columns, *right.columns)
+        )
+        condition: tuple[Expr, ...] = ()
+        if message.HasField("expression"):
+            expression, is_of_in = self._without_unknown(message)
+            null_aware = null_aware or is_of_in
+            condition = conditions_of(self._values(both)(expression))
+        if kind == _LEFT_ANTI and self._bound.marks != "exists" and message.HasField("expression"):
+            # Of a constant, NOT IN is not said to be that; no other condition reads one side alone.
+            fields = fields_within(message.expression)
+            null_aware = null_aware or not any(place < len(left.columns) for place in fields)
+        if kind == 1:
+            return self._inner(left, right, condition)
+        if id(message) in self._all_joins:
+            sides = self._node(left), self._node(right)
+            kept = joins.kept(self._builder, sides, _KINDS[kind], condition)
+            return table_of(kept, left.columns)
+        if _is_mark(message):
+            return self._mark(left, right, condition)
+        if kind not in _KINDS:
+            raise unsupported(f"a join of kind {kind}")
+        return self._outer(_KINDS[kind], left, right, condition, null_aware)
+
+    def _without_unknown(self, message: Any) -> tuple[Any, bool]:
+        """The condition of a join; of an anti join that asks for what IS NOT FALSE, which is NOT
+        IN, what it says that of, and true."""
+        expression = message.expression
+        if message.type == _LEFT_ANTI and expression.WhichOneof("rex_type") == "scalar_function":
+            call = expression.scalar_function
+            if self._functions[call.function_reference] == "is_not_false":
+                return call.arguments[0].value, True
+        return expression, False
+
+    def _inner(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
+        right = beside(self._builder, left, right)
+        tree = JoinTree(
+            (*left.tree.leaves, *right.tree.leaves),
+            (*left.tree.conditions, *right.tree.conditions, *conditions),
+            (*left.tree.partners, *right.tree.partners),
+        )
+        return Table(tree, (*left.columns, *right.columns))
+
+    def _outer(
+        self, how: str, left: Table, right: Table, conditions: Sequence[Expr], null_aware: bool
+    ) -> Table:
+        if how.startswith("right_"):
+            left, right, how = right, left, how.removeprefix("right_")
+        if how in ("semi", "anti"):
+            return self._partners(how, left, right, conditions, null_aware)
+        sides = self._node(left), self._node(right)
+        joined = joins.joined(self._builder, *sides, how, conditions)
+        return table_of(joined, (*left.columns, *right.columns))
+
+    def _partners(
+        self, how: str, left: Table, right: Table, conditions: Sequence[Expr], null_aware: bool
+    ) -> Table:
+        """A semi or anti join. Where it stands among the other joins stays open."""
+        node = self._node(right)
+        if null_aware:
+            how, conditions = not_in(conditions, left, node)
+        of_left = set(left.schema().names)
+        if how == "anti_null_aware" or not any(each.columns() & of_left for each in conditions):
+            return table_of(
+                joins.joined(self._builder, self._node(left), node, how, conditions), left.columns
+            )
+        partners = joins.Partners(node, how, tuple(conditions))
+        tree = replace(left.tree, partners=(*left.tree.partners, partners))
+        return Table(tree, left.columns)
+
+    def _mark(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
+        """All rows of the left side, and whether they have a partner: a left join with the keys of
+        the right side, each once."""
+        sides = self._node(left), self._node(right)
+        joined, mark = marked(self._builder, sides, conditions, self._bound.marks)
+        return Table(JoinTree((joined,)), (*left.columns, mark))
+
+
+def _is_mark(message: Any) -> bool:
+    return bool(message.type == 11)
+
+
+def _name_of(expression: Expr) -> str:
+    assert isinstance(expression, Column)
+    return expression.name
+
+
+def _number(message: Any, what: str) -> int | None:
+    """The offset or the count of a FetchRel; None where it has none."""
+    if not message.HasField(f"{what}_expr"):
+        return None
+    value = getattr(message, f"{what}_expr")
+    if value.WhichOneof("rex_type") == "cast":
+        value = value.cast.input
+    constant = constant_of(value.literal) if value.WhichOneof("rex_type") == "literal" else None
+    number = getattr(constant, "value", None)
+    if not isinstance(number, int):
+        raise unsupported(f"a {'LIMIT' if what == 'count' else 'OFFSET'} that is no constant")
+    return number
+
+
+def _common_type(types: Sequence[Any]) -> Any:
+    """The type that holds the values of all columns of a UNION."""
+    known = [t for t in types if not pa.types.is_null(t)]
+    if not known:
+        return pa.null()
+    if all(t == known[0] for t in known):
+        return known[0]
+    if all(pa.types.is_decimal(t) or pa.types.is_integer(t) for t in known):
+        decimals = [t for t in known if pa.types.is_decimal(t)]
+        if decimals:
+            return pa.decimal128(38, max(t.scale for t in decimals))
+        return pa.int64()
+    if any(pa.types.is_floating(t) for t in known):
+        return pa.float64()
+    plain = [t for t in known if not pa.types.is_dictionary(t)]
+    return plain[0] if plain else known[0].value_type
+
+
+def _column_of(values: Sequence[Any], data_type: Any) -> Any:
+    plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
+    return pa.array(plain, data_type)

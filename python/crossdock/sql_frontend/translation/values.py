@@ -1,0 +1,436 @@
+"""Expressions of a Substrait plan as ours: fields by position become columns by name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.errors import CrossdockError
+from crossdock.expressions.expression import Call, Column, Expr, Literal, when
+from crossdock.expressions.result_types import TypesOver
+from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.rewritten import INVERTED, LOCAL, OPERATOR_MARKS, WHOLE, ZONED
+from crossdock.sql_frontend.translation import intervals
+from crossdock.sql_frontend.translation.constants import constant
+from crossdock.sql_frontend.translation.conversions import (
+    converted,
+    is_cast_to,
+    is_double_beside_decimal,
+    widens,
+    with_room,
+)
+from crossdock.sql_frontend.translation.folding import balanced, folded, is_never, is_true
+from crossdock.sql_frontend.translation.functions import FUNCTIONS, is_null
+from crossdock.sql_frontend.translation.intervals import Moving
+from crossdock.sql_frontend.translation.messages import (
+    MOMENTS,
+    Functions,
+    unnest_column,
+    unnest_number,
+)
+from crossdock.sql_frontend.translation.substrait_types import arrow_type, constant_of
+from crossdock.sql_frontend.translation.window_values import window_value
+from crossdock.sql_frontend.translation.years import bounds_of_year
+
+_COMPARISONS = frozenset(
+    ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
+)
+_TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
+_RETURN_NULL = 1  # the failure behavior of TRY_CAST
+
+# Gives a scalar or IN subquery of the message as a column of the rows that are there.
+Subquery = Callable[[Any], Expr]
+
+
+class Values:
+    """Translates the expressions over one input, whose columns stand by position in `columns`.
+    `schema` gives the input's, when a type is asked for."""
+
+    def __init__(
+        self,
+        names: Functions,
+        columns: Sequence[str],
+        schema: Callable[[], Any],
+        subquery: Subquery | None = None,
+    ) -> None:
+        self._names = names
+        self._columns = columns
+        self._schema = schema
+        self._subquery = subquery
+        self._types: TypesOver | None = None
+
+    def __call__(self, message: Any) -> Expr:
+        """The expression. SqlError for what expressions have not."""
+        expression = self._any(message)
+        if not isinstance(expression, Expr):
+            raise unsupported(
+                "an interval by itself", try_="x + interval '1' day, of a date or timestamp"
+            )
+        return folded(expression)
+
+    def type_of(self, expression: Expr) -> Any:
+        """The Arrow type of an expression over the input."""
+        if self._types is None or self._subquery is not None:  # which adds columns on the way
+            self._types = TypesOver(self._schema())
+        return self._types(expression)
+
+    def _any(self, message: Any) -> Expr | Moving:
+        kind = message.WhichOneof("rex_type")
+        if kind == "selection":
+            return self._field(message.selection)
+        if kind == "literal":
+            return constant_of(message.literal)
+        if kind == "scalar_function":
+            return self._function(message.scalar_function)
+        if kind == "cast":
+            return self._cast(message.cast)
+        if kind == "if_then":
+            return self._case(message.if_then)
+        if kind == "singular_or_list":
+            return self._listed(message.singular_or_list)
+        if kind == "window_function":
+            name = self._names[message.window_function.function_reference]
+            return window_value(message.window_function, name, self._any)
+        if kind == "subquery" and self._subquery is not None:
+            return self._subquery(message.subquery)
+        if kind == "subquery":
+            raise unsupported(
+                "a query in an expression", word="select", try_="a join, or dock.sql()"
+            )
+        raise unsupported(str(kind).replace("_", " ") + " in an expression")
+
+    def _field(self, message: Any) -> Expr:
+        if message.WhichOneof("root_type") == "outer_reference":
+            raise unsupported(
+                "a subquery that uses a column of the outer query in this way",
+                try_="a join with a GROUP BY, or a condition of equality between the two",
+            )
+        field = message.direct_reference.struct_field
+        if field.HasField("child"):
+            raise unsupported("a field of a struct")
+        return Column(self._columns[field.field])
+
+    def _function(self, message: Any) -> Expr | Moving:
+        name = self._names[message.function_reference]
+        if name in OPERATOR_MARKS:
+            return Column(name)
+        if name in ("and", "or"):
+            parts = [self(part) for part in self._chain(message, name)]
+            return balanced("and_kleene" if name == "and" else "or_kleene", parts)
+        if name == "array_element":
+            number = unnest_number(message.arguments[1].value, self._names)
+            if number:
+                return Column(unnest_column(number))
+        operands = [self._any(argument.value) for argument in message.arguments]
+        arguments = [argument for argument in operands if isinstance(argument, Expr)]
+        if len(arguments) < len(operands):
+            return intervals.computed(name, operands)
+        if name in ("add", "subtract", "multiply", "divide", "modulus"):
+            return folded(self._arithmetic(name, arguments))
+        if name in _COMPARISONS:
+            return folded(self._comparison(name, arguments))
+        if name == "bitwise_and" and _is_mark(arguments[0], INVERTED):
+            return self._narrow(arguments[1]).bit_not()
+        if name in (ZONED, LOCAL):
+            return folded(self._at_zone(name, arguments))
+        if name == "arrow_cast":
+            return self._as_instant(arguments)
+        if name in MOMENTS:
+            return self._names.moment_of(name)
+        if name in ADDED and any(instants_of(name)):
+            arguments = list(map(self._instant, arguments))
+        if name not in FUNCTIONS:
+            raise unsupported(f"the function {name}", word=name)
+        if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
+            return folded(of_list)
+        if name in ("round", "ceil", "floor"):
+            arguments[0] = self._roomy(arguments[0])
+        return folded(FUNCTIONS[name](list(map(folded, arguments))))
+
+    def _list_length(self, value: Expr) -> Expr | None:
+        """The length of a list, which DataFusion makes a string of; None for others."""
+        if not is_cast_to(value, pa.types.is_string):
+            return None
+        assert isinstance(value, Call)
+        is_list = pa.types.is_nested(self.type_of(value.arguments[0]))
+        return value.arguments[0].list_length() if is_list else None
+
+    def _roomy(self, value: Expr) -> Expr:
+        data_type = self.type_of(value)
+        return with_room(value, data_type) if pa.types.is_decimal(data_type) else value
+
+    def _comparison(self, name: str, arguments: list[Expr]) -> Expr:
+        """Constants stand on the right, where bounds of columns are looked for."""
+        left, right = self._compared(arguments)
+        are_constants = isinstance(left, Literal) and isinstance(right, Literal)
+        if are_constants and "distinct" not in name and (is_null(left) or is_null(right)):
+            return Literal(pa.scalar(None, pa.bool_()))
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            name, left, right = _TURNED.get(name, name), right, left
+        return bounds_of_year(FUNCTIONS[name]([left, right]), self.type_of)
+
+    def _chain(self, message: Any, name: str) -> list[Any]:
+        """What a chain of one operator connects, from left to right; such chains can be long."""
+        parts: list[Any] = []
+        waiting = [argument.value for argument in reversed(message.arguments)]
+        while waiting:
+            part = waiting.pop()
+            is_call = part.WhichOneof("rex_type") == "scalar_function"
+            if is_call and self._names[part.scalar_function.function_reference] == name:
+                waiting += [each.value for each in reversed(part.scalar_function.arguments)]
+            else:
+                parts.append(part)
+        return parts
+
+    def _arithmetic(self, name: str, arguments: list[Expr]) -> Expr:
+        left, right = arguments
+        if name == "modulus":
+            left, right = folded(left), folded(right)
+        if _is_mark(right, WHOLE):
+            return Call(name, (left, right))
+        if _is_whole(left):
+            assert isinstance(left, Call)
+            return self._whole_quotient(left.arguments[0], right)
+        if name == "divide":
+            return self._quotient(left, right)
+        if name == "multiply" and self._is_double(left, right):
+            return left
+        if name == "modulus":
+            return self._remainder(left, right)
+        if name == "subtract" and all(pa.types.is_date(self.type_of(side)) for side in arguments):
+            return left.cast(pa.int32()).cast(pa.int64()) - right.cast(pa.int32()).cast(pa.int64())
+        for this, other in ((left, right), (right, left)):
+            if is_cast_to(this, pa.types.is_decimal) and pa.types.is_decimal(self.type_of(other)):
+                left, right = self._exact(left), self._exact(right)
+                break
+        return Call(name, (folded(left), folded(right)))
+
+    def _exact(self, expression: Expr) -> Expr:
+        """A decimal or an integer without a cast that changes no value of it."""
+        if not is_cast_to(expression, pa.types.is_decimal):
+            return expression
+        assert isinstance(expression, Call)
+        inner, target = expression.arguments[0], expression.option
+        data_type = self.type_of(inner)
+        if pa.types.is_decimal(data_type) and data_type.scale <= target.scale:
+            return inner
+        return inner if pa.types.is_integer(data_type) else expression
+
+    def _compared(self, arguments: list[Expr]) -> list[Expr]:
+        """Both sides of a comparison without casts that change no value: integers and decimals
+        compare exactly, a decimal and a double as doubles."""
+        plain = [folded(self._exact(self._narrow(argument))) for argument in arguments]
+        kinds = [None if isinstance(each, Literal) else self.type_of(each) for each in plain]
+        known = [kind for kind in kinds if kind is not None]
+        if any(map(pa.types.is_floating, known)) and any(map(pa.types.is_decimal, known)):
+            return [
+                each.cast(pa.float64()) if kind is not None and pa.types.is_decimal(kind) else each
+                for each, kind in zip(plain, kinds, strict=True)
+            ]
+        return plain
+
+    def _narrow(self, expression: Expr) -> Expr:
+        if not is_cast_to(expression, pa.types.is_integer):
+            return expression
+        assert isinstance(expression, Call)
+        inner = expression.arguments[0]
+        data_type = self.type_of(inner)
+        return inner if widens(data_type, expression.option) else expression
+
+    def _is_double(self, left: Expr, right: Expr) -> bool:
+        """Whether `left` is a double times the 1.0 by which a division is marked."""
+        one = folded(right)
+        is_one = isinstance(one, Literal) and isinstance(one.value, float) and one.value == 1.0
+        return is_one and bool(pa.types.is_float64(self.type_of(left)))
+
+    def _quotient(self, left: Expr, right: Expr) -> Expr:
+        """A division of doubles: statements were rewritten so that there is no other."""
+        sides = [folded(self._without_float_cast(side)) for side in (left, right)]
+        return sides[0] / sides[1]
+
+    def _without_float_cast(self, expression: Expr) -> Expr:
+        if not is_cast_to(expression, pa.types.is_float64):
+            return expression
+        assert isinstance(expression, Call)
+        inner = expression.arguments[0]
+        data_type = self.type_of(inner)
+        is_number = pa.types.is_integer(data_type) or pa.types.is_decimal(data_type)
+        return inner if is_number else expression
+
+    def _whole_quotient(self, left: Expr, right: Expr) -> Expr:
+        """Towards zero, where ours is rounded down; of 0 it is NULL, as the remainder."""
+        if not all(pa.types.is_integer(self.type_of(side)) for side in (left, right)):
+            raise unsupported("// of other than integers", try_="a / b, or floor(a / b)")
+        quotient = left // right
+        wrong = ((left < 0) != (right < 0)) & (left % right != 0)
+        null = Literal(pa.scalar(None, self.type_of(left)))
+        return when(right == 0).then(null).when(wrong).then(quotient + 1).otherwise(quotient)
+
+    def _at_zone(self, name: str, arguments: list[Expr]) -> Expr:
+        value, zone = arguments[0], str(constant(arguments[1], "a time zone"))
+        data_type = self.type_of(value)
+        if name == ZONED and getattr(data_type, "tz", None) is not None:
+            raise unsupported(
+                "AT TIME ZONE of a column that has a zone", word="at",
+                try_="extract(...) of the column, which counts in its zone",
+            )  # fmt: skip
+        if name == LOCAL:
+            return Call("local_time", (value,), zone)
+        return Call("instant_of_zone", (self.converted(value, pa.timestamp("us")),), zone)
+
+    def _as_instant(self, arguments: list[Expr]) -> Expr:
+        """What functions of instants take, where their arguments are no timestamps already."""
+        value, name = map(folded, arguments)
+        if not isinstance(name, Literal) or name.value != INSTANT:
+            raise unsupported("arrow_cast", word="arrow_cast", try_="cast(x as timestamp)")
+        data_type = self.type_of(value)
+        is_instant = pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)
+        return value if is_instant else self.converted(value, pa.timestamp("us"))
+
+    def _instant(self, value: Expr) -> Expr:
+        """A date or timestamp without the cast to the one type that DataFusion has for both."""
+        if not is_cast_to(value, pa.types.is_timestamp):
+            return value
+        assert isinstance(value, Call)
+        data_type = self.type_of(value.arguments[0])
+        is_instant = pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)
+        return value.arguments[0] if is_instant else value
+
+    def _remainder(self, left: Expr, right: Expr) -> Expr:
+        """SQL's remainder has the sign of the dividend, ours that of the divisor; of 0 it is
+        NULL."""
+        scales = [
+            data_type.scale
+            for data_type in map(self.type_of, (left, right))
+            if pa.types.is_decimal(data_type)
+        ]
+        if scales:  # by whole numbers of the smallest unit
+            scale = max(scales)
+            whole = [self._units(side, scale) for side in (left, right)]
+            data_type = self._remainder(whole[0], whole[1])
+            return data_type.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
+        divisor = constant(right, "a divisor") if isinstance(right, Literal) else None
+        if divisor is not None:
+            if divisor == 0 and not pa.types.is_floating(self.type_of(left)):
+                return Literal(pa.scalar(None, self.type_of(left)))
+            data_type = left % right
+            wrong = (left < 0) if divisor > 0 else (left > 0)
+            return when(wrong & (data_type != 0)).then(data_type - right).otherwise(data_type)
+        data_type = left % right
+        wrong = ((left < 0) != (right < 0)) & (data_type != 0)
+        if any(pa.types.is_floating(self.type_of(side)) for side in (left, right)):
+            return when(wrong).then(data_type - right).otherwise(data_type)
+        null = Literal(pa.scalar(None, self.type_of(left)))
+        return when(right == 0).then(null).when(wrong).then(data_type - right).otherwise(data_type)
+
+    def _units(self, value: Expr, scale: int) -> Expr:
+        """A decimal or an integer as a number of units of 10^-scale."""
+        if isinstance(value, Literal):
+            number = constant(value, "a number")
+            return Literal(None if number is None else int(Decimal(number).scaleb(scale)))
+        return (value * Literal(Decimal(10**scale))).cast(pa.int64())
+
+    def _cast(self, message: Any) -> Expr | Moving:
+        inner = self._any(message.input)
+        if not isinstance(inner, Expr):
+            return inner
+        kind = message.type.WhichOneof("kind")
+        if kind == "interval_compound" or (
+            kind == "interval_day" and pa.types.is_integer(self.type_of(inner))
+        ):
+            return intervals.interval_of(folded(inner), counts_seconds=kind == "interval_day")
+        target = arrow_type(message.type)
+        if _is_whole(inner) or any(_is_mark(inner, mark) for mark in OPERATOR_MARKS):
+            return inner
+        if isinstance(inner, Literal) and inner.value is None:
+            return Literal(pa.scalar(None, target))
+        return self.converted(inner, target, tries=message.failure_behavior == _RETURN_NULL)
+
+    def converted(self, value: Expr, target: Any, *, tries: bool = False) -> Expr:
+        """The value as another type, rounded as SQL does where that has fewer digits; NULL where it
+        does not fit, if it only tries."""
+        data_type = self.type_of(value)
+        if data_type == target or is_double_beside_decimal(data_type, target):
+            return value
+        if pa.types.is_dictionary(data_type) and data_type.value_type == target:
+            return value
+        if target == pa.timestamp("ns") and not pa.types.is_timestamp(data_type):
+            target = pa.timestamp("us")  # TIMESTAMP counts microseconds here
+        return converted(value, data_type, target, tries=tries)
+
+    def _case(self, message: Any) -> Expr:
+        """Without the parts that constants decide on: what is never chosen may be an error."""
+        parts: list[Expr] = []
+        subject: Expr | None = None
+        for clause in message.ifs:
+            condition = self(getattr(clause, "if"))
+            if not clause.HasField("then"):  # CASE x WHEN ...: the first has x alone
+                subject = condition
+                continue
+            if subject is not None:
+                condition = folded(Call("equal", tuple(self._compared([subject, condition]))))
+            if is_true(condition):
+                return _choice(parts, self(clause.then))
+            if not is_never(condition):
+                parts += (condition, self(clause.then))
+        has_else = message.HasField("else")
+        otherwise = self(getattr(message, "else")) if has_else else Literal(None)
+        if not parts and isinstance(otherwise, Literal) and otherwise.value is None:
+            return self._null_of(message)
+        return _choice(parts, otherwise)
+
+    def _null_of(self, choice: Any) -> Expr:
+        """NULL of the type that the values of a CASE have, of which none is ever chosen."""
+        for clause in choice.ifs:
+            if clause.HasField("then"):
+                with contextlib.suppress(CrossdockError):
+                    return Literal(pa.scalar(None, self.type_of(self(clause.then))))
+        return Literal(None)
+
+    def _listed(self, message: Any) -> Expr:
+        subject = self(message.value)
+        options = [self(option) for option in message.options]
+        if not all(isinstance(option, Literal) for option in options):
+            whole: Expr | None = None
+            for option in options:
+                equal = subject == option
+                whole = equal if whole is None else whole | equal
+            return whole if whole is not None else Literal(False)
+        values = [option.value for option in options if isinstance(option, Literal)]
+        known = [value for value in values if not _is_null(value)]
+        membership = self._exact(self._narrow(subject)).is_in(known)
+        if len(known) < len(values):  # NULL in the list: no row is known not to be in it
+            return when(membership).then(True).otherwise(Literal(None))
+        return membership
+
+
+def _choice(parts: Sequence[Expr], otherwise: Expr) -> Expr:
+    return folded(Call("case", (*parts, otherwise))) if parts else otherwise
+
+
+def _is_mark(expression: Expr, mark: str) -> bool:
+    return isinstance(expression, Column) and expression.name == mark
+
+
+def _is_whole(expression: Expr) -> bool:
+    """Whether it is the dividend of `//`, with its mark."""
+    return isinstance(expression, Call) and _is_mark(expression.arguments[-1], WHOLE)
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (hasattr(value, "is_valid") and not value.is_valid)
+
+
+def widened_integer(values: Values, expression: Expr) -> Expr:
+    """The argument of a sum or count without a cast to a wider integer, which sums have anyway."""
+    return values._narrow(expression)
+
+
+def plain_number(values: Values, expression: Expr) -> Expr:
+    """The argument of a mean without a cast to a double, which means have anyway."""
+    return values._without_float_cast(expression)
