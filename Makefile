@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak coverage gpu-bundle lint format clean
+.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak coverage wheel gpu-bundle lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -61,6 +61,11 @@ soak:  ## open, use and close random channels among processes for ten minutes, h
 	@cmake --preset dev && cmake --build --preset dev --target crossdock_channel_soak
 	@build/dev/crossdock_channel_soak 5
 	@build/dev/crossdock_channel_soak 5 3 1 tcp
+
+wheel:  ## make wheels and the source package in dist/, and install them in empty environments
+	@$(SETUP) dev
+	@$(BIN)/python tools/wheels/make_wheels.py --all
+	@$(BIN)/python tools/wheels/try_wheels.py
 
 gpu-bundle:  ## build a folder that tests, profiles and measures everything on a machine with a GPU (tools/gpu_run.sh in it)
 	@$(SETUP) dev

@@ -17,4 +17,4 @@ set(archives libstdc++.a libold_glibc.a libfmt.a libhwy.a libxxhash.a libre2.a l
 list(JOIN archives ":" hidden)
 add_link_options(-nodefaultlibs "-L${CROSSDOCK_PORTABLE}" "-Wl,--exclude-libs,${hidden}" -Wl,--as-needed)
 set(CMAKE_CXX_STANDARD_LIBRARIES
-  "-l:libstdc++.a -l:libold_glibc.a -lm -lgcc -lgcc_s -lpthread -ldl -lrt -lc -lc_loader -lgcc")
+  "-l:libstdc++.a -l:libold_glibc.a -lm -lgcc -lgcc_s -lpthread -ldl -lrt -lc -l:libc_nonshared.a -lc_loader -lgcc")

@@ -262,6 +262,16 @@ def python_examples() -> Outcome:
     return outcome
 
 
+def wheels() -> Outcome:
+    """Made with the objects that ccache has of the module, and tried in an empty environment."""
+    with Stopwatch("make wheels"):
+        built = one(tool("python", "tools/wheels/make_wheels.py"))
+    if built.failed:
+        return built
+    with Stopwatch("try wheels"):
+        return one(tool("python", "tools/wheels/try_wheels.py"))
+
+
 def lint_commands() -> list[list[str]]:
     """The longest first."""
     python = present(PYTHON_FOLDERS)
@@ -323,6 +333,7 @@ def all_steps() -> list[Step]:
         ),
         Step("Python tests that run alone", lambda: python_tests("alone", *ALONE)),
         Step("Python examples", python_examples),
+        Step("Wheels in an empty environment", wheels),
     ]
 
 
@@ -379,6 +390,10 @@ def long_steps() -> list[Step]:
             for target in targets
         ),
         Step("All seeds of what `make test` runs a share of", long_cases),
+        Step(
+            "A join on 64-bit ARM, under qemu",
+            lambda: one(tool("python", "tools/wheels/cross.py")),
+        ),
         Step("Channels over shared memory", lambda: one([soak, "5"])),
         Step("Channels over TCP", lambda: one([soak, "5", "3", "1", "tcp"])),
     ]

@@ -22,6 +22,9 @@ import old_glibc
 HERE = Path(__file__).resolve().parent
 NEWEST_GLIBC = (2, 28)
 APT_SOURCES = Path("/etc/apt/sources.list.d/debian.sources")
+# Tables of RE2 that its build generates from Unicode's files. Debian's sources leave them out; they
+# are data, and come from Debian's archive.
+RE2_TABLES = ("perl_groups.o", "unicode_casefold.o", "unicode_groups.o")
 # hwloc without what would need other libraries: topologies come from the kernel.
 HWLOC_WITHOUT = ("libxml2", "pci", "opencl", "cuda", "nvml", "rsmi", "levelzero", "gl", "libudev")
 
@@ -89,13 +92,9 @@ def fetch_sources(folder: Path) -> None:
         )
     listing = folder / "deb-src.sources"
     listing.write_text(APT_SOURCES.read_text().replace("Types: deb\n", "Types: deb-src\n"))
-    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    settings = [
-        f"Dir::Etc::SourceList={listing}",
-        "Dir::Etc::SourceParts=-",
-        f"Dir::State::Lists={folder / 'lists'}",
-    ]
-    apt = ["apt-get", *(part for setting in settings for part in ("-o", setting)), "-qq"]
+    (folder / "lists" / "partial").mkdir(parents=True)
+    (folder / "cache" / "archives" / "partial").mkdir(parents=True)
+    apt = apt_get(listing, folder)
     names = [library.source for library in LIBRARIES if library.source]
     call([*apt, "update"], folder)
     call([*apt, "source", "--download-only", *names], folder)
@@ -128,7 +127,39 @@ def compile_library(library: Library, sources: Path, lib: Path, tools: Tools) ->
         flags += [f"-I{folder / include}" for include in library.includes]
         flags += [] if file.suffix == ".c" else ["-std=c++17", "-fvisibility-inlines-hidden"]
         call([*compiler, *flags, "-c", str(file), "-o", str(objects / f"{file.stem}.o")], sources)
+    if library.name == "re2":
+        call([f"{tools.prefix}ar", "x", str(debian_archive(sources, tools)), *RE2_TABLES], objects)
     archive(lib / f"lib{library.name}.a", objects, tools)
+
+
+def debian_archive(sources: Path, tools: Tools) -> Path:
+    """RE2 as Debian compiled it, for the architecture of the tools."""
+    triple = call([f"{tools.prefix}gcc", "-print-multiarch"], sources).strip()
+    if not tools.prefix:
+        return Path("/usr/lib") / triple / "libre2.a"
+    architecture = {"aarch64-linux-gnu": "arm64"}[triple]
+    folder = sources / architecture
+    (folder / "lists" / "partial").mkdir(parents=True)
+    (folder / "cache" / "archives" / "partial").mkdir(parents=True)
+    apt = apt_get(APT_SOURCES, folder, f"APT::Architecture={architecture}")
+    apt += ["-o", f"APT::Architectures={architecture}"]
+    call([*apt, "update"], folder)
+    call([*apt, "download", "libre2-dev"], folder)
+    (package,) = folder.glob("libre2-dev_*.deb")
+    call(["dpkg-deb", "--extract", str(package), "."], folder)
+    return folder / "usr" / "lib" / triple / "libre2.a"
+
+
+def apt_get(listing: Path, folder: Path, *more: str) -> list[str]:
+    """apt-get with lists of its own in `folder`, so that the system's stay as they are."""
+    settings = [
+        f"Dir::Etc::SourceList={listing}",
+        "Dir::Etc::SourceParts=-",
+        f"Dir::State::Lists={folder / 'lists'}",
+        f"Dir::Cache={folder / 'cache'}",
+        *more,
+    ]
+    return ["apt-get", *(part for setting in settings for part in ("-o", setting)), "-qq"]
 
 
 def archive(target: Path, objects: Path, tools: Tools) -> None:

@@ -35,6 +35,11 @@ int fstatat(int folder, const char* path, struct stat* out, int flags) {
   return __fxstatat(kStatVersion, folder, path, out, flags);
 }
 
+/* On 64-bit systems these are the same. */
+int stat64(const char* path, struct stat64* out) { return stat(path, (struct stat*)out); }
+int lstat64(const char* path, struct stat64* out) { return lstat(path, (struct stat*)out); }
+int fstat64(int file, struct stat64* out) { return fstat(file, (struct stat*)out); }
+
 /* The time on the clock of the calendar at which `until` of another clock is reached, if nobody sets the calendar. */
 static struct timespec on_calendar(clockid_t clock, const struct timespec* until) {
   struct timespec now;

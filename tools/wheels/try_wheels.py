@@ -49,7 +49,7 @@ with xd.connect(threads=2) as session:
     matched = rows.filter(xd.col("k").matches("^a")).count()
     assert matched == 2, matched
     print(rows.explain())
-assert xd.Topology.host().vertices
+assert "cpu0" in xd.Topology.host().text()
 """
 
 RANKS = """
@@ -103,8 +103,8 @@ def try_core(base: str, folder: Path) -> str:
 
 
 def try_plugins(python: str, folder: Path) -> None:
-    extras = [file.name.split("-")[0].removeprefix("crossdock_") for file in DIST.glob("*_*.whl")]
-    extras = sorted(extra for extra in set(extras) if extra not in ("cuda", ""))
+    names = {file.name.split("-")[0] for file in DIST.glob("crossdock_*.whl")}
+    extras = sorted(name.removeprefix("crossdock_") for name in names - {"crossdock_cuda"})
     wheels = [
         str(file)
         for extra in extras
