@@ -5,6 +5,9 @@
 
 #include "bindings/gil.hpp"
 
+// Every CPython since 3.4 has it, and headers for the stable interface leave it out.
+extern "C" int PyGILState_Check(void);
+
 namespace crossdock::python {
 namespace {
 

@@ -108,8 +108,10 @@ def build_environment(python: str) -> str:
 
 def build(python: str, libraries: Path, cuda_compiler: str) -> Wheel:
     """The whole of Crossdock for that Python, with all plugins."""
+    # With CUDA apart, for then the core has parts of it, too.
+    kind = "cuda" if cuda_compiler else "portable"
     settings = {
-        "build-dir": "build/portable-{wheel_tag}",
+        "build-dir": f"build/{kind}-{{wheel_tag}}",
         "cmake.define.CROSSDOCK_PLUGINS": "ON",
         "cmake.define.CROSSDOCK_PORTABLE": str(libraries),
     }
@@ -191,18 +193,15 @@ def split(whole: Wheel) -> list[Wheel]:
         part = Wheel(f"crossdock_{extra}", whole.version, f"{python}-linux_{MACHINE}", metadata)
         part.files = {path: whole.files.pop(path) for path in names}
         wheels.append(part)
-    extras = [part.name.replace("_", "-") for part in wheels]
-    whole.metadata = with_extras(whole.metadata, extras, whole.version)
+    whole.metadata = with_extras(whole.metadata, whole.version)
     return [whole, *wheels]
 
 
-def with_extras(metadata: str, packages: list[str], version: str) -> str:
+def with_extras(metadata: str, version: str) -> str:
     head, _, body = metadata.partition("\n\n")
-    for package in packages:
-        extra = package.removeprefix("crossdock-")
-        head += (
-            f'\nProvides-Extra: {extra}\nRequires-Dist: {package}=={version}; extra == "{extra}"'
-        )
+    for extra in PLUGINS:
+        head += f"\nProvides-Extra: {extra}"
+        head += f'\nRequires-Dist: crossdock-{extra}=={version}; extra == "{extra}"'
     return f"{head}\n\n{body}"
 
 
@@ -255,29 +254,33 @@ def cuda_compiler() -> str:
     return str(compilers[0])
 
 
+def publish(wheel: Wheel) -> None:
+    """Writes it into dist/, and says what it needs of the system."""
+    complete(wheel)
+    needs = sorted(needed_libraries(wheel) - SYSTEM)
+    if wheel.name == "crossdock" and (missing := [*needs, *sorted(missing_symbols(wheel))]):
+        raise WheelError(f"{wheel.name} needs {', '.join(missing)}: bundle them")
+    target = write(wheel, DIST)
+    size = target.stat().st_size / 1e6
+    print(f"{target.name}: {size:.1f} MB; of the system: {', '.join(needs) or 'nothing'}")
+
+
 def main(arguments: list[str]) -> int:
     everything = arguments == ["--all"]
     libraries = bundled.prepare(BUILD / "wheel-libraries", bundled.Tools())
-    pythons = [(sys.executable, cuda_compiler() if everything else "")]
+    wheels = split(build(sys.executable, libraries, ""))
     if everything:
+        parts = split(build(sys.executable, libraries, cuda_compiler()))
+        wheels += [part for part in parts if part.name == "crossdock_cuda"]
         later = later_pythons()
         if later:
-            pythons.append((build_environment(later[0]), ""))
+            wheels += split(build(build_environment(later[0]), libraries, ""))
         else:
             print(f"none of {', '.join(LATER_PYTHONS)} is here: wheels for this Python only")
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
-    for python, compiler in pythons:
-        for wheel in split(build(python, libraries, compiler)):
-            complete(wheel)
-            target = write(wheel, DIST)
-            needs = sorted(needed_libraries(wheel) - SYSTEM)
-            if wheel.name == "crossdock":
-                needs += sorted(missing_symbols(wheel))
-            if wheel.name == "crossdock" and needs:
-                raise WheelError(f"{target.name} needs {', '.join(needs)}: bundle them")
-            size = target.stat().st_size / 1e6
-            print(f"{target.name}: {size:.1f} MB; of the system: {', '.join(needs) or 'nothing'}")
+    for wheel in wheels:
+        publish(wheel)
     print(make_sources().name)
     return 0
 

@@ -10,6 +10,7 @@ one, is tried under each of them that is here.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,12 @@ def call(command: list[str], folder: Path) -> str:
     return ended.stdout
 
 
+def cpu_seconds() -> float:
+    """Of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def pip(python: str, *arguments: str, folder: Path) -> None:
     command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     call([*command, "--find-links", str(DIST), *arguments], folder)
@@ -86,13 +93,14 @@ def core_wheel(python: str) -> Path:
 def try_core(base: str, folder: Path) -> str:
     """Makes the environment and joins; the interpreter in it."""
     wheel = core_wheel(base)
-    start_s = time.monotonic()
+    start_s, start_cpu_s = time.monotonic(), cpu_seconds()
     call([base, "-m", "venv", str(folder / "environment")], folder)
     python = str(folder / "environment" / "bin" / "python")
     pip(python, str(wheel), folder=folder)
     print(call([python, "-c", FIRST_JOIN], folder), end="")
-    took_s = time.monotonic() - start_s
-    print(f"{wheel.name}: from an empty environment to the first join in {took_s:.1f} s")
+    took_s, cpu_s = time.monotonic() - start_s, cpu_seconds() - start_cpu_s
+    print(f"{wheel.name}, {base}: from an empty environment to the first join in {took_s:.1f} s,")
+    print(f"of which {cpu_s:.1f} s of processor time")
     if took_s > FIRST_JOIN_S:
         print(f"that is more than {FIRST_JOIN_S:.0f} s: a busy machine, or a slow registry?")
     call([python, "-c", OTHER_PARTS], folder)
