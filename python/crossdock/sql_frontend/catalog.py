@@ -65,14 +65,14 @@ class Catalog:
     def kept(self, key: object) -> Relation | None:
         """The relation that is kept by a key, over ranks if all of them have it: that ends their
         call."""
-        found = self.plans.get(key)
+        result = self.plans.get(key)
         ranks = self.over_ranks()
         if ranks is None:
-            return found
-        if not all(ranks.agree("a plan that is kept", found is not None)):
+            return result
+        if not all(ranks.agree("a plan that is kept", result is not None)):
             return None
         ranks.end_call()
-        return found
+        return result
 
     def relation(self, node: Node) -> Relation:
         """A node as a relation of the dock."""

@@ -70,8 +70,8 @@ def plan_query(
         return _recursive(catalog, text, parameters, around)
 
     def columns_of(name: str) -> list[str] | None:
-        found = local.get(name.lower()) or catalog.find(name) or around[0](name.lower())
-        return None if found is None else found.columns
+        relation_of_name = local.get(name.lower()) or catalog.find(name) or around[0](name.lower())
+        return None if relation_of_name is None else relation_of_name.columns
 
     rewritten = rewrite(text, columns_of)
     values = parameter_values(rewritten, parameters)
