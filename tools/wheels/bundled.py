@@ -181,6 +181,10 @@ def compile_hwloc(sources: Path, lib: Path, tools: Tools) -> None:
         if ended.returncode != 0:
             raise BundleError(f"hwloc: `{' '.join(command[:2])}`: {ended.stderr[-2000:]}")
     shutil.copy(folder / "hwloc" / ".libs" / "libhwloc.a", lib)
+    # The one header that depends on the architecture.
+    header = Path("include", "hwloc", "autogen", "config.h")
+    (lib.parent / header).parent.mkdir(parents=True)
+    shutil.copy(folder / header, lib.parent / header)
 
 
 @dataclass(frozen=True)

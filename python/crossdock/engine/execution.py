@@ -171,8 +171,8 @@ class Execution:
         kept = kept_with(node)
         engine, lasting = kept.get("plan", (None, None))
         if engine is self.engine and lasting is not None and not self.profiling:
-            result: _native.Plan = lasting
-            return result
+            plan: _native.Plan = lasting
+            return plan
         self._is_lasting = reads_memory_only(node)
         with public_errors():
             plan = native_plan(node, self._read, self._residual)
