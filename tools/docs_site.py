@@ -47,7 +47,8 @@ CODE_KINDS = {
 PYTHON_REFERENCE = {
     "Sessions and files": [
         *("connect", "Dock", "default_dock", "read", "read_parquet", "read_csv", "read_json"),
-        *("read_ipc", "from_arrow", "register", "sql", "from_substrait", "current_settings"),
+        *("read_ipc", "read_delta", "read_iceberg", "from_arrow", "register", "sql"),
+        *("from_substrait", "current_settings"),
     ],
     "Relations": ["Relation", "Grouping", "Partitions", "Plan", "Profile", "asc", "desc", "Order"],
     "Expressions": [

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from crossdock import _native, sizes
@@ -17,7 +19,7 @@ from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
 from crossdock.files.json_files import open_json
 from crossdock.files.parquet_files import open_parquet
-from crossdock.files.paths import Paths, detect_format, placed
+from crossdock.files.paths import DELTA_LOG, Paths, detect_format, placed
 from crossdock.files.sources import ArrowSource, Source, import_arrow
 from crossdock.machines.rates_file import use_rates_of_file
 from crossdock.option_checks import require_flag
@@ -227,12 +229,45 @@ class Dock:
         )
         return self._open(open_json, paths, types, files)
 
+    def read_delta(
+        self, table: Any, *, version: int | None = None, filesystem: Any = None
+    ) -> Relation:
+        """A relation over a version of a Delta table: its folder or URL, or a DeltaTable of the
+        package deltalake (extra `crossdock[delta]`), which reads the log.
+
+        Filters leave files out by the log's statistics before any of them is opened. version: the
+        newest by default. filesystem: in which the files are, where their URLs do not say how they
+        are opened.
+        Errors: PathError, DataError (deletion vectors, mapped columns), OptionError, ClosedError.
+        """
+        from crossdock.files.delta_tables import open_delta
+
+        return self._opened(lambda: open_delta(table, version, filesystem))
+
+    def read_iceberg(
+        self, table: Any, *, snapshot: int | None = None, filesystem: Any = None
+    ) -> Relation:
+        """A relation over a snapshot of an Iceberg table: the path or URL of its metadata file, or
+        a Table of the package pyiceberg (extra `crossdock[iceberg]`), which reads the metadata.
+
+        Filters leave files out by the manifests' bounds before any of them is opened. snapshot: the
+        current one by default. filesystem: as for read_delta.
+        Errors: PathError, DataError (deleted rows in files of their own, renamed columns, files
+        that are not Parquet), ClosedError.
+        """
+        from crossdock.files.iceberg_tables import open_iceberg
+
+        return self._opened(lambda: open_iceberg(table, snapshot, filesystem))
+
     def read(self, paths: Paths, **options: Any) -> Relation:
         """A relation over a file, folder, glob or list of files whose format the names' ending
-        says, which must be one format; with the options of its reader.
+        says, which must be one format; with the options of its reader. A folder with the log of a
+        Delta table is read as such.
 
         Errors: PathError (nothing there, ending not known), DataError, OptionError, ClosedError.
         """
+        if isinstance(paths, str | os.PathLike) and (Path(paths) / DELTA_LOG).is_dir():
+            return self.read_delta(paths, **options)
         openers: dict[str, Callable[..., Relation]] = {
             "parquet": self.read_parquet,
             "ipc": self.read_ipc,
@@ -409,12 +444,16 @@ class Dock:
 
     def _open(self, opener: Callable[..., Source], paths: Paths, *arguments: Any) -> Relation:
         self.engine()
-        arguments = placed(paths), *arguments
+        place = placed(paths)
+        return self._opened(lambda: opener(place, *arguments))
+
+    def _opened(self, opener: Callable[[], Source]) -> Relation:
+        self.engine()
         if self._ranks is None:
-            return Relation(self, plan_scan(opener(*arguments)))
+            return Relation(self, plan_scan(opener()))
         from crossdock.ranks.session import open_share
 
-        return Relation(self, plan_scan(open_share(self._ranks, lambda: opener(*arguments))))
+        return Relation(self, plan_scan(open_share(self._ranks, opener)))
 
     def _together(self, name: str) -> AbstractContextManager[None]:
         return contextlib.nullcontext() if self._ranks is None else self._ranks.call(name)

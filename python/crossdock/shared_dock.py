@@ -68,6 +68,16 @@ def read_ipc(paths: Paths, **options: Any) -> Relation:
     return default_dock().read_ipc(paths, **options)
 
 
+def read_delta(table: Any, **options: Any) -> Relation:
+    """`Dock.read_delta` on the default dock, with its options."""
+    return default_dock().read_delta(table, **options)
+
+
+def read_iceberg(table: Any, **options: Any) -> Relation:
+    """`Dock.read_iceberg` on the default dock, with its options."""
+    return default_dock().read_iceberg(table, **options)
+
+
 def from_substrait(plan: bytes, tables: Mapping[str, Relation] | None = None) -> Relation:
     """`Dock.from_substrait` on the default dock."""
     return default_dock().from_substrait(plan, tables)

@@ -144,19 +144,24 @@ class FileSource(ABC):
         return found
 
     def __init__(self, paths: Paths, kind: str, options: FileOptions) -> None:
-        self.kind = kind
-        self.files = find_files(paths, kind, options.filesystem)
-        self.name = shown_name(paths)
-        self.is_far = any(isinstance(file, FarFile) for file in self.files)
-        self._options = options
+        files = find_files(paths, kind, options.filesystem)
         hive = options.hive_partitioning
-        is_tree = hive is None and has_partitions(paths, self.files, options.filesystem)
+        is_tree = hive is None and has_partitions(paths, files, options.filesystem)
+        self._set_files(kind, shown_name(paths), files, options)
         self._has_folders = is_tree if hive is None else hive
-        self.is_part = False
-        self._reopening = threading.Lock()
         with self.data_errors():
             self._opened = self._open()
         self.schema = self._opened.schema
+
+    def _set_files(self, kind: str, name: str, files: list[str], options: FileOptions) -> None:
+        self.kind = kind
+        self.name = name
+        self.files = files
+        self.is_far = any(isinstance(file, FarFile) for file in files)
+        self.is_part = False
+        self._options = options
+        self._has_folders = False
+        self._reopening = threading.Lock()
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
         opened = self._opened

@@ -24,12 +24,12 @@ class ParquetSource(DatasetFiles):
     """Parquet files, whose footers are open for the engine's reader if it can read them."""
 
     is_counted = True
+    _read: _native.ParquetFiles | str = ""
+    _footers: tuple[Opened, _native.ParquetFiles | str] | None = None
+    _footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
+    _metadata: tuple[Opened, list[Any]] | None = None
 
     def __init__(self, paths: Paths, options: FileOptions) -> None:
-        self._read: _native.ParquetFiles | str = ""
-        self._footers: tuple[Opened, _native.ParquetFiles | str] | None = None
-        self._footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
-        self._metadata: tuple[Opened, list[Any]] | None = None
         super().__init__(paths, "parquet", options)
 
     def dataset_format(self) -> Any:

@@ -36,6 +36,8 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "json": _with_packed(".json", ".ndjson", ".jsonl"),
 }
 
+DELTA_LOG = "_delta_log"  # the folder that says which files of its table count
+
 FILE_KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",

@@ -31,6 +31,7 @@ from crossdock.expressions.expression import (
     is_simple,
     rename_columns,
 )
+from crossdock.files.listed_files import ListedFiles
 from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
@@ -96,6 +97,8 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
 
 
 def _narrow_scan(node: Scan, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+    if isinstance(node.source, ListedFiles):
+        node = replace(node, source=node.source.narrowed(predicates))
     pushed, rest = node.source.split_filter([part for part in predicates if is_simple(part)])
     rest = (*rest, *(part for part in predicates if not is_simple(part)))
     required = needed.union(*(part.columns() for part in rest))

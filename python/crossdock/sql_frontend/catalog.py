@@ -32,7 +32,8 @@ _READERS = {
     "read": "read", "read_parquet": "read_parquet", "parquet_scan": "read_parquet",
     "read_ipc": "read_ipc", "read_arrow": "read_ipc", "read_csv": "read_csv",
     "read_csv_auto": "read_csv", "read_json": "read_json", "read_json_auto": "read_json",
-    "read_ndjson": "read_json",
+    "read_ndjson": "read_json", "read_delta": "read_delta", "delta_scan": "read_delta",
+    "read_iceberg": "read_iceberg", "iceberg_scan": "read_iceberg",
 }  # fmt: skip
 _OF_FILES = {name: name for name in ("union_by_name", "hive_partitioning", "filename")}
 _TYPES = dict.fromkeys(("types", "dtypes", "columns"), "types")
@@ -44,6 +45,8 @@ _OF_CSV = {
 _OPTIONS = {
     "read_parquet": _OF_FILES, "read_ipc": _OF_FILES,
     "read_csv": _OF_FILES | _TYPES | _OF_CSV, "read_json": _OF_FILES | _TYPES,
+    "read_delta": {"version": "version"},
+    "read_iceberg": {"snapshot": "snapshot", "snapshot_from_id": "snapshot"},
 }  # fmt: skip
 _RAGGED = {"ignore_errors": "skip", "null_padding": "fill"}
 

@@ -39,7 +39,7 @@ _NOT_COUNTED = words_of("group having limit offset fetch union intersect except 
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
-    "read_json_auto read_ndjson"
+    "read_json_auto read_ndjson read_delta delta_scan read_iceberg iceberg_scan"
 )
 
 
