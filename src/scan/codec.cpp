@@ -14,11 +14,14 @@ bool reads_codec(Codec codec) {
     case Codec::kNone:
     case Codec::kSnappy:
     case Codec::kLz4Raw:
+    case Codec::kLz4Hadoop:
       return true;
     case Codec::kZstd:
       return has_zstd();
     case Codec::kGzip:
       return has_gzip();
+    case Codec::kBrotli:
+      return has_brotli();
     default:
       return false;
   }
@@ -43,6 +46,12 @@ Status decompress(Codec codec, std::span<const uint8_t> in, std::span<uint8_t> o
       break;
     case Codec::kLz4Raw:
       good = lz4_decompress(in, out);
+      break;
+    case Codec::kLz4Hadoop:
+      good = hadoop_lz4_decompress(in, out);
+      break;
+    case Codec::kBrotli:
+      good = brotli_decompress(in, out);
       break;
     case Codec::kZstd:
       good = zstd_decompress(in, out);

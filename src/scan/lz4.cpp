@@ -33,7 +33,32 @@ void copy_match(uint8_t* to, size_t offset, size_t length, size_t room) {
   for (size_t i = 0; i < length; ++i) to[i] = from[i];
 }
 
+uint32_t read_word(std::span<const uint8_t> in) {
+  uint32_t word = 0;
+  std::memcpy(&word, in.data(), sizeof(word));
+  return __builtin_bswap32(word);
+}
+
+bool read_frames(std::span<const uint8_t> in, std::span<uint8_t> out) {
+  constexpr size_t kHead = 8;
+  while (!in.empty()) {
+    if (in.size() < kHead) return false;
+    const uint32_t content = read_word(in);
+    const uint32_t stored = read_word(in.subspan(4));
+    in = in.subspan(kHead);
+    if (stored > in.size() || content > out.size()) return false;
+    if (!lz4_decompress(in.first(stored), out.first(content))) return false;
+    in = in.subspan(stored);
+    out = out.subspan(content);
+  }
+  return out.empty();
+}
+
 }  // namespace
+
+bool hadoop_lz4_decompress(std::span<const uint8_t> in, std::span<uint8_t> out) {
+  return read_frames(in, out) || lz4_decompress(in, out);
+}
 
 bool lz4_decompress(std::span<const uint8_t> in, std::span<uint8_t> out) {
   size_t at = 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "scan/codec.hpp"
+#include "scan/page_checksum.hpp"
 
 namespace crossdock::scan {
 namespace {
@@ -15,6 +16,19 @@ constexpr int64_t kHeaderMost = int64_t{1} << 20;  // statistics of a page can b
 constexpr size_t kSparePages = 4;
 
 Error bad_page(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
+
+Status check_page(const PageHeader& header, std::span<const uint8_t> body) {
+  if (!header.checksum.has_value()) return {};
+  const uint32_t found = page_checksum(body);
+  const auto expected = static_cast<uint32_t>(*header.checksum);
+  if (found == expected) return {};
+  return make_error(
+      ErrorCode::kSourceFailed,
+      "a page of {} bytes has the checksum {:08x}, and its header says {:08x}: the file is damaged",
+      body.size(),
+      found,
+      expected);
+}
 
 }  // namespace
 
@@ -118,6 +132,7 @@ void PageStore::drop_before(int64_t row) {
 
 Status PageStore::read_dictionary(const PageHeader& header) {
   CD_ASSIGN(const auto body, stored(next_, header.compressed_bytes, body_memory_));
+  CD_TRY(check_page(header, body));
   CD_TRY(reserve(dictionary_memory_, std::max(header.uncompressed_bytes, 1)));
   const std::span<uint8_t> room(dictionary_memory_.data(),
                                 static_cast<size_t>(header.uncompressed_bytes));
@@ -139,6 +154,7 @@ Status PageStore::load(DataPage& page) {
   }
   CD_TRY(reserve(page.memory, std::max(page.header.uncompressed_bytes, 1)));
   CD_ASSIGN(const auto body, stored(page.body_offset, page.header.compressed_bytes, body_memory_));
+  CD_TRY(check_page(page.header, body));
   CD_TRY(page.header.type == PageType::kDataV2 ? load_split(page, body) : load_whole(page, body));
   page.is_loaded = true;
   return {};

@@ -350,10 +350,12 @@ Result<PageHeader> parse_page_header(std::span<const uint8_t> bytes) {
     });
     return true;
   };
+  int32_t checksum = 0;
   reader.each_field([&](int id, ThriftType type) {
     if (id == 1) return reader.read(type, &page);
     if (id == 2) return reader.read(type, &header.uncompressed_bytes);
     if (id == 3) return reader.read(type, &header.compressed_bytes);
+    if (id == 4 && reader.read(type, &checksum)) return (header.checksum = checksum).has_value();
     if ((id == 5 || id == 7) && type == ThriftType::kStruct) return read_data(false);
     return id == 8 && type == ThriftType::kStruct && read_data(true);
   });

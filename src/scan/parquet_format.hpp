@@ -140,6 +140,7 @@ struct PageHeader {
   int32_t definition_bytes = 0;  // kDataV2: of levels before the values
   int32_t repetition_bytes = 0;
   bool is_compressed = true;
+  std::optional<int32_t> checksum;  // of the bytes behind the header
   int64_t header_bytes = 0;
 };
 

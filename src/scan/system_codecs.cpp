@@ -1,4 +1,4 @@
-// libzstd and zlib by their stable interfaces.
+// libzstd, zlib and libbrotlidec by their stable interfaces.
 #include "scan/system_codecs.hpp"
 
 #include <cstddef>
@@ -8,6 +8,9 @@ namespace crossdock::scan {
 namespace {
 
 using ZstdDecompress = size_t (*)(void* out, size_t room, const void* in, size_t bytes);
+
+// 1: all of it.
+using BrotliDecompress = int (*)(size_t bytes, const uint8_t* in, size_t* room, uint8_t* out);
 
 // z_stream of zlib.h, whose layout has not changed since 1995.
 struct ZlibStream {
@@ -45,6 +48,12 @@ ZstdDecompress zstd() {
   return function;
 }
 
+BrotliDecompress brotli() {
+  static const auto function = symbol<BrotliDecompress>(
+      dlopen("libbrotlidec.so.1", RTLD_NOW | RTLD_LOCAL), "BrotliDecoderDecompress");
+  return function;
+}
+
 const Zlib& zlib() {
   static const Zlib functions = [] {
     void* library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -59,6 +68,8 @@ const Zlib& zlib() {
 
 bool has_zstd() { return zstd() != nullptr; }
 
+bool has_brotli() { return brotli() != nullptr; }
+
 bool has_gzip() {
   return zlib().init != nullptr && zlib().inflate != nullptr && zlib().end != nullptr;
 }
@@ -66,6 +77,12 @@ bool has_gzip() {
 // An error is a size beyond any room.
 bool zstd_decompress(std::span<const uint8_t> in, std::span<uint8_t> out) {
   return has_zstd() && zstd()(out.data(), out.size(), in.data(), in.size()) == out.size();
+}
+
+bool brotli_decompress(std::span<const uint8_t> in, std::span<uint8_t> out) {
+  size_t bytes = out.size();
+  return has_brotli() && brotli()(in.size(), in.data(), &bytes, out.data()) == 1 &&
+         bytes == out.size();
 }
 
 bool gzip_decompress(std::span<const uint8_t> in, std::span<uint8_t> out) {

@@ -9,8 +9,10 @@ namespace crossdock::scan {
 
 bool has_zstd();
 bool has_gzip();
+bool has_brotli();
 // False where `in` is not of the format, does not fill `out`, or the library is not there.
 bool zstd_decompress(std::span<const uint8_t> in, std::span<uint8_t> out);
 bool gzip_decompress(std::span<const uint8_t> in, std::span<uint8_t> out);
+bool brotli_decompress(std::span<const uint8_t> in, std::span<uint8_t> out);
 
 }  // namespace crossdock::scan

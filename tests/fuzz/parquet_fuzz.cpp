@@ -107,6 +107,7 @@ void read_parts(std::span<const uint8_t> bytes) {
   std::vector<uint8_t> out(1000);
   scan::snappy_decompress(bytes, bytes.empty() ? 0 : bytes[0], out);
   scan::lz4_decompress(bytes, out);
+  scan::hadoop_lz4_decompress(bytes, out);
   for (const int encoding : {5, 6, 7, 9}) {
     scan::DataPage page;
     page.header.encoding = static_cast<scan::Encoding>(encoding);
