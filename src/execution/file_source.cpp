@@ -127,7 +127,7 @@ class FileSource final : public Source {
   Result<Worker*> worker(int index);
   // `rows`: that will be asked for.
   void open(Worker& worker, const Unit& unit, int64_t rows);
-  bool can_match(const Unit& unit) const;
+  bool can_match(const Unit& unit, const std::vector<ColumnConditions>& conditions) const;
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
   Status run_rows(
       OperatorRun& run, int index, int64_t number, RowsLeft::Run rows, BlockSink& first);
@@ -208,8 +208,9 @@ void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
   for (ColumnFilter& filter : worker.filters) filter.open();
 }
 
-bool FileSource::can_match(const Unit& unit) const {
-  return std::all_of(conditions_.begin(), conditions_.end(), [&](const ColumnConditions& of) {
+bool FileSource::can_match(const Unit& unit,
+                           const std::vector<ColumnConditions>& conditions) const {
+  return std::all_of(conditions.begin(), conditions.end(), [&](const ColumnConditions& of) {
     const auto column = static_cast<size_t>(of.column);
     const scan::ColumnForm& form = table_.columns()[column].form_in(unit.file);
     const scan::ColumnChunk& chunk = table_.chunk(of.column, unit.file, unit.group);
@@ -304,16 +305,18 @@ Status FileSource::push(int index, int64_t number, const Batch& batch, BlockSink
 Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first) {
   const Unit& unit = units_[static_cast<size_t>(number)];
   if (has_enough()) return {};
-  if (!can_match(unit)) {
+  const std::vector<ColumnConditions> conditions = with_known_bounds(conditions_, testing_);
+  if (!can_match(unit, conditions)) {
     ++units_skipped_;
+    if (unit.part >= 0) ahead_->end(unit.part);
     return {};
   }
   const PartUse use(ahead_.get(), unit.part);
-  if (!filters_pass(table_, unit, conditions_)) {
+  if (!filters_pass(table_, unit, conditions)) {
     ++units_filtered_;
     return {};
   }
-  const RowsLeft left = rows_left(table_, unit, conditions_);
+  const RowsLeft left = rows_left(table_, unit, conditions);
   pages_skipped_ += left.pages_skipped;
   if (left.runs.empty()) return {};
   CD_ASSIGN(Worker * state, worker(index));
@@ -357,8 +360,10 @@ Status FileSource::run_rows(
 void FileSource::begin_ahead() {
   std::vector<bool> read = used_;
   for (const ColumnConditions& of : conditions_) read[static_cast<size_t>(of.column)] = true;
-  ahead_ = read_ahead_of(
-      table_, units_, read, options_.memory, [this](const Unit& unit) { return can_match(unit); });
+  const std::vector<ColumnConditions> conditions = with_known_bounds(conditions_, testing_);
+  ahead_ = read_ahead_of(table_, units_, read, options_.memory, [&](const Unit& unit) {
+    return can_match(unit, conditions);
+  });
 }
 
 Status FileSource::run(OperatorRun& run, BlockSink& first) {

@@ -164,6 +164,18 @@ Status JoinTable::build_runs(OperatorRun& run, const Input& input) {
   });
 }
 
+void JoinTable::list_keys(const Input& input) {
+  for (const sorters::RadixScatter* scatter : input.scatters) {
+    for (int p = 0; p < scatter->partition_count(); ++p) {
+      for (const sorters::Segment* segment : scatter->partition(p)) {
+        for (int32_t i = 0; i < segment->rows; ++i) {
+          few_keys_.push_back(static_cast<int64_t>(keys_.plan().mix.unmix(segment->words()[i])));
+        }
+      }
+    }
+  }
+}
+
 Status JoinTable::build(OperatorRun& run, const Input& input) {
   store_ = input.rows;
   for (const auto* scatter : input.scatters) {
@@ -175,6 +187,7 @@ Status JoinTable::build(OperatorRun& run, const Input& input) {
   if (!range_.is_empty()) {
     span_ = static_cast<uint64_t>(range_.max) - static_cast<uint64_t>(range_.min);
   }
+  if (keys_.is_one_integer() && table_.rows <= kFewKeys) list_keys(input);
   if (may_be_array()) {
     bool duplicate = false;
     CD_TRY(build_array(run, input, duplicate));

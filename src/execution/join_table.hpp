@@ -46,6 +46,9 @@ class JoinTable {
   int64_t rows() const { return table_.rows; }
   bool is_unique() const { return unique_; }
   const operators::KeyRange& range() const { return range_; }  // empty: not known, or no row
+  // Of one integer, where there are at most kFewKeys rows.
+  static constexpr int64_t kFewKeys = 64;
+  const std::vector<int64_t>& few_keys() const { return few_keys_; }
   // Marks, by position: 1 where a row has a partner. Written by probes.
   uint8_t* marks() const { return marks_.data(); }
   int64_t positions() const { return is_array_ ? static_cast<int64_t>(span_) + 1 : table_.rows; }
@@ -74,6 +77,7 @@ class JoinTable {
   Status build_array(operators::OperatorRun& run, const Input& input, bool& duplicate);
   Status build_runs(operators::OperatorRun& run, const Input& input);
   Status build_bitmap(operators::OperatorRun& run, const Input& input);
+  void list_keys(const Input& input);
   bool may_be_array() const;
   bool wants_bitmap() const;
   int32_t select_by_range(uint64_t* words, uint16_t* rows, int32_t count) const;
@@ -91,6 +95,7 @@ class JoinTable {
   operators::RunTable table_;
   Block array_, directory_, words_, refs_, bitmap_, marks_;
   std::vector<RowRef> keyless_;
+  std::vector<int64_t> few_keys_;
   bool has_bitmap_ = false;
   std::optional<operators::KeyFilter> filter_;
 };

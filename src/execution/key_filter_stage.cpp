@@ -16,6 +16,9 @@ class KeyFilterStage final : public Stage {
   std::string describe() const override { return "filter by keys of a build side"; }
   bool only_drops_rows() const override { return true; }
   std::unique_ptr<RowTest> make_test() const override { return make_key_test(input_, *table_); }
+  std::vector<expressions::ExpressionPtr> known_bounds() const override {
+    return key_bounds(input_, *table_);
+  }
   void mark_read(std::vector<bool>& columns) const override {
     mark_places(input_, table_->keys().columns(operators::Side::kLeft), columns);
   }

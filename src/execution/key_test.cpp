@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "execution/known_bounds.hpp"
+
 namespace crossdock::execution {
 namespace {
 
@@ -83,6 +85,21 @@ class KeyTest final : public RowTest {
 };
 
 }  // namespace
+
+std::vector<expressions::ExpressionPtr> key_bounds(const BlockSchema& input,
+                                                   const JoinTable& table) {
+  const JoinKeys& keys = table.keys();
+  if (!keys.is_one_integer() || keys.plan().null_equals_null) return {};
+  const int key = keys.plan().parts[0].left;
+  const DataType& type = input.schema->fields[static_cast<size_t>(key)].type;
+  const bool is_signed =
+      is_signed_integer(type.id) || type.id == TypeId::kDate32 || type.id == TypeId::kTimestamp;
+  if (!is_signed || input.places[static_cast<size_t>(key)].origin != 0) return {};
+  const auto column = source_column(input, key);
+  if (table.rows() <= JoinTable::kFewKeys) return {one_of(column, table.few_keys())};
+  return table.range().is_empty() ? std::vector<expressions::ExpressionPtr>()
+                                  : within_range(column, table.range());
+}
 
 std::unique_ptr<RowTest> make_key_test(const BlockSchema& input, const JoinTable& table) {
   if (!table.keys().is_packed()) return nullptr;

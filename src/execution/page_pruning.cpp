@@ -17,15 +17,41 @@ const scan::ByteSource& file_of(const scan::ParquetTable& table, const Unit& uni
   return table.files().files()[static_cast<size_t>(unit.file)]->file();
 }
 
+bool can_match_within(const expressions::Expression& condition,
+                      const scan::ColumnForm& form,
+                      scan::Statistics statistics,
+                      int64_t rows) {
+  scan::ColumnChunk chunk;
+  chunk.physical = form.physical;
+  chunk.values = rows;
+  chunk.statistics = std::move(statistics);
+  return can_match(condition, form, chunk);
+}
+
 bool page_can_match(const ColumnConditions& of,
                     const scan::ColumnForm& form,
                     const scan::PageBounds& page) {
-  scan::ColumnChunk chunk;
-  chunk.physical = form.physical;
-  chunk.values = page.row_end - page.row_begin;
-  chunk.statistics = page.statistics;
   return std::all_of(of.conditions.begin(), of.conditions.end(), [&](const auto& condition) {
-    return can_match(*condition, form, chunk);
+    return can_match_within(*condition, form, page.statistics, page.row_end - page.row_begin);
+  });
+}
+
+// True for the least and the largest value of the chunk, so for all between: its pages need no look.
+bool holds_for_all(const ColumnConditions& of,
+                   const scan::ColumnForm& form,
+                   const scan::ColumnChunk& chunk) {
+  using expressions::ExpressionOp;
+  if (!chunk.statistics.min.has_value() || !chunk.statistics.max.has_value()) return false;
+  scan::Statistics least = chunk.statistics;
+  scan::Statistics largest = chunk.statistics;
+  least.max = least.min;
+  largest.min = largest.max;
+  return std::all_of(of.conditions.begin(), of.conditions.end(), [&](const auto& condition) {
+    const ExpressionOp op = condition->op;
+    const bool is_end = op == ExpressionOp::kLess || op == ExpressionOp::kLessEqual ||
+                        op == ExpressionOp::kGreater || op == ExpressionOp::kGreaterEqual;
+    return is_end && can_match_within(*condition, form, least, chunk.values) &&
+           can_match_within(*condition, form, largest, chunk.values);
   });
 }
 
@@ -49,6 +75,18 @@ std::vector<Run> intersected(const std::vector<Run>& a, const std::vector<Run>& 
 
 }  // namespace
 
+std::vector<ColumnConditions> with_known_bounds(std::vector<ColumnConditions> conditions,
+                                                const std::vector<const Stage*>& stages) {
+  for (const Stage* stage : stages) {
+    for (expressions::ExpressionPtr& bound : stage->known_bounds()) {
+      ColumnConditions& added = conditions.emplace_back();
+      added.column = columns_of({bound})[0];
+      added.conditions = {std::move(bound)};
+    }
+  }
+  return conditions;
+}
+
 RowsLeft rows_left(const scan::ParquetTable& table,
                    const Unit& unit,
                    const std::vector<ColumnConditions>& conditions) {
@@ -62,6 +100,7 @@ RowsLeft rows_left(const scan::ParquetTable& table,
         table.columns()[static_cast<size_t>(of.column)].form_in(unit.file);
     if (!form.is_stored) continue;
     const scan::ColumnChunk& chunk = table.chunk(of.column, unit.file, unit.group);
+    if (holds_for_all(of, form, chunk)) continue;
     const auto pages = scan::read_page_bounds(file.file(), chunk, rows);
     if (pages.empty()) continue;
     std::vector<Run> of_column;

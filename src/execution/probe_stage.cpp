@@ -144,6 +144,10 @@ class ProbeStage final : public Stage {
   std::unique_ptr<RowTest> make_test() const override {
     return kind_.probe_unmatched ? nullptr : make_key_test(options_.input, *options_.table);
   }
+  std::vector<expressions::ExpressionPtr> known_bounds() const override {
+    if (kind_.probe_unmatched) return {};
+    return key_bounds(options_.input, *options_.table);
+  }
 
   void mark_read(std::vector<bool>& columns) const override {
     mark_places(options_.input, options_.table->keys().columns(Side::kLeft), columns);

@@ -46,6 +46,9 @@ class Stage : public BlockSink {
   virtual std::vector<expressions::ExpressionPtr> conditions() const { return {}; }
   // nullptr: not known.
   virtual std::unique_ptr<RowTest> make_test() const { return nullptr; }
+  // What rows that it passes on are known to meet by now, each over one column of origin 0, for statistics to be held
+  // against: a join knows the range of its keys. During the run, from any worker.
+  virtual std::vector<expressions::ExpressionPtr> known_bounds() const { return {}; }
   virtual std::string describe() const = 0;
 
   // The node of the plan that it works for.

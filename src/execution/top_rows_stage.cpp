@@ -11,6 +11,7 @@
 
 #include "execution/block_builder.hpp"
 #include "execution/column_gather.hpp"
+#include "execution/known_bounds.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -98,6 +99,18 @@ class KeyWords {
     const uint64_t null_word = key_.nulls_first ? kUnknown : kLast;
     read_words(
         rows, [&](int32_t i) { return column.is_valid(i) ? words[i] : null_word; }, words);
+  }
+
+  // What values meet whose word is at most `word`; nothing where that is not known.
+  std::vector<expressions::ExpressionPtr> bounds(const expressions::ExpressionPtr& column,
+                                                 uint64_t word) const {
+    const bool is_whole = kind_ == WordKind::kSigned || kind_ == WordKind::kDecimal;
+    if (!is_whole || word == kLast) return {};
+    const auto value = static_cast<int64_t>((key_.descending ? ~word : word) ^ kSign);
+    const auto op = key_.descending ? expressions::ExpressionOp::kGreaterEqual
+                                    : expressions::ExpressionOp::kLessEqual;
+    auto compared = compared_with(op, column, value);
+    return {key_.nulls_first ? null_or(column, std::move(compared)) : std::move(compared)};
   }
 
  private:
@@ -231,6 +244,11 @@ class TopRows final : public Stage {
     const ColumnPlace& place = input_.places[key_];
     if (place.origin != 0) return nullptr;
     return std::make_unique<TopRowsTest>(place.column, words_, bound_);
+  }
+  // It narrows as rows come: of files in order, most are not read.
+  std::vector<expressions::ExpressionPtr> known_bounds() const override {
+    if (input_.places[key_].origin != 0) return {};
+    return words_.bounds(source_column(input_, key_), bound_.load(std::memory_order_relaxed));
   }
 
   Status push(int index, const RowBlock& block) override {

@@ -111,6 +111,64 @@ def test_row_groups_are_left_out_by_bloom_filters(dock: xd.Dock, tmp_path: Path)
     assert skipped(relation, "by Bloom filters") >= 2
 
 
+def test_keys_of_a_build_side_leave_out_parts(dock: xd.Dock, tmp_path: Path) -> None:
+    """By statistics of row groups, pages and Bloom filters, as a condition on the keys would."""
+    by_pyarrow(tmp_path / "rows.parquet")
+    rows = dock.read_parquet(tmp_path / "rows.parquet")
+    whole = dock.from_arrow(TABLE)
+
+    def keys(name: str, values: list[int]) -> xd.Relation:
+        return dock.from_arrow(pa.table({name: pa.array(values, pa.int64())}))
+
+    one = rows.join(keys("k", [50_000]), on="k")
+    assert one.collect()["t"].to_pylist() == ["string 00025000"]
+    assert skipped(one, "of \\d+ parts skipped by statistics") >= 1
+    assert skipped(one, "pages skipped") >= 25
+    wide = keys("k", list(range(30_000, 40_000, 2)))  # too many to be listed
+    assert rows.join(wide, on="k").count() == 5000
+    assert skipped(rows.join(wide, on="k"), "pages skipped") >= 20
+    absent = next(n for n in range(2, 200_000, 2) if n not in set(TABLE["scattered"].to_pylist()))
+    none = rows.join(keys("scattered", [absent]), on="scattered")
+    assert none.count() == 0
+    assert skipped(none, "by Bloom filters") >= 2
+    assert rows.join(keys("k", []), on="k").count() == 0
+    for how in ("inner", "semi", "anti", "left", "right", "full"):
+        few = keys("k", [2, 50_000, 50_001, 119_998])
+        expected = whole.join(few, on="k", how=how).sort("k").collect().to_pylist()
+        assert rows.join(few, on="k", how=how).sort("k").collect().to_pylist() == expected, how
+        nulls = dock.from_arrow(pa.table({"n": pa.array([None, 7], pa.int32())}))
+        expected = whole.join(nulls, on="n", how=how).sort("k").collect().to_pylist()
+        assert rows.join(nulls, on="n", how=how).sort("k").collect().to_pylist() == expected, how
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_best_rows_leave_out_parts(dock: xd.Dock, tmp_path: Path, descending: bool) -> None:
+    """Of a file in order, row groups behind the first cannot have one of them."""
+    path = tmp_path / "rows.parquet"
+    ordered = TABLE.sort_by([("k", "descending" if descending else "ascending")])
+    pq.write_table(ordered, path, row_group_size=3000)
+    rows = dock.read_parquet(path)
+    for name in ("k", "d", "n"):
+        for nulls in ("last", "first"):
+            order = (xd.desc if descending else xd.asc)(name, nulls)
+            found = rows.sort(order, "k", limit=5).collect().to_pylist()
+            whole = dock.from_arrow(ordered).sort(order, "k", limit=5).collect().to_pylist()
+            assert found == whole, (name, nulls)
+    # What is not read may be damaged.
+    content = bytearray(path.read_bytes())
+    metadata = pq.read_metadata(path)
+    begin = metadata.row_group(10).column(0).dictionary_page_offset
+    last = metadata.row_group(metadata.num_row_groups - 1).column(metadata.num_columns - 1)
+    end = last.data_page_offset
+    content[begin:end] = b"\xff" * (end - begin)
+    path.write_bytes(content)
+    rows = dock.read_parquet(path).select("k", "f")  # dictionaries of strings are read first
+    best = rows.sort(xd.desc("k") if descending else "k", limit=5).collect()["k"].to_pylist()
+    assert best == ordered["k"][:5].to_pylist()
+    with pytest.raises(xd.DataError):
+        rows.agg(s=xd.sum("k")).collect()
+
+
 def test_an_index_that_contradicts_itself(dock: xd.Dock, tmp_path: Path) -> None:
     """Bytes of the page indexes and filters are changed one after the other: rows are those of the
     file, or there is an error."""

@@ -1,0 +1,61 @@
+// Trees as a parser would make them, without conversions.
+#include "execution/known_bounds.hpp"
+
+#include <utility>
+
+namespace crossdock::execution {
+namespace {
+
+using expressions::Expression;
+using expressions::ExpressionOp;
+using expressions::ExpressionPtr;
+using expressions::LiteralValue;
+
+std::shared_ptr<Expression> call(ExpressionOp op, std::vector<ExpressionPtr> arguments) {
+  auto made = std::make_shared<Expression>();
+  made->op = op;
+  made->type.id = TypeId::kBool;
+  made->arguments = std::move(arguments);
+  return made;
+}
+
+LiteralValue whole(Int128 value) {
+  LiteralValue literal;
+  literal.integer = value;
+  return literal;
+}
+
+}  // namespace
+
+ExpressionPtr source_column(const BlockSchema& input, int column) {
+  const Field& field = input.schema->fields[static_cast<size_t>(column)];
+  auto made = std::make_shared<Expression>();
+  made->op = ExpressionOp::kColumn;
+  made->type = field.type;
+  made->column = input.places[static_cast<size_t>(column)].column;
+  made->name = field.name;
+  return made;
+}
+
+ExpressionPtr compared_with(ExpressionOp op, ExpressionPtr column, Int128 value) {
+  ExpressionPtr literal = expressions::make_literal(column->type, whole(value));
+  return call(op, {std::move(column), std::move(literal)});
+}
+
+ExpressionPtr one_of(ExpressionPtr column, const std::vector<int64_t>& values) {
+  auto made = call(ExpressionOp::kIsIn, {std::move(column)});
+  for (const int64_t value : values) made->values.push_back(whole(value));
+  return made;
+}
+
+std::vector<ExpressionPtr> within_range(const ExpressionPtr& column,
+                                        const operators::KeyRange& range) {
+  return {compared_with(ExpressionOp::kGreaterEqual, column, range.min),
+          compared_with(ExpressionOp::kLessEqual, column, range.max)};
+}
+
+ExpressionPtr null_or(const ExpressionPtr& column, ExpressionPtr condition) {
+  return call(ExpressionOp::kOr, {call(ExpressionOp::kIsNull, {column}), std::move(condition)});
+}
+
+}  // namespace crossdock::execution
