@@ -5,19 +5,30 @@ Opening reads each footer once, in the engine; pyarrow says the Arrow schema of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.errors import public_errors
+from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
+from crossdock.files.batch_files import completed
 from crossdock.files.far_parquet import open_far, read_footers
-from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened
+from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened, path_values
 from crossdock.files.paths import Paths
-from crossdock.files.sources import Source
+from crossdock.files.reader_filters import to_pyarrow
+from crossdock.files.sources import Source, read_for
 from crossdock.values.engine_types import engine_table
+from crossdock.values.streaming import interruptible
 from crossdock.values.type_checks import checking_engine
+
+_BATCH_BYTES = 8 << 20
+_BATCH_ROWS = 1 << 17
+# Of each column: by itself pyarrow reads row groups as a whole, and all of them ahead.
+_BUFFER_BYTES = 1 << 20
+_FAR_BUFFER_BYTES = 8 << 20
 
 
 class ParquetSource(DatasetFiles):
@@ -70,6 +81,51 @@ class ParquetSource(DatasetFiles):
             known = self._footers = opened, self._with_values(opened)
         return known[1]
 
+    def native(
+        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
+    ) -> _native.Table:
+        """By all threads, which read ahead what is wanted as a whole."""
+        with self.data_errors(), public_errors():
+            reader = super().reader(columns, predicate)
+            batches = interruptible(reader, lambda: None)
+            return engine_table(engine, pa.RecordBatchReader.from_batches(reader.schema, batches))
+
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        """Batch by batch: a dataset would have whole row groups of several files under way."""
+        with self.data_errors():
+            return pa.RecordBatchReader.from_batches(
+                self.schema_of(columns), self._streamed(columns, predicate)
+            )
+
+    def _streamed(self, columns: tuple[str, ...], predicate: Expr | None) -> Iterator[Any]:
+        import pyarrow.parquet as parquet
+
+        opened = self.current()
+        projected = self.schema_of(read_for(columns, predicate))
+        condition = None if predicate is None else to_pyarrow(predicate, self.schema)
+        for fragment in opened.fragments:
+            values = path_values(fragment, opened.values.schema)
+            groups = fragment.row_groups
+            if condition is not None:
+                kept = fragment.split_by_row_group(condition, opened.filterable.schema)
+                groups = [group for part in kept for group in part.row_groups]
+            buffered = _FAR_BUFFER_BYTES if self.is_far else _BUFFER_BYTES
+            with (
+                self.data_errors(fragment.path),
+                fragment.filesystem.open_input_file(fragment.path) as stream,
+                parquet.ParquetFile(stream, buffer_size=buffered, pre_buffer=False) as file,
+            ):
+                stored = [name for name in projected.names
+                          if name in file.schema_arrow.names and name not in values]  # fmt: skip
+                read = stored or file.schema_arrow.names[:1]  # which tells how many rows there are
+                for batch in file.iter_batches(
+                    _batch_rows(groups), [group.id for group in groups], read
+                ):
+                    whole = completed(batch, projected, values)
+                    if predicate is not None:
+                        whole = keep_rows(whole, predicate)
+                    yield whole.select(columns)
+
     def count_rows(self, predicate: Expr | None) -> int:
         files = self.footers() if predicate is None else ""
         return super().count_rows(predicate) if isinstance(files, str) else files.num_rows
@@ -105,6 +161,14 @@ class ParquetSource(DatasetFiles):
             return self._read.with_values(engine_table(checking_engine(), opened.values))
         except _native.NativeError as error:
             return str(error)
+
+
+def _batch_rows(groups: Sequence[Any]) -> int:
+    """Of batches of some 8 MiB, as large as all columns of the row groups are without
+    compression."""
+    rows = sum(group.num_rows for group in groups)
+    stored = sum(group.total_byte_size for group in groups)
+    return int(max(1, min(_BATCH_ROWS, rows * _BATCH_BYTES // max(stored, 1))))
 
 
 def open_parquet(paths: Paths, options: FileOptions | None = None) -> Source:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import decimal
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -226,3 +228,33 @@ def test_an_error_ends_a_stream(dock: xd.Dock, path: Path) -> None:
     with pytest.raises(xd.CrossdockError):
         list(relation.to_batches())
     assert relation.limit(100).collect().num_rows == 100
+
+
+def test_nested_columns_stream_in_bounded_memory(tmp_path: Path) -> None:
+    """pyarrow reads them: by itself it would have all row groups of the file under way."""
+    path = tmp_path / "rows.parquet"
+    rows = 200_000
+    part = pa.table(
+        {
+            "k": pa.array(range(rows), pa.int64()),
+            "l": pa.array([[i, i + 1, i * 7 % 1000] for i in range(rows)]),
+            "t": [f"string {i} " * 8 for i in range(rows)],
+        }
+    )
+    with pq.ParquetWriter(path, part.schema, compression="none") as writer:
+        for _ in range(6):
+            writer.write_table(part, row_group_size=rows)
+    program = f"""
+import crossdock as xd, pyarrow as pa
+rows = xd.connect(threads=2).read_parquet({str(path)!r})
+print(sum(batch.num_rows for batch in rows.to_batches()))
+print(sum(batch.num_rows for batch in rows.filter(xd.col("k") >= {rows - 10}).to_batches()))
+print(pa.default_memory_pool().max_memory() >> 20)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    count, kept, peak = map(int, done.stdout.split())
+    assert (count, kept) == (6 * rows, 60)
+    assert path.stat().st_size > 120 << 20
+    assert peak < 80
