@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossdock.engine.execution import Execution
@@ -14,6 +15,7 @@ from crossdock.files.paths import PathLike, format_of, is_file_name
 from crossdock.files.writers import WriteOptions
 from crossdock.option_checks import require_flag, require_values
 from crossdock.partitions import require_free_folder
+from crossdock.plan.known_orders import DECLARED, known_order
 
 if TYPE_CHECKING:
     from crossdock.plan.nodes import Node
@@ -116,6 +118,9 @@ class ResultFiles(ABC):
         if self._dock.over_ranks() is not None:
             return self._written(path, options, overwrite)
         writers.require_target(path, self.files(), overwrite)
+        order = known_order(self.narrowed())
+        if order.origin != DECLARED:  # by who may be wrong
+            options = replace(options, sorted_by=tuple(one.key for one in order.orders))
         return writers.write_file(self.to_batches(), self.schema, path, options)
 
     def _written(

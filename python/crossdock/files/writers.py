@@ -71,13 +71,15 @@ class WriteOptions:
     kind: parquet, ipc, csv or json; "" = what the name's ending says. The others are of Parquet
     alone. compression: of COMPRESSIONS. level: of zstd 1 to 22, of gzip 1 to 9, of brotli 0 to 11;
     None = what the codec takes. row_group_rows: rows of each row group but the last; None =
-    131,072, or fewer of 64 MiB.
+    131,072, or fewer of 64 MiB. sorted_by: what is known of the order of the rows, by column,
+    whether it descends, and whether NULLs come first; files of Parquet say so.
     """
 
     kind: str = ""
     compression: str = "zstd"
     level: int | None = None
     row_group_rows: int | None = None
+    sorted_by: tuple[tuple[str, bool, bool], ...] = ()
 
     @staticmethod
     def checked(method: str, kind: str, given: Mapping[str, Any]) -> WriteOptions:
@@ -197,9 +199,29 @@ def opened_writer(
     else:
         import pyarrow.parquet as parquet
 
-        chosen = {"compression": options.compression, "compression_level": options.level}
+        chosen = {
+            "compression": options.compression,
+            "compression_level": options.level,
+            "write_page_index": True,
+            "sorting_columns": _sorting_columns(schema, options.sorted_by),
+        }
         with parquet.ParquetWriter(stream, schema, **chosen) as writer:
             yield writer
+
+
+def _sorting_columns(schema: Any, sorted_by: Iterable[tuple[str, bool, bool]]) -> list[Any] | None:
+    """They have the numbers of leaves, which are those of columns where none is nested."""
+    import pyarrow.parquet as parquet
+
+    if any(pa.types.is_nested(field.type) for field in schema):
+        return None
+    found = []
+    for name, descending, nulls_first in sorted_by:
+        if name not in schema.names:
+            break
+        number = schema.get_field_index(name)
+        found.append(parquet.SortingColumn(number, descending, nulls_first))
+    return found or None
 
 
 def _row_groups(batches: Iterable[Any], schema: Any, group_rows: int | None) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from crossdock.expressions.expression import Column
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import AssumeSorted, Filter, Join, Limit, Node, Project, Sample, Sort
 
-_DECLARED = "declared"
+DECLARED = "declared"
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class KnownOrder:
     """The rows are in `orders`, in the names of the node's columns; `origin` says why."""
 
     orders: tuple[Order, ...] = ()
-    origin: str = _DECLARED
+    origin: str = DECLARED
 
     def covers(self, orders: tuple[Order, ...], where_nulls_are: bool = True) -> bool:
         """Whether rows in this order are in the order `orders` too; NULLs may be left aside."""
@@ -81,7 +81,7 @@ def with_origins(node: Node, plan: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(node, Join):
         return plan
     sides = {f"{side}_order": f"sorted ({why})" for side, why in known_sides(node).items()}
-    taken = {fact: why for fact, why in sides.items() if plan.get(fact) == f"sorted ({_DECLARED})"}
+    taken = {fact: why for fact, why in sides.items() if plan.get(fact) == f"sorted ({DECLARED})"}
     return plan | taken
 
 

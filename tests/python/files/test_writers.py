@@ -9,7 +9,7 @@ from pathlib import Path
 
 import crossdock as xd
 import pyarrow as pa
-import pyarrow.parquet
+import pyarrow.parquet as pq
 import pytest
 from crossdock.files.writers import write_file
 
@@ -48,13 +48,13 @@ def test_what_is_no_file_is_not_replaced(dock: xd.Dock, tmp_path: Path, overwrit
 
 def test_parquet_with_a_compression(dock: xd.Dock, tmp_path: Path) -> None:
     dock.from_arrow(TABLE).write_parquet(tmp_path / "x.parquet", compression="snappy")
-    column = pyarrow.parquet.ParquetFile(tmp_path / "x.parquet").metadata.row_group(0).column(0)
+    column = pq.ParquetFile(tmp_path / "x.parquet").metadata.row_group(0).column(0)
     assert column.compression == "SNAPPY"
 
 
 def test_small_batches_become_one_row_group(tmp_path: Path) -> None:
     write_file(TABLE.to_batches(10), TABLE.schema, tmp_path / "x.parquet")
-    assert pyarrow.parquet.ParquetFile(tmp_path / "x.parquet").metadata.num_row_groups == 1
+    assert pq.ParquetFile(tmp_path / "x.parquet").metadata.num_row_groups == 1
 
 
 def test_an_empty_result_is_a_file(dock: xd.Dock, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def stored(tmp_path: Path) -> Path:
     """A file that is read, in a folder, and two links to it."""
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "k.parquet"
-    pyarrow.parquet.write_table(pa.table({"k": [2, 1]}), path)
+    pq.write_table(pa.table({"k": [2, 1]}), path)
     (tmp_path / "soft.parquet").symlink_to(path)
     (tmp_path / "hard.parquet").hardlink_to(path)
     return path
@@ -129,9 +129,9 @@ def test_an_input_is_not_replaced_unawares(
     for write in (relation.write, relation.write_parquet):
         with pytest.raises(xd.PathError, match=r"is an input of this result(.|\n)*overwrite=True"):
             write(tmp_path / out)
-    assert pyarrow.parquet.read_table(stored)["k"].to_pylist() == [2, 1]
+    assert pq.read_table(stored)["k"].to_pylist() == [2, 1]
     assert relation.write(tmp_path / out, overwrite=True) == 2
-    assert pyarrow.parquet.read_table(tmp_path / out)["k"].to_pylist() == [1, 2]
+    assert pq.read_table(tmp_path / out)["k"].to_pylist() == [1, 2]
 
 
 def test_a_link_stays_one_and_other_files_are_replaced(
@@ -139,7 +139,7 @@ def test_a_link_stays_one_and_other_files_are_replaced(
 ) -> None:
     dock.from_arrow(TABLE).write(tmp_path / "soft.parquet")
     assert (tmp_path / "soft.parquet").is_symlink()
-    assert pyarrow.parquet.read_table(stored).num_rows == 1000
+    assert pq.read_table(stored).num_rows == 1000
     joined = dock.read(stored).join(dock.from_arrow(TABLE), on="k")
     joined.write(tmp_path / "new.parquet")
     assert joined.union(joined).files() == [str(stored)] * 2
@@ -148,3 +148,22 @@ def test_a_link_stays_one_and_other_files_are_replaced(
         "hard.parquet", "in", "new.parquet", "soft.parquet",
     ]  # fmt: skip
     assert [entry.name for entry in (tmp_path / "in").iterdir()] == ["k.parquet"]
+
+
+def test_parquet_says_its_order_and_the_bounds_of_pages(dock: xd.Dock, tmp_path: Path) -> None:
+    table = pa.table({"k": [3, 1, 2, None], "t": ["c", "a", "b", "d"], "l": [[1], [2], [3], [4]]})
+    rows = dock.from_arrow(table).select("t", "k")
+    path = tmp_path / "rows.parquet"
+    rows.sort(xd.desc("k", "first"), "t").write_parquet(path)
+    group = pq.read_metadata(path).row_group(0)
+    assert group.sorting_columns == (
+        pq.SortingColumn(1, descending=True, nulls_first=True), pq.SortingColumn(0),
+    )  # fmt: skip
+    assert group.column(0).has_column_index
+    assert group.column(0).has_offset_index
+    rows.sort(xd.col("k") + 1).write_parquet(path)
+    assert pq.read_metadata(path).row_group(0).sorting_columns == ()
+    rows.assume_sorted("k").write_parquet(path)  # which is not checked
+    assert pq.read_metadata(path).row_group(0).sorting_columns == ()
+    dock.from_arrow(table).sort("k").write_parquet(path)  # nested columns
+    assert pq.read_metadata(path).row_group(0).sorting_columns == ()
