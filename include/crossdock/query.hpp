@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include <crossdock/csv_files.hpp>
 #include <crossdock/engine.hpp>
 #include <crossdock/expressions.hpp>
 #include <crossdock/group_by.hpp>
@@ -77,6 +78,13 @@ class Plan {
                            const ArrowTable& like,
                            const std::string& name,
                            bool with_codes = true);
+
+  // Columns of CSV files, in the types of `like`, which are read while a query runs; the places of the files are those
+  // of its columns. Strings come as views. Throws CD-102 for types that are not read here, CD-302.
+  static Plan scan_csv(std::vector<CsvFile> files,
+                       CsvFormat format,
+                       const ArrowTable& like,
+                       const std::string& name);
 
   // The join of what ranks have partitioned into this one's memory; for modules of this project.
   static Plan arrived_join(std::shared_ptr<const operators::RankSides> sides);

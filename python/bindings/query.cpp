@@ -87,6 +87,26 @@ crossdock::Plan rank_filter(const crossdock::Plan& self,
   return self.rank_filter(keys, std::move(words));
 }
 
+// path, lines to skip, header, values of a line, places of the columns
+using CsvFileArguments = std::tuple<std::string, int64_t, bool, int32_t, std::vector<int32_t>>;
+
+crossdock::Plan scan_csv(
+    const std::vector<CsvFileArguments>& files,
+    const std::tuple<std::string, std::string, std::vector<std::string>>& format,
+    const crossdock::ArrowTable& like,
+    const std::string& name) {
+  const auto& [delimiter, quote, nulls] = format;
+  crossdock::CsvFormat read;
+  read.delimiter = delimiter.empty() ? ',' : delimiter[0];
+  read.quote = quote.empty() ? std::nullopt : std::optional<char>(quote[0]);
+  read.null_strings = nulls;
+  std::vector<crossdock::CsvFile> all;
+  for (const auto& [path, lines, header, values, places] : files) {
+    all.push_back({path, lines, header, values, places});
+  }
+  return crossdock::Plan::scan_csv(std::move(all), std::move(read), like, name);
+}
+
 void bind_plan(nb::module_& module) {
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
@@ -96,6 +116,7 @@ void bind_plan(nb::module_& module) {
                   "like"_a,
                   "name"_a,
                   "with_codes"_a = true)
+      .def_static("scan_csv", &scan_csv, "files"_a, "format"_a, "like"_a, "name"_a)
       .def("column", &crossdock::Plan::column, "name"_a)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
       .def("project", &crossdock::Plan::project, "items"_a)

@@ -452,6 +452,17 @@ class Plan:
     def scan_parquet(files: ParquetFiles, like: Table, name: str, with_codes: bool = True) -> Plan:
         """The columns of `like`; strings that are few as dictionaries, if asked for. NativeError"""
 
+    @staticmethod
+    def scan_csv(
+        files: list[tuple[str, int, bool, int, list[int]]],
+        format: tuple[str, str, list[str]],
+        like: Table,
+        name: str,
+    ) -> Plan:
+        """The columns of `like`. files: path, lines to skip, whether there is a header, values of a
+        line, and the place of each column, -1 = NULL. format: delimiter, quote or "", what stands
+        for NULL. NativeError"""
+
     def column(self, name: str) -> Expr: ...
     def filter(self, conditions: list[Expr]) -> Plan: ...
     def project(self, items: list[tuple[str, str | Expr]]) -> Plan:

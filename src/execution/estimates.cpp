@@ -85,6 +85,9 @@ class Estimates {
   double rows_of(const plan::Node&, const plan::FileScan& scan) {
     return static_cast<double>(scan.table->files().rows());
   }
+  double rows_of(const plan::Node&, const plan::CsvScan& scan) {
+    return static_cast<double>(scan.table->estimated_rows());
+  }
   double rows_of(const plan::Node& node, const plan::Window&) { return rows(node.input()); }
   double rows_of(const plan::Node& node, const plan::Project&) { return rows(node.input()); }
   double rows_of(const plan::Node& node, const plan::Limit& limit) {

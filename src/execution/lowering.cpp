@@ -5,6 +5,7 @@
 
 #include "execution/collect_sink.hpp"
 #include "execution/column_ranges.hpp"
+#include "execution/csv_source.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_source.hpp"
 #include "execution/late_sort.hpp"
@@ -192,7 +193,7 @@ Result<Chain> Lowering::lower_limited(const plan::Node& node) {
   if (!lowered.ok()) return lowered;
   Chain& chain = lowered.value();
   if (chain.source_node == nullptr) chain.source_node = &node;
-  chain.source_tests = rules_.has(Rule::kSourceConditions);
+  chain.source_tests = chain.source_tests && rules_.has(Rule::kSourceConditions);
   name_stages(chain, node);
   record_.expect(node, chain.rows_expected());
   return lowered;
@@ -239,6 +240,7 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
     Result<Chain> operator()(const plan::Limit&) const { return self.lower_limit(node); }
     Result<Chain> operator()(const plan::Union&) const { return self.lower_union(node); }
     Result<Chain> operator()(const plan::FileScan&) const { return self.lower_file_scan(node); }
+    Result<Chain> operator()(const plan::CsvScan&) const { return self.lower_csv_scan(node); }
     Result<Chain> operator()(const plan::Window&) const { return self.lower_window(node); }
     Result<Chain> operator()(const plan::ArrivedJoin&) const {
       return self.lower_arrived_join(node);
@@ -265,6 +267,11 @@ Result<Chain> Lowering::lower_rank_filter(const plan::Node& node) {
       make_rank_filter_stage(chain.schema, std::get<plan::RankFilter>(node.operation), workers_));
   CD_TRY(sample_chain(chain));
   return chain;
+}
+
+Chain Lowering::lower_csv_scan(const plan::Node& node) {
+  const auto& scan = std::get<plan::CsvScan>(node.operation);
+  return csv_chain({scan.table, scan.name, workers_, environment_.memory});
 }
 
 Status Lowering::add_filter(Chain& chain, const std::vector<ExpressionPtr>& conditions) {

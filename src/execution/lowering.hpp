@@ -59,6 +59,7 @@ class Lowering {
   Result<Chain> lower_shared(const plan::Node& node);
   Result<Chain> lower_scan(const plan::Node& node);
   Result<Chain> lower_file_scan(const plan::Node& node);
+  Chain lower_csv_scan(const plan::Node& node);
   Result<Chain> lower_filter(const plan::Node& node);
   Result<Chain> lower_project(const plan::Node& node);
   Result<Chain> lower_join(const plan::Node& node);

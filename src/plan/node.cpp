@@ -112,6 +112,15 @@ Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
   return make_node(FileScan{std::move(table), std::move(name)}, {}, std::move(schema));
 }
 
+Result<NodePtr> make_csv_scan(std::vector<CsvFile> files,
+                              CsvFormat format,
+                              const Schema& expected,
+                              std::string name) {
+  CD_ASSIGN(auto table, scan::CsvTable::create(std::move(files), std::move(format), expected));
+  SchemaPtr schema = table->schema();
+  return make_node(CsvScan{std::move(table), std::move(name)}, {}, std::move(schema));
+}
+
 Result<NodePtr> make_filter(NodePtr input, std::vector<ExpressionPtr> conditions) {
   for (const ExpressionPtr& condition : conditions) {
     CD_TRY(check_condition(condition));

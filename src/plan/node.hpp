@@ -15,6 +15,7 @@
 #include "operators/hash_join/join_spec.hpp"
 #include "operators/sort/sort_spec.hpp"
 #include "operators/window/window_spec.hpp"
+#include "scan/csv_table.hpp"
 #include "scan/parquet_table.hpp"
 #include "table/column.hpp"
 
@@ -73,6 +74,12 @@ struct FileScan {
   std::string name;  // for explain
 };
 
+// Columns of CSV files, which are read while the plan runs.
+struct CsvScan {
+  std::shared_ptr<const scan::CsvTable> table;
+  std::string name;  // for explain
+};
+
 // The rows of all inputs, duplicates included, one input after the other.
 struct Union {};
 
@@ -102,6 +109,7 @@ struct Node {
                                  Limit,
                                  Union,
                                  FileScan,
+                                 CsvScan,
                                  Window,
                                  ArrivedJoin,
                                  RankFilter>;
@@ -120,6 +128,11 @@ Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
                                const Schema& expected,
                                bool with_codes,
                                std::string name);
+// The same of CSV files, whose places are those of the columns of `expected`.
+Result<NodePtr> make_csv_scan(std::vector<CsvFile> files,
+                              CsvFormat format,
+                              const Schema& expected,
+                              std::string name);
 Result<NodePtr> make_filter(NodePtr input, std::vector<expressions::ExpressionPtr> conditions);
 Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items);
 Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join);

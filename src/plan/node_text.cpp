@@ -14,6 +14,9 @@ struct Line {
   std::string operator()(const FileScan& scan) const {
     return fmt::format("scan parquet {}", scan.name);
   }
+  std::string operator()(const CsvScan& scan) const {
+    return fmt::format("scan csv {}", scan.name);
+  }
   std::string operator()(const Filter& filter) const {
     std::string text = "filter";
     for (const auto& condition : filter.conditions) {
@@ -118,6 +121,7 @@ struct Line {
 struct Kind {
   const char* operator()(const Scan&) const { return "scan"; }
   const char* operator()(const FileScan&) const { return "scan"; }
+  const char* operator()(const CsvScan&) const { return "scan"; }
   const char* operator()(const Filter&) const { return "filter"; }
   const char* operator()(const Project& project) const {
     const bool computes =

@@ -143,6 +143,14 @@ Plan Plan::scan_parquet(const ParquetFiles& files,
       plan::make_file_scan(files.files(), *like.state()->table->schema, with_codes, name)));
 }
 
+Plan Plan::scan_csv(std::vector<CsvFile> files,
+                    CsvFormat format,
+                    const ArrowTable& like,
+                    const std::string& name) {
+  return Plan(value_or_throw(plan::make_csv_scan(
+      std::move(files), std::move(format), *like.state()->table->schema, name)));
+}
+
 Plan Plan::arrived_join(std::shared_ptr<const operators::RankSides> sides) {
   return Plan(plan::make_arrived_join(std::move(sides)));
 }

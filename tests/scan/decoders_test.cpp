@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "scan/csv_cells.hpp"
 #include "scan/delta_reader.hpp"
 #include "scan/lz4.hpp"
+#include "scan/page_checksum.hpp"
 #include "scan/run_decoder.hpp"
 #include "scan/snappy.hpp"
 #include "scan/thrift_reader.hpp"
@@ -103,6 +105,53 @@ TEST(Lz4, CopiesOverlap) {
   }
   Bytes shorter(10);
   EXPECT_FALSE(lz4_decompress(coded, shorter));
+}
+
+TEST(Lz4, ReadsFramesOfHadoop) {
+  const Bytes block = {3 << 4 | 3, 'a', 'b', 'c', 3, 0, 1 << 4, 'd'};
+  Bytes framed;
+  for (int frame = 0; frame < 2; ++frame) {
+    framed.insert(framed.end(), {0, 0, 0, 11, 0, 0, 0, 8});
+    framed.insert(framed.end(), block.begin(), block.end());
+  }
+  Bytes out(22);
+  ASSERT_TRUE(hadoop_lz4_decompress(framed, out));
+  EXPECT_EQ(as_string(out), "abcabcabcadabcabcabcad");
+  for (size_t bytes = 0; bytes < framed.size(); ++bytes) {
+    EXPECT_FALSE(hadoop_lz4_decompress(std::span(framed).first(bytes), out)) << bytes;
+  }
+  Bytes of_one(11);
+  EXPECT_TRUE(hadoop_lz4_decompress(block, of_one));
+  EXPECT_FALSE(hadoop_lz4_decompress(framed, of_one));
+}
+
+TEST(PageChecksum, IsThatOfGzip) {
+  const std::string nine = "123456789";
+  const auto* bytes = reinterpret_cast<const uint8_t*>(nine.data());
+  EXPECT_EQ(page_checksum({bytes, 9}), 0xCBF43926U);  // the check value of CRC-32
+  EXPECT_EQ(page_checksum({bytes, 0}), 0U);
+}
+
+TEST(CsvCells, AreThoseOfRecords) {
+  const std::string text = "a,\"b,\"\"c\n\"\r\n\n\"\",d\"e\nf,g";
+  const auto bytes = std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  CsvCells cells(CsvFormat(), Memory::create(int64_t{1} << 20));
+  std::vector<uint32_t> signs(bytes.size() + 1);
+  const CsvText whole = text_of_signs(bytes, CsvFormat(), signs.data());
+  ASSERT_TRUE(cells.find(whole, 2, {1, 0}).ok());
+  ASSERT_EQ(cells.fault(), nullptr);
+  ASSERT_EQ(cells.rows(), 3);
+  const auto value = [&](size_t wanted, int64_t row) {
+    const CsvCell& cell = cells.cells(wanted)[row];
+    return text.substr(cell.begin, cell.bytes());
+  };
+  EXPECT_EQ(value(1, 0) + "|" + value(0, 0), "a|b,\"\"c\n");
+  EXPECT_TRUE(cells.cells(0)[0].is_doubled());
+  EXPECT_EQ(value(1, 1) + "|" + value(0, 1), "|d\"e");
+  EXPECT_EQ(value(1, 2) + "|" + value(0, 2), "f|g");
+  ASSERT_TRUE(cells.find(whole, 3, {}).ok());
+  ASSERT_NE(cells.fault(), nullptr);
+  EXPECT_EQ(cells.fault()->values, 2);
 }
 
 TEST(DeltaReader, ReadsWhatTheFormatDescribes) {

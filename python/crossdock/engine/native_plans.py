@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.engine.file_plans import scanned_files
 from crossdock.engine.late_columns import has_late, late_names, residual_schema
-from crossdock.engine.parquet_plans import scanned_files
 from crossdock.expressions.engine_expressions import Compiler, in_order, is_computed
 from crossdock.expressions.expression import Column, Expr
 from crossdock.files.sources import ArrowSource, read_for

@@ -1,12 +1,15 @@
-"""Reads CSV files: by pyarrow.dataset on all threads where it takes them as they are; where lines
-are left out or filled up, or the compression asks for it, one after the other. (The dataset of
-version 26 takes a header behind skipped lines for a row, and counts rows that it leaves out.)"""
+"""Reads CSV files: by the engine while its plan runs; by pyarrow.dataset what that does not read;
+where lines are left out or filled up, or the compression asks for it, one after the other. (The
+dataset of version 26 takes a header behind skipped lines for a row, and counts rows that it leaves
+out.)"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -29,6 +32,15 @@ _ADVICE = (
     "other lengths"
 )
 _UNDECODED_BYTES = 1 << 20  # that are looked through for what is not UTF-8
+_FIRST_BYTES = 1 << 16
+_OLD_LINE_END = re.compile(rb"\r[^\n]")
+_PACKED = (".gz", ".bz2", ".zst")
+
+# Of each file its path, lines to skip, whether there is a header, values of a line and places of
+# the columns; then the delimiter, the quote and what stands for NULL.
+ScannedFiles: TypeAlias = tuple[
+    list[tuple[str, int, bool, int, list[int]]], tuple[str, str, list[str]]
+]
 
 
 @dataclass(frozen=True)
@@ -86,7 +98,46 @@ class CsvSource(DatasetFiles):
     def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
         self._csv = csv_options
         self._dialect: Dialect | None = None
+        self._names: list[list[str]] = []  # of the columns of each file
+        self._plans: tuple[Any, dict[tuple[str, ...], Any]] = None, {}
         super().__init__(paths, "csv", options)
+
+    def kept_plan(self, columns: tuple[str, ...], make: Callable[[], Any]) -> Any:
+        """What `make` gives for these columns, made once while the files are the same: it opens
+        them."""
+        opened = self.current()
+        if self._plans[0] is not opened:
+            self._plans = opened, {}
+        if columns not in self._plans[1]:
+            self._plans[1][columns] = make()
+        return self._plans[1][columns]
+
+    def scanned_files(self, columns: Sequence[str]) -> ScannedFiles | str:
+        """The files for the engine's reader of CSV, which reads these columns, or why it does not.
+        DataError if they have changed."""
+        opened, options = self.current(), self._csv
+        reason = self._other_reader(frozenset(columns) & frozenset(opened.values.column_names))
+        if reason:
+            return reason
+        files = []
+        for file, names in zip(self.files, self._names, strict=True):
+            places = [names.index(name) if name in names else -1 for name in columns]
+            files.append((file, options.skip, options.header, len(names), places))
+        return files, (self._known_dialect().delimiter, options.quote, options.nulls())
+
+    def _other_reader(self, of_paths: frozenset[str]) -> str:
+        """Why the engine does not read the files; "": it does."""
+        options = self._csv
+        if self.is_part or self.is_far or of_paths:
+            return "parts of files, files elsewhere, or columns of their paths"
+        if options.encoding != "utf-8" or options.escape or options.decimal != ".":
+            return "an encoding, escapes or a decimal comma"
+        if any(file.lower().endswith(_PACKED) for file in self.files):
+            return "compressed files"
+        return "lines that end with CR alone" if self._has_old_line_ends() else ""
+
+    def _has_old_line_ends(self) -> bool:
+        return any(_OLD_LINE_END.search(first_bytes(file)) for file in self.files)
 
     def dataset_format(self) -> Any:
         import pyarrow.dataset as dataset
@@ -137,6 +188,7 @@ class CsvSource(DatasetFiles):
         schemas = super().read_schemas()
         for file, schema in zip(self.files, schemas, strict=True):
             _require_strings(file, schema, self._csv.types)
+        self._names = [schema.names for schema in schemas]
         return schemas
 
     def _known_dialect(self) -> Dialect:
@@ -217,6 +269,12 @@ def _require_strings(file: str, schema: Any, types: Mapping[str, Any]) -> None:
                 where=_first_undecodable(file),
                 try_=f"encoding='latin-1', or types={{{field.name!r}: 'binary'}} to take the bytes",
             )
+
+
+def first_bytes(file: str) -> bytes:
+    """The begin of a file of this machine."""
+    with Path(file).open("rb") as stream:
+        return stream.read(_FIRST_BYTES)
 
 
 def _first_undecodable(file: str) -> str:

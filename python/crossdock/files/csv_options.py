@@ -154,6 +154,14 @@ class CsvOptions:
             null_values=None if self.null_values is None else list(self.null_values),
         )
 
+    def nulls(self) -> list[str]:
+        """What stands for NULL."""
+        import pyarrow.csv as csv
+
+        if self.null_values is not None:
+            return list(self.null_values)
+        return list(csv.ConvertOptions().null_values)
+
     def _lines(self, text: str) -> list[str]:
         """The whole lines of values at the begin of a file, without what stands in quotes."""
         if self.quote:

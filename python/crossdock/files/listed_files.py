@@ -1,4 +1,4 @@
-"""Parquet files of a table that somebody else keeps, such as Delta or Iceberg: which files there
+"""Parquet files of a table that another program keeps, such as Delta or Iceberg: which files there
 are, and what is known of their values before any of them is opened.
 
 Conditions leave out files by these bounds when a query is planned; footers are read of the files

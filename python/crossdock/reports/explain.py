@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from crossdock.engine.execution import Execution
+from crossdock.engine.file_plans import scanned_files
 from crossdock.engine.late_columns import has_late
 from crossdock.engine.native_plans import is_streamed_here
-from crossdock.engine.parquet_plans import scanned_files
 from crossdock.errors import printable
 from crossdock.files.sources import read_for
 from crossdock.option_checks import require_flag

@@ -31,7 +31,7 @@ def test_strings_that_are_not_utf8(dock: xd.Dock, tmp_path: Path) -> None:
     ]  # fmt: skip
     late = tmp_path / "late.csv"
     late.write_bytes(b"id,city\n" + b"1,Bern\n" * 400_000 + b"2,Z\xfcrich\n")
-    with pytest.raises(xd.DataError, match="UTF8"):
+    with pytest.raises(xd.DataError, match=r"line 400002, column 'city': .* is no UTF-8.*latin-1"):
         dock.read(late).collect()
 
 
@@ -174,7 +174,7 @@ def test_types_that_the_first_block_does_not_tell(
 ) -> None:
     path = write(tmp_path / "x.csv", "a,b\n" + "1,x\n" * 600_000 + "word,y\n")
     relation = dock.read_csv(path, **options)
-    with pytest.raises(xd.DataError, match=r"(?s)invalid value 'word'.*types="):
+    with pytest.raises(xd.DataError, match=r"(?s)'word'.*types="):
         relation.collect()
     rows = dock.read_csv(path, types={"a": "string"}, **options)
     assert rows.count() == 600_001

@@ -19,7 +19,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from crossdock.engine.parquet_plans import scanned_files
+from crossdock.engine.file_plans import scanned_files
 from crossdock.files.parquet_files import open_parquet
 from crossdock.ranks.shares import share_of
 
