@@ -263,7 +263,7 @@ endif()
 set(fuzz_seed 1)
 set(fuzz_inputs 10000)  # make test-long runs more
 set(fuzz_inputs_expression_fuzz 3000)  # each is a program that is compiled and run
-set(fuzz_inputs_parquet_fuzz 20000)  # each is a file of up to five changes: 10^5 in all
+set(fuzz_inputs_parquet_fuzz 40000)  # each is a file of 2.5 changes on average: 10^5 in all
 # The room that each works on.
 set(fuzz_room_arrow_import_fuzz table)
 set(fuzz_room_coded_column_fuzz data_codecs_device)

@@ -4,6 +4,7 @@ peak memory of a copy, each in a process of its own."""
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,17 +41,30 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def csv_of(scale: float) -> Path:
+    """lineitem as CSV, made once, by what makes the files of Parquet."""
+    folder = ROOT / "build" / "data" / f"tpch-csv-sf{scale:g}"
+    file = folder / "lineitem.csv"
+    if not file.exists():
+        program = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent))
+        assert program is not None, "tpchgen-cli is not installed beside this Python"
+        command = [program, "csv", "-s", str(scale), "--tables", "lineitem"]
+        subprocess.run([*command, "--output-dir", str(folder)], check=True, capture_output=True)
+    return file
+
+
 def forms_of(work: ScanWork, file: Path, engines: tuple[Any, Any]) -> list[Form]:
     """Every run opens the file."""
     import polars as pl
 
     dock, connection = engines
+    scan: Any = pl.scan_csv if work.kind == "csv" else pl.scan_parquet
     return [
-        Form(OURS, lambda: work.ours(dock.read_parquet(file)).collect()),
+        Form(OURS, lambda: work.ours(dock.read(file)).collect()),
         Form("duckdb", lambda: connection.sql(work.sql).to_arrow_table()),
         Form(
             "polars",
-            lambda: work.polars(pl.scan_parquet(file)).collect(engine="streaming").to_arrow(),
+            lambda: work.polars(scan(file)).collect(engine="streaming").to_arrow(),
         ),
     ]
 
@@ -74,7 +88,8 @@ def row_of(work: ScanWork, scale: float, series: dict[str, Series]) -> Row:
         "work": f"lineitem SF{scale:g}, {work.name}", "name": work.name, "unit": "s",
         "ours_s": ours, "ours_cpu_s": ours_cpu, "peers": wall, "peers_cpu_s": cpu,
         "ratio": best[1] / ours, "cpu_ratio": least[1] / ours_cpu, "bar": work.bar,
-        "met": best[1] / ours >= work.bar, "best": best[0],
+        "most_s": work.most_s, "best": best[0],
+        "met": best[1] / ours >= work.bar and (not work.most_s or ours <= work.most_s),
         "disturbed": any(one.disturbed() for one in series.values()),
     }  # fmt: skip
 
@@ -84,6 +99,7 @@ def print_row(row: Row) -> None:
     times = f"{seconds(row['ours_s']):>10}{mark:1}  cpu {seconds(row['ours_cpu_s']):>10}"
     ratios = f"{row['ratio']:5.2f}x  cpu {row['cpu_ratio']:5.2f}x"
     bar = f"at least {row['bar']:g}x" if row["bar"] else "no bar"
+    bar = f"at most {seconds(row['most_s'])}" if row["most_s"] else bar
     print(f"{row['name']:28} {times}  {ratios} of {row['best']:7} {bar}", flush=True)
 
 
@@ -129,8 +145,14 @@ def in_turns(options: argparse.Namespace, file: Path) -> list[Row]:
     with ExitStack() as stack:
         connection = duckdb_connection(options.threads, stack)
         connection.execute(f"CREATE VIEW lineitem AS FROM read_parquet('{file}')")
+        files = {"parquet": file}
+        if any(work.kind == "csv" for work in chosen):
+            files["csv"] = csv_of(options.scale)
+            connection.execute(f"CREATE VIEW lineitem_csv AS FROM read_csv('{files['csv']}')")
         dock = stack.enter_context(xd.connect(threads=options.threads))
-        forms = {work.name: forms_of(work, file, (dock, connection)) for work in chosen}
+        forms = {
+            work.name: forms_of(work, files[work.kind], (dock, connection)) for work in chosen
+        }
         for work in chosen:
             check(work, forms[work.name])
         timings = interleaved(forms, options.rounds)

@@ -14,7 +14,8 @@ Rows = Any  # a relation, or a lazy frame, over lineitem
 
 @dataclass(frozen=True, slots=True)
 class ScanWork:
-    """`sql` reads a view named lineitem. `bar`: least ratio of the faster peer to ours; 0: none."""
+    """`sql` reads a view named lineitem. `bar`: least ratio of the faster peer to ours; 0: none.
+    `most_s`: most seconds that ours may take; 0: any. `kind`: of the file, parquet or csv."""
 
     name: str
     ours: Callable[[Rows], Any]
@@ -22,6 +23,8 @@ class ScanWork:
     polars: Callable[[Rows], Any]
     bar: float = 1.0
     any_rows: bool = False  # engines may give different rows, as many of them
+    most_s: float = 0.0
+    kind: str = "parquet"
 
 
 DAY = datetime.date(1995, 1, 1)
@@ -58,7 +61,9 @@ def works() -> list[ScanWork]:
             lambda r: r.limit(10),
             "SELECT * FROM lineitem LIMIT 10",
             lambda f: f.head(10),
+            bar=0,
             any_rows=True,
+            most_s=0.015,
         ),
         ScanWork(
             "10 rows behind a filter",
@@ -104,6 +109,18 @@ def works() -> list[ScanWork]:
             lambda f: f.group_by(
                 y=pl.col("l_shipdate").dt.year(), m=pl.col("l_shipdate").dt.month()
             ).agg(n=pl.len(), s=pl.col("l_quantity").sum()),
+        ),
+        ScanWork(
+            "groups of a CSV file",
+            lambda r: r.group_by("l_returnflag", "l_linestatus").agg(
+                n=xd.count(), q=xd.sum("l_quantity"), p=xd.sum("l_partkey")
+            ),
+            "SELECT l_returnflag, l_linestatus, count(*) AS n, sum(l_quantity) AS q, "
+            "sum(l_partkey) AS p FROM lineitem_csv GROUP BY ALL",
+            lambda f: f.group_by("l_returnflag", "l_linestatus").agg(
+                n=pl.len(), q=pl.col("l_quantity").sum(), p=pl.col("l_partkey").sum()
+            ),
+            kind="csv",
         ),
         sums(Q1, "sums of the columns of Q1"),
         sums(Q6, "sums of the columns of Q6"),

@@ -169,6 +169,30 @@ def test_files_of_other_writers(tmp_path: Path) -> None:
         require_same(path)
 
 
+@pytest.mark.parametrize("codec", ["uncompressed", "snappy", "gzip(6)", "brotli(4)", "zstd(3)"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_files_of_parquet_rs(tmp_path: Path, codec: str, version: str) -> None:
+    datafusion = pytest.importorskip("datafusion")
+    path = tmp_path / "rows.parquet"
+    options = datafusion.ParquetWriterOptions(
+        compression=codec, writer_version=version, data_pagesize_limit=2000,
+        data_page_row_count_limit=300, max_row_group_size=4000, write_batch_size=100,
+        bloom_filter_on_write=True,
+    )  # fmt: skip
+    rows = datafusion.SessionContext().from_arrow(made(0.2, rows=9000))
+    rows.write_parquet_with_options(str(path), options)
+    require_same(path)
+
+
+def test_files_of_earlier_versions() -> None:
+    """Those that pyarrow comes with."""
+    folder = Path(pa.__file__).parent / "tests" / "data" / "parquet"
+    files = sorted(folder.glob("*.parquet"))
+    assert files
+    for file in files:
+        require_same(file)
+
+
 def test_checksums_of_pages(tmp_path: Path) -> None:
     """A byte of a page that is another one is an error, or was none of a page."""
     path, damaged = tmp_path / "rows.parquet", tmp_path / "damaged.parquet"
