@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim soak coverage wheel gpu-bundle lint format clean
+.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim fault-schedules soak coverage wheel gpu-bundle lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -55,6 +55,11 @@ bench-mpi:  ## measure joins over ranks, and how near predictions are
 bench-sim:  ## measure how near simulated joins are to published ones, and what simulating takes
 	@$(SETUP) dev
 	@$(BIN)/python bench sim
+
+# A week of nights runs a million.
+fault-schedules:  ## run a share of a million schedules of faults in simulated networks: make fault-schedules SHARE=3/7
+	@$(SETUP) dev
+	@$(BIN)/python tools/fault_schedules.py $(or $(SHARE),1/7)
 
 soak:  ## open, use and close random channels among processes for ten minutes, half over TCP
 	@$(SETUP) dev

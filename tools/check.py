@@ -58,6 +58,7 @@ LONG_CASES = {
     "crossdock_data_channels_test": "*ManyChannelsOf64EndpointsLeaveNothing",
     "crossdock_data_movers_test": "MoverRandom.*",
     "crossdock_operators_test": "TableSort.LimitsAndOffsetsCutTheOrder",
+    "crossdock_sim_stepped_test": "SteppedExchange.SchedulesOfFaultsLoseAndDoubleNothing",
 }
 LINE_LIMIT = 200  # of a command that names every source
 PYTHON_FOLDERS = ["python", "cli", "tests", "bench", "examples", "tools", "docs"]

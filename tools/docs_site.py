@@ -66,7 +66,10 @@ PYTHON_REFERENCE = {
         *("first_value", "last_value", "nth_value"),
     ],
     "Groups of processes": ["join_group", "Group", "Channel", "Rendezvous", "to_prometheus"],
-    "Machines": ["Topology", "simulate", "Simulation", "Device", "DeviceTable"],
+    "Machines": [
+        *("Topology", "simulate", "Simulation", "simulate_plan", "SimulatedPlan", "Device"),
+        "DeviceTable",
+    ],
     "Errors": [
         *("CrossdockError", "CancelledError", "CapacityError", "ClosedError", "ColumnError"),
         *("ControlError", "DataError", "DeviceError", "ExpressionError", "InternalError"),

@@ -1,9 +1,11 @@
 """The rows of the sim bench: how far simulated joins are from published ones, and what simulating
 takes.
 
-Errors are those of docs/reproduce.py, over points that nothing was calibrated on. Times and memory
-are of processes of their own: an exchange in which every pair of 1,024 GPUs has its own flows
-(bench/sim/sim_bench.cpp), and a join among 16,384 by groups of servers.
+Errors are those of docs/reproduce.py, over points that nothing was calibrated on, and of our own
+runs among hosts of network namespaces, predicted before they run (which needs root). Times and
+memory are of processes of their own: an exchange in which every pair of 1,024 GPUs has its own
+flows (bench/sim/sim_bench.cpp), the same by real movers (bench/sim/stepped), and a join among
+16,384 by groups of servers. Where Debian's libsimgrid-dev is installed, SMPI has the second opinion.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from harness.programs import ROOT, ProgramError, build, output_of
+
+from sim import own_runs, second_opinion
 
 GIB = 1 << 30
 PROGRAM = "sim_bench"
@@ -87,6 +91,45 @@ def all_pairs() -> list[Row]:
     ]
 
 
+def real_movers() -> list[Row]:
+    """All to all by the product's own movers; one on each of 128 servers."""
+    command = [str(build("stepped_bench")), "superpod-h100:128", "exchange", "16e9", "16777216",
+               "0", "1e-6"]  # fmt: skip
+    said = json.loads(output_of(command, 600))
+    what = f"{said['endpoints']:,} GPUs, {said['segments']:,} segments by real movers"
+    return [
+        Row("movers-time", f"{what}: time", said["wall_s"], "s", 60, 10),
+        Row("movers-memory", f"{what}: memory", said["peak_bytes"], "bytes", 4 * GIB, 4 * GIB),
+    ]
+
+
+def own() -> list[Row]:
+    """How many of our own runs are predicted within 20 %."""
+    rows = []
+    for run in own_runs.runs():
+        rows.append(run)
+        print(f"#   {run.what:<24} measured {run.measured_s:7.3f} s  predicted "
+              f"{run.predicted_s:7.3f} s  {run.error:+.1%}", flush=True)  # fmt: skip
+    far = sum(abs(run.error) > own_runs.NEAR for run in rows) / len(rows)
+    mean = sum(abs(run.error) for run in rows) / len(rows)
+    what = f"{len(rows)} own runs among 2 to 8 hosts"
+    return [
+        Row("own-far", f"{what}: not within 20 %", far, "%", 0.10, 0.0),
+        Row("own-error", f"{what}: mean error", mean, "%", 0.20, 0.10),
+    ]
+
+
+def opinion() -> list[Row]:
+    if not second_opinion.is_there():
+        print("# SimGrid is not here (apt install libsimgrid-dev): no second opinion", flush=True)
+        return []
+    worst = 0.0
+    for what, ours_s, theirs_s in second_opinion.opinions():
+        print(f"#   {what:<24} ours {ours_s:.6f} s  SMPI {theirs_s:.6f} s", flush=True)
+        worst = max(worst, abs(ours_s / theirs_s - 1))
+    return [Row("smpi", "put exchange, up to 64 ranks: farthest from SMPI", worst, "%", 0.10, 0.05)]
+
+
 def large_join() -> list[Row]:
     command = [sys.executable, "-c", JOIN]
     begin = time.monotonic()
@@ -105,6 +148,9 @@ def large_join() -> list[Row]:
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "curves": curves,
     "pairs": all_pairs,
+    "movers": real_movers,
+    "own": own,
+    "opinion": opinion,
     "large": large_join,
 }
 

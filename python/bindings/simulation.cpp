@@ -80,6 +80,7 @@ void read_rates(OptionReader& given, SimulationOptions& options) {
   given.read("message_s", rates.message_s);
   given.read("imbalance_s", rates.imbalance_s);
   given.read("codec_bytes_per_s", rates.codec_bytes_per_s);
+  given.read("narrower_s", rates.narrower_s);
 }
 
 std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments) {

@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     )
     from crossdock.group import Group, join_group
     from crossdock.grouping import Grouping
+    from crossdock.machines.simulated_plans import SimulatedPlan, simulate_plan
     from crossdock.machines.simulation import Simulation, simulate
     from crossdock.machines.topology import Topology
     from crossdock.partitions import Partitions
@@ -207,6 +208,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.rendezvous": ("Rendezvous",),
     "crossdock.session": ("Dock", "connect"),
     "crossdock.settings": ("current_settings",),
+    "crossdock.machines.simulated_plans": ("SimulatedPlan", "simulate_plan"),
     "crossdock.machines.simulation": ("Simulation", "simulate"),
     "crossdock.machines.topology": ("Topology",),
     "crossdock.expressions.window_expressions": (
@@ -252,6 +254,7 @@ __all__ = [
     "Profile",
     "Relation",
     "Rendezvous",
+    "SimulatedPlan",
     "Simulation",
     "SqlError",
     "Topology",
@@ -316,6 +319,7 @@ __all__ = [
     "register",
     "row_number",
     "simulate",
+    "simulate_plan",
     "sql",
     "sql_expr",
     "stddev",

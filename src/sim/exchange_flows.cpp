@@ -11,8 +11,10 @@ namespace {
 // Parts of a whole that are smaller are what rounding leaves.
 constexpr double kLeastPart = 1e-9;
 
-double messages_of(double bytes, double message_bytes) {
-  return bytes <= 0 ? 0 : std::max(1.0, std::ceil(bytes / message_bytes - 1e-9));
+// Of each table the last message is as long as what is left.
+double messages_of(double bytes, double message_bytes, int tables) {
+  if (bytes <= 0) return 0;
+  return tables * std::max(1.0, std::ceil(bytes / tables / message_bytes - 1e-9));
 }
 
 double message_size(double rank_bytes, const ExchangeWork& work) {
@@ -120,7 +122,8 @@ void ExchangeFlows::add_remote(const Pair& pair,
       flow.is_remote = true;
       flow.alike = groups_[pair.from].servers * targets;
       flow.messages =
-          flow.alike * part * pair.rank_pairs * messages_of(bytes / pair.rank_pairs, message);
+          flow.alike * part * pair.rank_pairs *
+          messages_of(bytes / pair.rank_pairs, message, work.tables);
       flows.push_back(std::move(flow));
       begin = end;
     }
@@ -192,7 +195,8 @@ void ExchangeFlows::add_inside(const ExchangeWork& work,
         flow.destination = i;
         flow.stage = work.levels == control::ExchangeLevels::kTwo ? 1 : 0;
         flow.alike = groups_[group].servers;
-        flow.messages = flow.alike * part * rank_pairs * messages_of(bytes / rank_pairs, message);
+        flow.messages = flow.alike * part * rank_pairs *
+                        messages_of(bytes / rank_pairs, message, work.tables);
         if (bytes > 0) flows.push_back(std::move(flow));
       }
     }

@@ -94,6 +94,7 @@ class JoinSimulation {
   struct State {
     RankSeconds work;  // of the rank that gets most
     double arranging_s = 0;
+    double filling_s = 0;              // of that, until the first message is full
     double ready_s = 0;                // arranged
     double came_s = 0;                 // all rows
     int first_level = 0;               // flows to it that have not arrived
@@ -112,6 +113,7 @@ class JoinSimulation {
   void make_flows();
   void add_makers();
   void work_out(int group);
+  double filling_part() const;
   void begin_exchange();
   void start(size_t flow);
   void arrived(size_t flow);
@@ -192,6 +194,19 @@ void JoinSimulation::work_out(int group) {
   state.arranging_s =
       servers.slowness * (state.work.arranging_s * part + messages * machine_.rates.message_s +
                           codec_s(rank_bytes) + codec_s(received_bytes));
+  state.filling_s = servers.slowness * state.work.arranging_s * part * filling_part();
+}
+
+// Of the time in which rows are arranged, what passes before the first message can leave. A hash join fills messages
+// for all next hops at once, table by table; a sort-merge join sorts run after run, and each run is a message.
+double JoinSimulation::filling_part() const {
+  if (is_bulk() || is_broadcast()) return 0;
+  const bool has_build = task_.build_rows > 0;
+  const double table_bytes = (has_build ? task_.build_bytes() : task_.probe_bytes()) / all_ranks_;
+  const double table_part = (has_build ? task_.build_rows : task_.probe_rows) / task_.rows();
+  const double at_once = task_.kind == JoinKind::kHash ? next_hops() : 1;
+  const double full_bytes = exchange_work().message_bytes_max * at_once;
+  return table_part * std::min(1.0, full_bytes / table_bytes);
 }
 
 void JoinSimulation::make_flows() {
@@ -211,14 +226,15 @@ void JoinSimulation::make_flows() {
   }
 }
 
-// Rows leave no faster than they are arranged: a source is a link that all its flows cross.
+// Once messages are full, rows leave no faster than they are arranged: a source is a link that all its flows cross.
 void JoinSimulation::add_makers() {
   std::vector<std::vector<LinkNumber>> makers(states_.size());
   for (size_t group = 0; group < states_.size(); ++group) {
-    if (states_[group].arranging_s <= 0) continue;
+    const double leaving_s = states_[group].arranging_s - states_[group].filling_s;
+    if (leaving_s <= 0) continue;
     for (size_t i = 0; i < flows_.server_plan(static_cast<int>(group)).sources.size(); ++i) {
       makers[group].push_back(
-          network_.add_link({source_bytes() / states_[group].arranging_s, 0, 0}));
+          network_.add_link({source_bytes() / leaving_s, 0, 0}));
     }
   }
   for (GroupFlow& flow : traffic_) {
@@ -237,7 +253,7 @@ void JoinSimulation::begin_exchange() {
   for (int group = 0; group < static_cast<int>(states_.size()); ++group) {
     State& state = states_[group];
     state.ready_s = met_s_ + state.arranging_s;
-    clock_.at(is_bulk() ? state.ready_s : met_s_, [this, group] {
+    clock_.at(is_bulk() ? state.ready_s : met_s_ + state.filling_s, [this, group] {
       for (size_t i = 0; i < traffic_.size(); ++i) {
         const bool waits = is_bulk() && traffic_[i].stage > 0;
         if (traffic_[i].from == group && !waits) start(i);

@@ -63,8 +63,12 @@ RankSeconds rank_seconds(JoinKind kind, const RankRates& rates, RankRows sent, R
     if (phase.name == before) seconds.before = phase;
     if (phase.name == arranging) seconds.arranging_s = phase.seconds;
   }
-  for (const model::PhaseCost& phase : model_cost(kind, rates, received).phases) {
-    if (phase.name != before && phase.name != arranging) seconds.after.push_back(phase);
+  for (model::PhaseCost phase : model_cost(kind, rates, received).phases) {
+    if (phase.name == before || phase.name == arranging) continue;
+    // These read rows from memory as they came; others work in cache.
+    if (phase.name == "local partition" || phase.name == "match")
+      phase.seconds = std::max(0.0, phase.seconds - received.all() * rates.narrower_s);
+    seconds.after.push_back(phase);
   }
   return seconds;
 }

@@ -24,6 +24,8 @@ struct RankRates {
   double message_s = 0;       // that a message costs the rank that sends it
   double imbalance_s = 0;     // the last rank's end behind the others, from what is not simulated
   double codec_bytes_per_s = 0;  // of rows, each way; 0: coding takes no time
+  // What reading a row that has come takes less than `join` says, since rows became narrower before they left.
+  double narrower_s = 0;
 };
 
 // Rates of the models in force, for joins whose rows go into partitions of the ranks (exchange_cost, radix_join_cost).

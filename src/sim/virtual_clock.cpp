@@ -1,4 +1,4 @@
-// A priority queue.
+// A heap.
 #include "sim/virtual_clock.hpp"
 
 #include <algorithm>
@@ -10,16 +10,18 @@ namespace crossdock::sim {
 
 void VirtualClock::at(double at_s, std::function<void()> act) {
   CD_CHECK(at_s == at_s, "an event at no time");
-  events_.push({std::max(at_s, now_s_), arranged_++, std::move(act)});
+  events_.push_back({std::max(at_s, now_s_), arranged_++, std::move(act)});
+  std::push_heap(events_.begin(), events_.end());
 }
 
 bool VirtualClock::step() {
   if (events_.empty()) return false;
-  const std::function<void()> act = events_.top().act;
-  now_s_ = events_.top().at_s;
-  events_.pop();
+  std::pop_heap(events_.begin(), events_.end());
+  const Event event = std::move(events_.back());
+  events_.pop_back();
+  now_s_ = event.at_s;
   ++done_;
-  act();
+  event.act();
   return true;
 }
 

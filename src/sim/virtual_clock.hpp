@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <vector>
 
 namespace crossdock::sim {
@@ -14,6 +13,10 @@ class VirtualClock {
   double now_s() const { return now_s_; }
   // `act` is called when it is `at_s`; at once, after what is due already, if that has passed.
   void at(double at_s, std::function<void()> act);
+  // When the next event is; `otherwise` if there is none.
+  double next_s(double otherwise) const {
+    return events_.empty() ? otherwise : events_.front().at_s;
+  }
   // Whether there was an event to go to.
   bool step();
   uint64_t events() const { return done_; }
@@ -24,7 +27,7 @@ class VirtualClock {
     uint64_t number = 0;
     std::function<void()> act;
 
-    // The earliest on top of a priority queue.
+    // The earliest on top of a heap.
     bool operator<(const Event& other) const {
       return at_s != other.at_s ? at_s > other.at_s : number > other.number;
     }
@@ -33,7 +36,7 @@ class VirtualClock {
   double now_s_ = 0;
   uint64_t arranged_ = 0;
   uint64_t done_ = 0;
-  std::priority_queue<Event> events_;
+  std::vector<Event> events_;  // a heap, so that what an event holds is moved out of it
 };
 
 }  // namespace crossdock::sim

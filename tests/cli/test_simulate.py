@@ -36,6 +36,24 @@ def test_json_is_the_same_to_the_byte_for_a_seed(crossdock: Any) -> None:
     assert {"seconds", "phases", "links", "rank_memory_bytes", "bound"} <= set(point["outcomes"][0])
 
 
+def test_a_plan_is_simulated(crossdock: Any, tmp_path: Path) -> None:
+    scan = {"operator": "scan", "headline": "scan", "columns": ["a", "b"], "inputs": []}
+    inputs = [{**scan, "rows_expected": rows} for rows in (1000, 4000)]
+    join = {"operator": "join", "headline": "inner join on a = b", "columns": [], "inputs": inputs}
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"schema_version": 1, "plan": join}))
+    named = ("simulate", "--machine", "superpod-a100:16", "--plan", str(path), "--times", "1e6")
+    ended = crossdock(*named, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    data = json.loads(ended.out)
+    (one,) = data["joins"]
+    assert one["join"] == "inner join on a = b"
+    planned = one["points"][0]["outcomes"][0]
+    assert (planned["join"]["build_rows"], planned["join"]["probe_rows"]) == (1e9, 4e9)
+    assert data["seconds"] == planned["seconds"]
+    assert "1 join as planned" in crossdock(*named, "--planned").out
+
+
 def test_pictures_are_written(crossdock: Any, tmp_path: Path) -> None:
     path = tmp_path / "join.svg"
     ended = crossdock("simulate", *JOIN, "--planned", "--svg", str(path))
@@ -56,6 +74,10 @@ def test_pictures_are_written(crossdock: Any, tmp_path: Path) -> None:
         (("--machine", "dgx-a100", "--join", "1e6 x 1", "--rate", "scan=fast"), 2, "build=2e10"),
         (("--machine", "dgx-a100", "--join", "1e6 x 1", "--slowness", "0"), 1, "slowness=0"),
         (("--machine", "dgx-a100"), 2, "--join"),
+        (("--machine", "dgx-a100", "--join", "1 x 1", "--plan", "p.json"), 2, "one of them"),
+        (("--machine", "dgx-a100", "--plan", "no/such.json"), 2, "no/such.json"),
+        (("--machine", "dgx-a100", "--plan", "p", "--sweep", "gpus=2,4"), 2, "no --sweep"),
+        (("--machine", "dgx-a100", "--join", "1 x 1", "--times", "2"), 2, "--times is of --plan"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(

@@ -83,6 +83,7 @@ TEST(JoinSimulation, PhasesAreTheModelsFormulas) {
 
 TEST(JoinSimulation, StreamingHidesArrangingAndBulkDoesNot) {
   SimulatedMachine machine = wires_alone();
+  machine.segment_bytes = 64 << 10;  // soon full
   const PlanPtr plan = gpus_of_machine("dgx-a100:4");
   const double wires = simulated(*plan, task_of(1e9, 3e9), {}, machine).seconds;
   machine.rates.join.partition = 4e9 / 32 / (0.5 * wires);  // half as long as the wires
@@ -93,6 +94,50 @@ TEST(JoinSimulation, StreamingHidesArrangingAndBulkDoesNot) {
       simulated(*plan, task_of(1e9, 3e9), bulk, machine).seconds, 1.5 * wires, 0.01 * wires);
   machine.rates.join.partition /= 4;  // twice as long as the wires
   EXPECT_NEAR(simulated(*plan, task_of(1e9, 3e9), {}, machine).seconds, 2 * wires, 0.01 * wires);
+}
+
+// Nothing leaves before it: of a hash join a message for each rank, of a sort-merge join one.
+TEST(JoinSimulation, TheFirstMessageIsFilledBeforeItLeaves) {
+  SimulatedMachine machine = wires_alone();
+  const PlanPtr plan = gpus_of_machine("dgx-a100:4");
+  const JoinTask task = task_of(4e9, 0);
+  const double pair_bytes = 4e9 * 16 / 32 / 32;
+  machine.segment_bytes = pair_bytes / 4;
+  machine.segments_bytes_max = 1e12;
+  const double wires = simulated(*plan, task, {}, machine).seconds;
+  JoinTask merged = task;
+  merged.kind = JoinKind::kMerge;
+  machine.rates.join.sort_run = 4e9 / 32 / (0.5 * wires);
+  EXPECT_NEAR(simulated(*plan, merged, {}, machine).seconds,
+              (1 + 0.125 / 32) * wires,
+              0.005 * wires);
+  machine.rates.join.partition = machine.rates.join.sort_run;
+  EXPECT_NEAR(simulated(*plan, task, {}, machine).seconds, 1.125 * wires, 0.01 * wires);
+  machine.segment_bytes = pair_bytes * 2;  // as in bulk
+  EXPECT_NEAR(simulated(*plan, task, {}, machine).seconds, 1.5 * wires, 0.01 * wires);
+}
+
+TEST(JoinSimulation, MessagesOfTwoTablesAreCountedApart) {
+  const PlanPtr plan = gpus_of_machine("dgx-a100:2");
+  SimulatedMachine machine = wires_alone();
+  machine.segment_bytes = 1e6;
+  // 16 x 15 pairs; 1.25 messages of each table, which are two.
+  const double rows = 1.25e6 * 16 * 16 / 16;
+  const SimulatedJoin join = simulated(*plan, task_of(rows, rows), {}, machine);
+  EXPECT_NEAR(join.messages_between_servers + join.messages_inside, 16 * 15 * 4, 1e-3);
+}
+
+TEST(JoinSimulation, RowsThatCameNarrowerAreReadSooner) {
+  SimulatedMachine machine = wires_alone();
+  machine.rates.join.partition = 120e6;
+  machine.rates.passes = 2;
+  const PlanPtr plan = gpus_of_machine("dgx-a100");
+  const double before_s =
+      seconds_of(simulated(*plan, task_of(8e8, 8e8), {}, machine), "local partition");
+  machine.rates.narrower_s = 1.25e-9;
+  const double after_s =
+      seconds_of(simulated(*plan, task_of(8e8, 8e8), {}, machine), "local partition");
+  EXPECT_NEAR(before_s - after_s, 2e8 * 1.25e-9, 1e-9);
 }
 
 TEST(JoinSimulation, CountsTheMessagesOf512GpusAsGaoAndSakharnykhDo) {

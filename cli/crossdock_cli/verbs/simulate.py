@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import click
 
 from crossdock_cli import command as verbs
@@ -19,13 +23,18 @@ from crossdock_cli import machines, output
         'crossdock simulate --machine dgx-a100:4 --join "1e8 x 4e8, merge" --planned --json',
         'crossdock simulate --machine superpod-h100:64 --join "1e9 x 4e9" --slow-servers 1 '
         "--slowness 2 --seed 7",
+        "crossdock simulate --machine superpod-h100:16 --plan plan.json --times 1000",
     ),
     short_help="Simulate a join on a machine that you need not have.",
 )
 @machines.options
-@click.option("--join", "join", required=True, metavar="SIZE",
+@click.option("--join", "join", metavar="SIZE",
               help='Rows of both sides, "1e9 x 4e9" or "1e6 x 4e6 each", then "16 B", '
               '"Zipf 0.5", "merge".')  # fmt: skip
+@click.option("--plan", "plan", metavar="FILE",
+              help="Instead: every join of a plan that --explain --json printed.")  # fmt: skip
+@click.option("--times", default=1.0, metavar="N",
+              help="So many times the rows of --plan.")  # fmt: skip
 @click.option("--gpus", default=0, metavar="N",
               help="Among the first N GPUs (CPUs where there is none) instead of all.")  # fmt: skip
 @click.option("--planned", is_flag=True,
@@ -49,31 +58,51 @@ from crossdock_cli import machines, output
               help="Of all that is left to chance.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
 @click.option("--svg", metavar="FILE", help="Draw phases, or the sweep, into FILE.")
-def command(named: machines.Named, svg: str | None, as_json: bool, **options: object) -> None:
+def command(named: machines.Named, svg: str | None, as_json: bool, **options: Any) -> None:
     """Simulates a join among all GPUs of a machine, by the planner's paths and the models' rates.
 
     Nothing is moved. Strategies stand side by side: what the planner chooses, one level and two,
     streaming and bulk, one path of each pair and all, a broadcast. The same seed gives the same
-    result, to the byte. Without a machine named it is about this one.
+    result, to the byte. Without a machine named it is about this one. Of a plan each join is
+    simulated, with the rows that it expects; a column counts as 8 bytes.
     """
+    from crossdock.machines.simulated_plans import simulate_plan
     from crossdock.machines.simulation import Faults, simulate
 
     slow = {name: options.pop(name) for name in ("slow_servers", "slowness", "slow_links",
                                                  "link_share")}  # fmt: skip
-    planned, changes = options.pop("planned"), options.pop("changes")
-    simulation = simulate(
-        machine=named.topology(),
-        compare=not planned,
-        rate=_changed(changes),
-        faults=Faults(**slow),  # type: ignore[arg-type]
-        **options,  # type: ignore[arg-type]
-    )
+    join, plan, times, sweep = (options.pop(name) for name in ("join", "plan", "times", "sweep"))
+    options |= {"compare": not options.pop("planned"), "rate": _changed(options.pop("changes")),
+                "faults": Faults(**slow)}  # fmt: skip
+    if (join is None) == (plan is None):
+        raise click.UsageError("It takes --join SIZE or --plan FILE, one of them.")
+    if plan is not None:
+        if svg is not None or sweep:
+            raise click.UsageError("--plan has no --svg and no --sweep.")
+        joins = simulate_plan(_plan_in(plan), named.topology(), times=times, **options)
+        _show(joins, as_json)
+        return
+    if times != 1:
+        raise click.UsageError("--times is of --plan; --join says how many rows there are.")
+    simulation = simulate(join, named.topology(), sweep=sweep, **options)
     if svg is not None:
         machines.write_picture(svg, simulation.svg())
+    _show(simulation, as_json)
+
+
+def _show(simulated: Any, as_json: bool) -> None:
     if as_json:
-        output.show_json(simulation.to_dict())
+        output.show_json(simulated.to_dict())
     else:
-        output.show(simulation.text())
+        output.show(simulated.text())
+
+
+def _plan_in(file: str) -> Any:
+    """What --explain --json printed into a file. Error: UsageError."""
+    try:
+        return json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--plan {file}: {error}.") from None
 
 
 def _changed(changes: object) -> dict[str, float]:

@@ -25,7 +25,8 @@ class RankRates:
     `own` false: those of the models in force (`crossdock calibrate`) stand in the place of the
     first nine. `message_bytes` is what a message costs on a link, in bytes of it; `crowding` what
     each rank on another server that a rank sends to takes from a link to the network;
-    `codec_bytes_per_s` 0: coding is free.
+    `codec_bytes_per_s` 0: coding is free; `narrower_s` what reading a row that has come takes less
+    than the rates say, since rows became narrower before they left.
     """
 
     name: str
@@ -43,6 +44,7 @@ class RankRates:
     merges: int = 1
     imbalance_s: float = 0.0
     codec_bytes_per_s: float = 0.0
+    narrower_s: float = 0.0
     message_bytes: float = 4.1e6
     crowding: float = 0.0
     latency_s: float = 0.0

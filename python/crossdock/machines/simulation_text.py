@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from crossdock.machines.simulation import Outcome, Simulation
 from crossdock.machines.topology_advice import rate_text
 from crossdock.reports.display import align
 from crossdock.sizes import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from crossdock.machines.simulated_plans import SimulatedPlan
 
 _LINKS_SHOWN = 4
 
@@ -17,6 +21,14 @@ def describe(simulation: Simulation) -> str:
     parts = [headline(simulation), *_facts(simulation), ""]
     parts += _sweep_table(simulation) if simulation.swept else _table(simulation.outcomes)
     return "\n".join([*parts, "", *_details(simulation.planned)])
+
+
+def describe_plan(plan: SimulatedPlan) -> str:
+    """Each join as above, and how long all of them take."""
+    parts = [f"{text}\n{describe(simulation)}" for text, simulation in plan.joins]
+    number = len(plan.joins)
+    took = f"{number} join{'s' if number > 1 else ''} as planned: {format_seconds(plan.seconds)}"
+    return "\n\n".join([*parts, took])
 
 
 def headline(simulation: Simulation) -> str:

@@ -238,13 +238,16 @@ void ChannelCore::end_block(SourceEnd& end, std::span<const uint64_t> rows) {
   }
   const int through = end.senders_through.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (through != plan_->spec().senders_per_source) return;
-  bool is_moved = false;
+  std::vector<movers::FlowId> moved;
   for (const auto& out : end.flows) {
     rings::end_flow(out->flow, out->rows.load(std::memory_order_relaxed));
-    is_moved |= out->is_moved;
-    if (!out->is_moved) out->outlet_bell.ring();
+    if (out->is_moved) {
+      moved.push_back(moved_id(end.source, out->outlet));
+    } else {
+      out->outlet_bell.ring();
+    }
   }
-  if (is_moved) wake_mover();
+  wake_mover(moved);
 }
 
 // Everything was put in, taken and given back.

@@ -113,10 +113,14 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   // Ranks that have an end of a flow that this rank has the other end of, itself left out.
   const std::vector<int>& peers() const { return peers_; }
 
-  // Called for the mover of flows to other hosts, when one has news. Set before the core is used by others.
-  void set_wake_mover(std::function<void()> wake) { wake_mover_ = std::move(wake); }
-  void wake_mover() const {
-    if (wake_mover_) wake_mover_();
+  // Called for the mover of flows to other hosts, with those that have news. Set before the core is used by others.
+  using WakeMover = std::function<void(std::span<const movers::FlowId> flows)>;
+  void set_wake_mover(WakeMover wake) { wake_mover_ = std::move(wake); }
+  void wake_mover(std::span<const movers::FlowId> flows) const {
+    if (!flows.empty() && wake_mover_) wake_mover_(flows);
+  }
+  movers::FlowId moved_id(int source, uint16_t outlet) const {
+    return {.channel = plan_->spec().id, .source = static_cast<uint16_t>(source), .outlet = outlet};
   }
 
   // Asked for what a mover counts of the channel's flows. Set before the core is used by others.
@@ -169,7 +173,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   std::vector<int> peers_;
   std::vector<int> missing_;  // neighbours whose part is not there yet
   std::vector<std::shared_ptr<const void>> keep_;
-  std::function<void()> wake_mover_;
+  WakeMover wake_mover_;
   std::function<void(const Error&)> on_close_;
   std::function<void()> on_retire_;
   std::function<std::vector<movers::MovedFlowCounters>()> moved_counters_;

@@ -44,7 +44,8 @@ class SegmentLease {
     note(*core_, flow_, position_, trace::SegmentStep::kGivenBack);
     if (!flow_.taker.give_back(position_)) return;
     if (flow_.is_moved) {
-      core_->wake_mover();
+      const movers::FlowId id = core_->moved_id(flow_.source, flow_.outlet);
+      core_->wake_mover(std::span(&id, 1));
     } else {
       flow_.source_bell.ring();
     }

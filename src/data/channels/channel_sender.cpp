@@ -211,13 +211,16 @@ bool ChannelSender::push() {
 }
 
 void ChannelSender::tell_published() {
-  bool is_moved = false;
+  moved_.clear();
   for (const uint16_t place : published_) {
     const OutFlow& out = *end_.flows[place];
-    is_moved |= out.is_moved;
-    if (!out.is_moved) out.outlet_bell.ring();
+    if (out.is_moved) {
+      moved_.push_back(core_->moved_id(end_.source, out.outlet));
+    } else {
+      out.outlet_bell.ring();
+    }
   }
-  if (is_moved) core_->wake_mover();
+  core_->wake_mover(moved_);
 }
 
 Result<bool> ChannelSender::advance() {

@@ -54,6 +54,7 @@ class ChannelSender : public Sender {
   std::vector<uint32_t> places_;
   std::vector<uint16_t> published_;
   std::vector<uint16_t> full_;
+  std::vector<movers::FlowId> moved_;  // published ones to other hosts
   std::vector<uint64_t> sealed_at_;  // per flow: segments to wait for, if it is moved
   uint32_t note_ = 0;                // of the doorbell, before the last try
   bool is_flushing_ = false;

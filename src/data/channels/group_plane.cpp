@@ -244,8 +244,8 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
   if (host_links_ != nullptr) {
     // Channels outlive the plane, and links end with it: what comes after is heard by no rank.
     const std::weak_ptr<HostLinks> weak = host_links_;
-    core->set_wake_mover([weak] {
-      if (const auto links = weak.lock()) links->mover().wake();
+    core->set_wake_mover([weak](std::span<const movers::FlowId> flows) {
+      if (const auto links = weak.lock()) links->mover().wake(flows);
     });
     core->set_moved_counters([weak, id = spec.id] {
       const auto links = weak.lock();

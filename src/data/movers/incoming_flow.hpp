@@ -23,6 +23,7 @@ class IncomingFlow {
   IncomingFlow(MovedFlow moved, const MoverSettings& settings);
 
   const MovedFlow& moved() const { return moved_; }
+  bool is_listed = false;  // kept by who decides which flows are looked at
 
   // Whether a frame's header is one that may come: CD-613 if not. Any bytes are safe.
   Status check(const rings::SegmentHeader& header, uint32_t ranks) const;

@@ -10,9 +10,6 @@
 namespace crossdock::movers {
 namespace {
 
-// A link that takes nothing tells when it has sent something; in case that it does not, it is asked again.
-constexpr double kTryAgainS = 1e-4;
-
 std::vector<LinkUse> links_of(std::span<transports::Transport* const> transports) {
   std::vector<LinkUse> uses;
   for (transports::Transport* transport : transports) {
@@ -100,9 +97,12 @@ rings::Step Mover::State::step() {
     const std::lock_guard lock(step_mutex_);
     gate_.take_news();
     now_ = parts_.now_s();
-    for (LinkUse& use : links_) use.is_full = false;
+    for (const transports::LinkIndex link : full_) links_[link].is_full = false;
+    full_.clear();
     was_refused_ = false;
     bool has_moved = drain();
+    take_news();
+    take_due();
     for (size_t i = 0; i < parts_.transports.size(); ++i) {
       TransportEvents events(*this, first_link_[i]);
       has_moved |= parts_.transports[i]->progress(events) == rings::Step::kProgress;
@@ -114,6 +114,7 @@ rings::Step Mover::State::step() {
     tell_last_totals();
     has_moved |= pass_notes();
     has_moved |= send_notes(!has_moved);
+    rest();
     if (has_moved) {
       next_due_s_ = now_;
     } else {
@@ -130,20 +131,6 @@ rings::Step Mover::State::step() {
     if (parts_.on_lost_rank) parts_.on_lost_rank(rank, cause);
   }
   return answer;
-}
-
-void Mover::State::find_next_due() {
-  if (was_refused_) {
-    next_due_s_ = now_ + kTryAgainS;
-    return;
-  }
-  next_due_s_ = look_at_;
-  for (const auto& [id, flow] : outgoing_) next_due_s_ = std::min(next_due_s_, flow->next_due_s());
-  for (const auto& [id, flow] : incoming_) next_due_s_ = std::min(next_due_s_, flow->next_due_s());
-  for (const LastTotal& last : last_totals_) next_due_s_ = std::min(next_due_s_, last.tell_at);
-  for (const auto& [channel, failure] : failures_) {
-    if (!failure.unaware.empty()) next_due_s_ = std::min(next_due_s_, failure.tell_at);
-  }
 }
 
 void Mover::State::wait(std::chrono::microseconds at_most, std::span<const int> also_fds) {
@@ -230,7 +217,8 @@ void Mover::fail(uint64_t channel, const Error& cause) {
   state_->command(FailChannel{.channel = channel, .cause = cause});
 }
 Status Mover::ready() const { return state_->gate().ready(); }
-void Mover::wake() { state_->gate().wake(); }
+void Mover::wake() { state_->wake(); }
+void Mover::wake(std::span<const FlowId> flows) { state_->wake(flows); }
 rings::Step Mover::step() { return state_->step(); }
 std::string Mover::state() const { return state_->text(); }
 double Mover::next_due_s() const { return state_->next_due_s(); }

@@ -8,7 +8,7 @@
 //
 // Bounds: `outstanding` frames per link and as many passed on for others, `slots` segments per flow, a buffer of a
 // segment per frame under way that is packed, `transit` frames held per link for others. Cost of a step: a look at each
-// flow, and at most kFramesPerStep frames.
+// flow that something has happened to (or at all, if a thread did not say which), and at most kFramesPerStep frames.
 #pragma once
 
 #include <chrono>
@@ -125,7 +125,9 @@ class Mover : public rings::Actor {
   void remove(uint64_t channel);
   // Tells all processes that the channel is over, with the cause, and fails its flows here; remove() comes later.
   void fail(uint64_t channel, const Error& cause);
-  // A flow has news: an outgoing one segments or its end, an incoming one free slots. Cheap while the mover is awake.
+  // Flows have news: outgoing ones segments or their end, incoming ones free slots. Cheap while the mover is awake; who
+  // does not say which makes it look at all of them.
+  void wake(std::span<const FlowId> flows);
   void wake();
 
   // kDone never; kIdle: nothing can be done before something arrives, a thread calls, or it is next_due_s().

@@ -305,8 +305,12 @@ void Mover::State::drop_paths(transports::LinkIndex link, const std::string& why
     for (const auto& flow : peers_[rank].outgoing) {
       flow->path_lost(path);
       flow->tell_again();
+      look_at(*flow);
     }
-    for (const auto& flow : peers_[rank].incoming) flow->answer();
+    for (const auto& flow : peers_[rank].incoming) {
+      flow->answer();
+      look_at(*flow);
+    }
     if (paths_.has_path(rank)) {
       fail_without_path(rank, why);
       continue;

@@ -10,11 +10,6 @@ namespace {
 // Flows that ended and were removed are remembered for peers that missed a note: this many, the latest.
 constexpr size_t kFinishedMax = 65536;
 
-template <class Flows, class Flow>
-void take_out(Flows& flows, const Flow& flow) {
-  std::erase_if(flows, [&](const auto& kept) { return kept.get() == &flow; });
-}
-
 }  // namespace
 
 std::unique_lock<std::mutex> Mover::State::lock_between_steps() {
@@ -83,14 +78,16 @@ void Mover::State::add(AddFlow add) {
   }
   Peer& peer = peers_[rank];
   if (add.is_outgoing) {
-    auto flow = std::make_shared<OutgoingFlow>(std::move(add.flow), parts_.settings);
+    auto flow = std::make_shared<OutgoingFlow>(std::move(add.flow));
     const bool is_new = outgoing_.emplace(id, flow).second;
     CD_CHECK(is_new, "flow {}:{}:{} twice", id.channel, id.source, id.outlet);
+    look_at(*flow);
     peer.outgoing.push_back(std::move(flow));
   } else {
     auto flow = std::make_shared<IncomingFlow>(std::move(add.flow), parts_.settings);
     const bool is_new = incoming_.emplace(id, flow).second;
     CD_CHECK(is_new, "flow {}:{}:{} twice", id.channel, id.source, id.outlet);
+    look_at(*flow);
     peer.incoming.push_back(std::move(flow));
   }
   look_at_ = now_;
@@ -153,6 +150,19 @@ void Mover::State::remove_now(uint64_t channel) {
   for (const auto& flow : incoming) remove_incoming(*flow);
 }
 
+void Mover::State::take_out(OutgoingFlow& flow) {
+  Peer& peer = peers_[flow.moved().peer];
+  count_window(flow);
+  std::erase(peer.sending, &flow);
+  std::erase_if(peer.outgoing, [&](const auto& kept) { return kept.get() == &flow; });
+}
+
+void Mover::State::take_out(IncomingFlow& flow) {
+  Peer& peer = peers_[flow.moved().peer];
+  std::erase(peer.noting, &flow);
+  std::erase_if(peer.incoming, [&](const auto& kept) { return kept.get() == &flow; });
+}
+
 void Mover::State::remove_outgoing(OutgoingFlow& flow) {
   const FlowId id = flow.moved().id;
   const transports::PeerIndex rank = flow.moved().peer;
@@ -168,7 +178,7 @@ void Mover::State::remove_outgoing(OutgoingFlow& flow) {
     last_totals_.push_back(last);
   }
   flow.close();
-  take_out(peers_[rank].outgoing, flow);
+  take_out(flow);
   outgoing_.erase(id);
 }
 
@@ -183,7 +193,7 @@ void Mover::State::remove_incoming(IncomingFlow& flow) {
   }
   answer_stray(id, rank, NoteKind::kAsk);
   flow.close();
-  take_out(peers_[rank].incoming, flow);
+  take_out(flow);
   incoming_.erase(id);
 }
 
@@ -194,14 +204,14 @@ void Mover::State::detach(uint64_t channel, ErrorCode why) {
     flow->close();
     rings::fail_flow(flow->moved().flow, why);
     ring(flow->moved());
-    take_out(peers_[flow->moved().peer].outgoing, *flow);
+    take_out(*flow);
     outgoing_.erase(flow->moved().id);
   }
   for (const auto& flow : incoming_of(channel)) {
     flow->close();
     rings::fail_flow(flow->moved().flow, why);
     ring(flow->moved());
-    take_out(peers_[flow->moved().peer].incoming, *flow);
+    take_out(*flow);
     incoming_.erase(flow->moved().id);
   }
 }

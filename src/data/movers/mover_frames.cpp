@@ -32,29 +32,26 @@ void Mover::State::heard(transports::LinkIndex link, transports::PeerIndex from)
 
 // Turns go around peers and their flows, a frame each, so that no flow waits for another that has more to send.
 bool Mover::State::send_frames() {
-  for (Peer& peer : peers_) {
-    peer.window_bytes = 0;
-    for (const auto& flow : peer.outgoing) peer.window_bytes += flow->window_bytes();
-  }
+  put_in_turn();
   int sent = 0;
   bool has_sent = true;
   while (has_sent && sent < kFramesPerStep) {
     has_sent = false;
-    for (transports::PeerIndex i = 0; i < ranks_ && sent < kFramesPerStep; ++i) {
-      Peer& peer = peers_[(next_peer_ + i) % ranks_];
-      const size_t flows = peer.outgoing.size();
+    for (size_t i = 0; i < busy_.size() && sent < kFramesPerStep; ++i) {
+      Peer& peer = peers_[busy_[i]];
+      const size_t flows = peer.sending.size();
       for (size_t turn = 0; turn < flows && sent < kFramesPerStep; ++turn) {
-        const std::shared_ptr<OutgoingFlow> flow = peer.outgoing[peer.next_outgoing % flows];
+        OutgoingFlow& flow = *peer.sending[peer.next_outgoing % flows];
         ++peer.next_outgoing;
         const std::optional<uint64_t> again =
-            flow->again({now_, peer.overtaken_at, paths_.sound(frame_of(*flow))});
+            flow.again({now_, peer.overtaken_at, paths_.sound(frame_of(flow))});
         const bool went = (again && send_again(flow, *again)) || send_fresh(flow);
         if (!went) continue;
+        next_peer_ = (busy_[i] + 1) % ranks_;
         has_sent = true;
         ++sent;
       }
     }
-    next_peer_ = (next_peer_ + 1) % ranks_;
   }
   return sent > 0;
 }
@@ -68,39 +65,39 @@ FrameWanted Mover::State::frame_of(const OutgoingFlow& flow) const {
   return wanted;
 }
 
-bool Mover::State::send_fresh(const std::shared_ptr<OutgoingFlow>& flow) {
-  FrameWanted wanted = frame_of(*flow);
-  const std::byte* segment = flow->fresh();
+bool Mover::State::send_fresh(OutgoingFlow& flow) {
+  FrameWanted wanted = frame_of(flow);
+  const std::byte* segment = flow.fresh();
   if (segment == nullptr) {
-    if (!flow->is_held_back()) return false;
-    ++flow->counters.stalled_no_credit;
+    if (!flow.is_held_back()) return false;
+    ++flow.counters.stalled_no_credit;
     const auto paths = paths_.of(wanted);
     if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_no_credit;
     return false;
   }
-  wanted.bytes = frame_bytes(*flow->moved().layout, segment, flow->moved().flow.ring.shape);
+  wanted.bytes = frame_bytes(*flow.moved().layout, segment, flow.moved().flow.ring.shape);
   wanted.window_bytes = peers_[wanted.peer].window_bytes;
   const PathIndex path = paths_.choose(wanted);
-  if (path != kNoPath) return send(flow, flow->next(), path);
-  ++flow->counters.stalled_link_full;
+  if (path != kNoPath) return send(flow, flow.next(), path);
+  ++flow.counters.stalled_link_full;
   const auto paths = paths_.of(wanted);
   if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_link_full;
   return false;
 }
 
 // Takes the place of what it was before, also in transit: or frames that were lost there would keep each other out.
-bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence) {
-  Flight before = flow->flight(sequence);
+bool Mover::State::send_again(OutgoingFlow& flow, uint64_t sequence) {
+  Flight before = flow.flight(sequence);
   forget(before);
-  const PathIndex path = choose_again(*flow, before);
+  const PathIndex path = choose_again(flow, before);
   if (path == kNoPath || !send(flow, sequence, path)) {
     remember(before);
     return false;
   }
-  ++flow->counters.resent;
+  ++flow.counters.resent;
   ++paths_.link_of(path).counters.resent;
   // A peer from which nothing comes back is no reason to mistrust the path.
-  const transports::PeerIndex to = flow->moved().peer;
+  const transports::PeerIndex to = flow.moved().peer;
   if (paths_.is_usable(before.path) && peers_[to].overtaken_at > before.sent_at) {
     paths_.suspect(before.path, now_);
     Path& suspect = paths_.at(before.path);
@@ -121,24 +118,22 @@ PathIndex Mover::State::choose_again(const OutgoingFlow& flow, const Flight& bef
   return paths_.has_room(before.path, wanted) ? before.path : kNoPath;
 }
 
-bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
-                        uint64_t sequence,
-                        PathIndex path) {
+bool Mover::State::send(OutgoingFlow& flow, uint64_t sequence, PathIndex path) {
   LinkUse& use = paths_.link_of(path);
   uint64_t token = 0;
   FrameUnderWay& frame = under_way_.open(token);
-  const std::span<const std::byte> payload = fill_frame(frame, *flow, sequence);
+  const std::span<const std::byte> payload = fill_frame(frame, flow, sequence);
   frame.header.from_rank = static_cast<uint16_t>(parts_.rank);
   const bool is_stamped_there = parts_.settings.checksums && use.link->stamps();
   finish_frame(frame.header, payload, parts_.settings.checksums && !is_stamped_there);
   const bool went = is_stamped_there ? use.link->put_unstamped(frame.header, payload, token)
                                      : use.link->put(frame.header, payload, token);
   if (!went) {
-    use.is_full = was_refused_ = true;
+    refused(paths_.at(path).to.first);
     under_way_.close(token);
     return false;
   }
-  frame.flow = flow;
+  frame.flow = flow.shared_from_this();
   frame.link = paths_.at(path).to.first;
   note(frame.header, frame.link, trace::SegmentStep::kPut);
   Flight flight;
@@ -148,12 +143,18 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   remember(flight);
   flight.timeout_s = paths_.resend_after_s(path);
   flight.overtaken_s = paths_.overtaken_after_s(path);
-  flow->put(sequence, flight);
+  flow.put(sequence, flight);
+  count_window(flow);
   ++use.own_frames;
   use.bytes_under_way += frame.header.bytes;
   ++use.counters.frames_sent;
   use.counters.bytes_sent += sizeof(rings::SegmentHeader) + frame.header.bytes;
   return true;
+}
+
+void Mover::State::refused(transports::LinkIndex link) {
+  links_[link].is_full = was_refused_ = true;
+  full_.push_back(link);
 }
 
 void Mover::State::remember(Flight& flight) {
@@ -196,7 +197,7 @@ bool Mover::State::pass_one(transports::PeerIndex to) {
   FrameUnderWay& frame = under_way_.open(token);
   frame.header = next.header;
   if (!use.link->put(frame.header, std::span(next.payload.get(), next.header.bytes), token)) {
-    use.is_full = was_refused_ = true;
+    refused(paths_.at(path).to.first);
     under_way_.close(token);
     return false;
   }
@@ -258,6 +259,7 @@ std::byte* Mover::State::place_own(transports::LinkIndex link, const rings::Segm
     return nullptr;
   }
   const std::shared_ptr<IncomingFlow> flow = found->second;
+  look_at(*flow);
   const Status checked = flow->check(header, ranks_);
   if (!checked.ok()) {
     ++counters.malformed;
@@ -312,6 +314,7 @@ void Mover::State::placed(transports::LinkIndex link,
   const Status checked = placement.flow->placed(placement.header, checksum);
   const MovedFlow& moved = placement.flow->moved();
   if (placement.flow->is_closed()) return;
+  look_at(*placement.flow);
   if (checked.ok()) {
     note(placement.header, link, trace::SegmentStep::kArrived);
     ring(moved);

@@ -16,9 +16,8 @@ constexpr size_t kPassingMax = 64;
 
 bool Mover::State::send_notes(bool is_idle) {
   bool has_sent = false;
-  for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
+  for (const transports::PeerIndex rank : busy_) {
     Peer& peer = peers_[rank];
-    if (peer.outgoing.empty() && peer.incoming.empty() && peer.answers.empty()) continue;
     if (collect(peer, is_idle)) has_sent |= tell(rank, peer);
   }
   return has_sent;
@@ -29,20 +28,20 @@ bool Mover::State::collect(Peer& peer, bool is_idle) {
   items_.clear();
   bool is_urgent = !peer.answers.empty();
   bool is_repeated = std::exchange(peer.is_repeating, false);
-  for (const auto& flow : peer.incoming) {
+  for (IncomingFlow* flow : peer.noting) {
     const IncomingFlow::Owes owes = flow->owes(now_);
     if (owes == IncomingFlow::Owes::kNothing) continue;
     is_urgent |=
         owes == IncomingFlow::Owes::kNow || (is_idle && owes == IncomingFlow::Owes::kWhenIdle);
     is_repeated |= flow->is_asked();
-    items_.push_back({.entry = flow->credit(), .incoming = flow.get(), .outgoing = nullptr});
+    items_.push_back({.entry = flow->credit(), .incoming = flow, .outgoing = nullptr});
   }
-  for (const auto& flow : peer.outgoing) {
+  for (OutgoingFlow* flow : peer.sending) {
     const std::optional<NoteEntry> entry = flow->to_tell(now_);
     if (!entry) continue;
     is_urgent = true;
     is_repeated |= flow->has_noted(entry->kind);
-    items_.push_back({.entry = *entry, .incoming = nullptr, .outgoing = flow.get()});
+    items_.push_back({.entry = *entry, .incoming = nullptr, .outgoing = flow});
   }
   peer.skips_paths = is_repeated ? peer.note_turn++ : 0;
   return is_urgent;
@@ -134,7 +133,7 @@ bool Mover::State::pass_notes() {
       links_[link].passed_at = now_;
       if (look_at_ == kNeverDue) look_at_ = now_;
       ++links_[link].counters.notes_relayed;
-      peer.passing.pop_front();
+      peer.passing.erase(peer.passing.begin());
       has_passed = true;
     }
     has_passing_ |= !peer.passing.empty();
@@ -143,10 +142,11 @@ bool Mover::State::pass_notes() {
 }
 
 void Mover::State::answer(transports::PeerIndex to, const NoteEntry& entry, std::string text) {
-  std::deque<Answer>& answers = peers_[to].answers;
+  std::vector<Answer>& answers = peers_[to].answers;
   const auto is_same = [&](const Answer& other) { return other.entry == entry; };
   if (std::ranges::any_of(answers, is_same) || answers.size() >= kAnswersMax) return;
   answers.push_back({.entry = entry, .text = std::move(text)});
+  make_busy(to);
 }
 
 // A peer speaks of a flow that is not here: it has ended, or failed, or never was.
@@ -233,7 +233,9 @@ void Mover::State::take_credit(transports::LinkIndex link,
   if (found == outgoing_.end() || found->second->moved().peer != from) return;
   const std::shared_ptr<OutgoingFlow> flow = found->second;
   arrived_.clear();
+  look_at(*flow);
   const Status taken = flow->acknowledge(entry, now_, arrived_);
+  count_window(*flow);
   for (const Flight& flight : arrived_) {
     forget(flight);
     if (flight.sends == 1) paths_.delivered(flight.path, flight.bytes, now_);
@@ -242,7 +244,7 @@ void Mover::State::take_credit(transports::LinkIndex link,
   for (const Flight& flight : arrived_) {
     if (flight.sends != 1) continue;
     paths_.link_of(flight.path).delivered_at = now_;
-    peers_[from].overtaken_at = std::max(peers_[from].overtaken_at, flight.sent_at);
+    overtaken(peers_[from], flight.sent_at);
     paths_.measured(flight.path, flight.then, flight.sent_at, now_);
   }
   if (flow->take_recycled()) ring(flow->moved());
@@ -265,6 +267,7 @@ void Mover::State::take_total(transports::LinkIndex link,
   }
   const std::shared_ptr<IncomingFlow> flow = found->second;
   if (flow->moved().peer != from) return;
+  look_at(*flow);
   flow->answer();
   if (entry.kind == NoteKind::kAsk) return;
   const Status ended = flow->end(entry.segments, entry.rows);

@@ -8,7 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <queue>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -33,19 +35,26 @@ struct Answer {
   std::string text;
 };
 
-// Another process, and the flows with it.
+// Another process, and the flows with it. Kept small: a process of a large exchange has one for each other.
 struct Peer {
   std::vector<std::shared_ptr<OutgoingFlow>> outgoing;
   std::vector<std::shared_ptr<IncomingFlow>> incoming;
+  // Those of them that a step looks at: something has happened to them, is due, or waits for a link. Others rest.
+  std::vector<OutgoingFlow*> sending;
+  std::vector<IncomingFlow*> noting;
+  bool is_busy = false;       // is among State::busy_
   size_t next_outgoing = 0;   // whose turn it is to send
   bool is_repeating = false;  // a note that was not answered is sent again: over another path
   uint64_t note_turn = 0;     // which
   uint64_t skips_paths = 0;   // of the note that is being written
-  std::deque<Answer> answers;
-  std::deque<std::vector<std::byte>> passing;  // notes of others for it
+  std::vector<Answer> answers;
+  std::vector<std::vector<std::byte>> passing;  // notes of others for it
   double heard_at = 0;
   double overtaken_at = 0;    // the latest put of a frame to it that has arrived
-  uint64_t window_bytes = 0;  // of flows that are at work, and not near their end
+  double overtaken_seen_at = 0;  // the same, when its flows were looked at for it
+  // Of flows that are at work, and not near their end: now, and when the step began to send.
+  uint64_t counted_bytes = 0;
+  uint64_t window_bytes = 0;
   bool is_needed = false;     // a flow with it is not through
   double needed_since = 0;
 };
@@ -84,6 +93,8 @@ class Mover::State {
 
   // Any thread.
   void command(Command command);
+  void wake();
+  void wake(std::span<const FlowId> flows);
   void remove(uint64_t channel);
   std::vector<LinkCounters> counters();
   std::vector<MovedFlowCounters> flow_counters(uint64_t channel);
@@ -115,17 +126,41 @@ class Mover::State {
     std::byte* payload;
     std::shared_ptr<IncomingFlow> flow;
   };
+  // When a flow is to be looked at again, if nothing happens to it before.
+  struct Due {
+    double at_s = 0;
+    FlowId flow;  // outgoing
+    bool operator<(const Due& other) const { return at_s > other.at_s; }
+  };
   struct Item {
     NoteEntry entry;
     IncomingFlow* incoming;
     OutgoingFlow* outgoing;
   };
 
+  // mover_turns.cpp: which flows and peers a step looks at.
+  void look_at(OutgoingFlow& flow);
+  void look_at(IncomingFlow& flow);
+  void look_at_flow(const FlowId& flow);
+  void look_at_all();
+  void make_busy(transports::PeerIndex rank);
+  void take_news();
+  void take_due();
+  void overtaken(Peer& peer, double sent_at);
+  void put_in_turn();
+  void count_window(OutgoingFlow& flow);
+  void rest();
+  bool rests(OutgoingFlow& flow);
+  bool rests(IncomingFlow& flow);
+  void find_next_due();
+
   // mover_flows.cpp: flows come and go.
   std::unique_lock<std::mutex> lock_between_steps();
   bool drain();
   void add(AddFlow add);
   void remove_now(uint64_t channel);
+  void take_out(OutgoingFlow& flow);
+  void take_out(IncomingFlow& flow);
   void remove_incoming(IncomingFlow& flow);
   void remove_outgoing(OutgoingFlow& flow);
   void detach(uint64_t channel, ErrorCode why);
@@ -136,9 +171,10 @@ class Mover::State {
   // mover_frames.cpp: frames leave and arrive.
   FrameWanted frame_of(const OutgoingFlow& flow) const;
   bool send_frames();
-  bool send(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence, PathIndex path);
-  bool send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence);
-  bool send_fresh(const std::shared_ptr<OutgoingFlow>& flow);
+  bool send(OutgoingFlow& flow, uint64_t sequence, PathIndex path);
+  bool send_again(OutgoingFlow& flow, uint64_t sequence);
+  bool send_fresh(OutgoingFlow& flow);
+  void refused(transports::LinkIndex link);
   bool pass_on();
   bool pass_one(transports::PeerIndex to);
   PathIndex choose_again(const OutgoingFlow& flow, const Flight& before);
@@ -180,16 +216,18 @@ class Mover::State {
   void drop_paths(transports::LinkIndex link, const std::string& why);
   std::string over_link(transports::LinkIndex link, transports::PeerIndex from) const;
 
-  void find_next_due();
   void heard(transports::LinkIndex link, transports::PeerIndex from);
 
   Parts parts_;
   WakeGate gate_;
   std::vector<LinkUse> links_;
+  std::vector<transports::LinkIndex> full_;  // that refused something in this step
   std::vector<transports::LinkIndex> first_link_;  // of each transport
   PathChoice paths_;
   transports::PeerIndex ranks_ = 0;
   std::vector<Peer> peers_;  // by rank
+  std::vector<transports::PeerIndex> busy_;
+  std::priority_queue<Due> due_;
   std::map<FlowId, std::shared_ptr<OutgoingFlow>> outgoing_;
   std::map<FlowId, std::shared_ptr<IncomingFlow>> incoming_;
   FramesUnderWay under_way_;
@@ -217,7 +255,10 @@ class Mover::State {
   std::atomic<int> waiting_{0};  // threads that want step_mutex_
   std::mutex command_mutex_;
   std::vector<Command> commands_;
+  std::vector<FlowId> news_;  // of flows, under command_mutex_
   std::atomic<bool> has_commands_{false};
+  std::atomic<bool> have_news_{false};      // some flows
+  std::atomic<bool> have_all_news_{false};  // any flow may have
 };
 
 }  // namespace crossdock::movers

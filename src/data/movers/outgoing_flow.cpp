@@ -16,16 +16,14 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kDoublingsMax = 6;
 constexpr uint8_t kSendsMax = std::numeric_limits<uint8_t>::max();
 constexpr int kBitsBeyond = 64;
-constexpr double kOvertakenEveryS = 0.002;
 // A note is answered at once; one that was not is sent again after this time, then after twice as long, and so on.
 constexpr double kAgainS = 0.05;
 constexpr int kNoteDoublingsMax = 8;
 
 }  // namespace
 
-OutgoingFlow::OutgoingFlow(MovedFlow moved, const MoverSettings& settings)
+OutgoingFlow::OutgoingFlow(MovedFlow moved)
     : moved_(std::move(moved)),
-      settings_(settings),
       consumer_(moved_.flow.ring),
       flights_(moved_.flow.ring.slots()),
       look_at_(kNever) {
@@ -79,7 +77,6 @@ void OutgoingFlow::look_for_due(const Evidence& evidence) {
 }
 
 std::optional<uint64_t> OutgoingFlow::again(const Evidence& evidence) {
-  // Looked up again when others have overtaken, if that is late enough to matter.
   const bool is_overtaken = evidence.overtaken_at > overtaken_at_ + kOvertakenEveryS;
   if (evidence.now >= look_at_ || (is_overtaken && arrived_ != next_)) look_for_due(evidence);
   if (again_ == 0) return std::nullopt;
@@ -240,6 +237,13 @@ void OutgoingFlow::noted(NoteKind kind, double now) {
   double& at = kind == NoteKind::kTotal ? total_at_ : ask_at_;
   at = now + std::ldexp(kAgainS, std::min(times, kNoteDoublingsMax));
   ++times;
+}
+
+bool OutgoingFlow::has_work(double now) {
+  if (again_ > 0 || look_at_ <= now || fresh() != nullptr) return true;
+  if (rings::total_of(moved_.flow).is_known && !is_total_seen_)
+    return totals_ == 0 || now >= total_at_;
+  return is_asking_ && now >= ask_at_;
 }
 
 double OutgoingFlow::unknown_since(double now) {

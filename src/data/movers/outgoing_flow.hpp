@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -32,12 +34,22 @@ struct Flight {
   bool goes_again = false;
 };
 
-class OutgoingFlow {
+// Looked up again when others have overtaken, if that is late enough to matter.
+inline constexpr double kOvertakenEveryS = 0.002;
+
+class OutgoingFlow : public std::enable_shared_from_this<OutgoingFlow> {
  public:
-  OutgoingFlow(MovedFlow moved, const MoverSettings& settings);
+  explicit OutgoingFlow(MovedFlow moved);
 
   const MovedFlow& moved() const { return moved_; }
   MovedFlowCounters counters;  // kept by who sends
+  // Kept by who decides which flows are looked at.
+  struct Turn {
+    bool is_listed = false;
+    double due_s = std::numeric_limits<double>::infinity();  // for which it stands in line
+    uint64_t counted_bytes = 0;                              // of its window
+  };
+  Turn turn;
 
   // The next segment that has never left, or null. Counts no credit: is_held_back() says whether that is why.
   const std::byte* fresh();
@@ -51,6 +63,8 @@ class OutgoingFlow {
     double overtaken_at = 0;  // a frame to the same process that was put then has arrived
     SoundPaths sound;
   };
+  // Whether there is something to do for it though nothing happens: it waits for a link, or something is due.
+  bool has_work(double now);
   // A segment that has to go again, if any: due, or lost with its link.
   std::optional<uint64_t> again(const Evidence& evidence);
   const std::byte* segment(uint64_t sequence) const;
@@ -84,6 +98,7 @@ class OutgoingFlow {
   bool is_through() const { return is_total_seen_ && has_arrived(); }
   // From now on the flow's memory is not touched; what links read of it is `keep`'s matter.
   void close() { is_closed_ = true; }
+  bool is_closed() const { return is_closed_; }
   double next_due_s() const;
   std::string state() const;
 
@@ -96,7 +111,6 @@ class OutgoingFlow {
   void look_for_due(const Evidence& evidence);
 
   MovedFlow moved_;
-  MoverSettings settings_;
   rings::RingConsumer<rings::CpuRingTraits> consumer_;
   std::vector<Flight> flights_;  // by slot
   uint64_t recycled_ = 0;

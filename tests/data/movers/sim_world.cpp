@@ -118,7 +118,7 @@ bool SimWorld::move_source(SimFlow& flow) {
   if (flow.put == flow.segments) {
     rings::end_flow_after(flow.out->flow, flow.put, flow.put_rows);
     flow.is_ended = true;
-    process(flow.from).mover->wake();
+    process(flow.from).mover->wake(std::span(&flow.id, 1));
     return true;
   }
   std::byte* segment = flow.writer->place(flow.put);
@@ -138,7 +138,7 @@ bool SimWorld::move_source(SimFlow& flow) {
   flow.put_rows += rows;
   ++flow.put;
   flow.put_at = net_.now() + flow.source_pace_s;
-  process(flow.from).mover->wake();
+  process(flow.from).mover->wake(std::span(&flow.id, 1));
   return true;
 }
 
@@ -171,7 +171,7 @@ bool SimWorld::move_sink(SimFlow& flow) {
   ++flow.taken;
   flow.reader->recycle();
   flow.take_at = net_.now() + flow.sink_pace_s;
-  process(flow.to).mover->wake();
+  process(flow.to).mover->wake(std::span(&flow.id, 1));
   return true;
 }
 

@@ -1,0 +1,317 @@
+// Frames and notes on their way, and who hears of them.
+#include "sim/stepped/stepped_links.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+
+namespace crossdock::sim {
+namespace {
+
+std::vector<topology::VertexIndex> nics_of(const topology::ServerShape& shape) {
+  const topology::VertexRange range = shape.of_kind(topology::VertexKind::kNic);
+  std::vector<topology::VertexIndex> nics;
+  for (topology::VertexIndex i = 0; i < range.count; ++i) {
+    const auto nic = static_cast<topology::VertexIndex>(range.first + i);
+    if (shape.find_edge(nic, *shape.network()) != nullptr) nics.push_back(nic);
+  }
+  return nics;
+}
+
+}  // namespace
+
+LinkNumber SteppedServer::link(topology::VertexIndex from, topology::VertexIndex to) const {
+  const topology::Edge* edge = shape->find_edge(from, to);
+  CD_CHECK(edge != nullptr, "no edge from {} to {}", from, to);
+  return first_link + static_cast<LinkNumber>(edge - shape->edges().data());
+}
+
+// The links of one server, by peer and then NIC.
+class SteppedLinks::ServerLinks : public transports::Transport {
+ public:
+  explicit ServerLinks(SteppedLinks& all) : net(all) {}
+
+  SteppedLinks& net;
+  uint32_t server = 0;
+  std::vector<std::unique_ptr<End>> ends;
+  std::vector<transports::LinkIndex> first;      // per peer
+  std::vector<transports::LinkIndex> with_news;  // each once
+
+  rings::Step progress(transports::LinkEvents& events) override;
+  bool arm() override { return with_news.empty(); }
+  int wait_fd() const override { return -1; }
+  std::vector<transports::Link*> links() override;
+  std::string address() const override { return "stepped"; }
+  Result<std::vector<transports::Unreached>> connect(std::span<const std::string>) override {
+    return std::vector<transports::Unreached>();
+  }
+};
+
+// One end of a link between the NICs of the same place of two servers.
+class SteppedLinks::End : public transports::Link {
+ public:
+  using News = std::function<void(transports::LinkIndex, transports::LinkEvents&)>;
+
+  End(ServerLinks& own, uint32_t peer, size_t nic, transports::LinkIndex index)
+      : own_(own), peer_(peer), nic_(nic), index_(index) {}
+
+  const SteppedServer& here() const { return own_.net.servers_[own_.server]; }
+  const SteppedServer& there() const { return own_.net.servers_[peer_]; }
+  topology::VertexIndex nic_here() const { return here().nics[nic_]; }
+  topology::VertexIndex nic_there() const { return there().nics[nic_]; }
+  LinkNumber out() const { return here().link(nic_here(), *here().shape->network()); }
+  LinkNumber in() const { return there().link(*there().shape->network(), nic_there()); }
+  End& other() const {
+    const ServerLinks& links = *own_.net.links_[peer_];
+    return *links.ends[links.first[own_.server] + nic_];
+  }
+
+  transports::PeerIndex peer() const override { return peer_; }
+  std::string name() const override { return fmt::format("{} to {}", device(), peer_); }
+  std::string device() const override { return here().shape->vertex(nic_here()).name; }
+  std::string peer_device() const override { return there().shape->vertex(nic_there()).name; }
+  double rate_bytes_per_s() const override {
+    const topology::Edge* edge = here().shape->find_edge(nic_here(), *here().shape->network());
+    return edge->bytes_per_s / own_.net.options_.bytes_per_row;
+  }
+
+  bool put(const rings::SegmentHeader& header,
+           std::span<const std::byte> payload,
+           uint64_t token) override;
+  bool tell(std::span<const std::byte> note) override;
+  void abandon() override { lose("given up"); }
+
+  void cut() { is_cut_ = true; }
+  void lose(const std::string& why) {
+    if (is_lost_) return;
+    is_cut_ = true;
+    news_.clear();
+    add([this, why](transports::LinkIndex index, transports::LinkEvents& events) {
+      is_lost_ = true;
+      events.lost(index, make_error(ErrorCode::kAgentLost, "{}", why));
+    });
+  }
+
+  void left(uint64_t token) {
+    if (is_cut_) return;
+    --under_way_;
+    add([token](transports::LinkIndex index, transports::LinkEvents& events) {
+      events.sent(index, token);
+    });
+  }
+  void arrive(const Frame& frame) {
+    if (is_cut_) return;
+    add([this, header = frame.header, payload = frame.payload](transports::LinkIndex index,
+                                                               transports::LinkEvents& events) {
+      std::byte* const place = events.place(index, header);
+      if (place == nullptr) return;
+      std::memcpy(place, payload.data(), payload.size());
+      events.placed(index, header, place);
+      own_.net.placed_(own_.server, header);
+    });
+  }
+  bool deliver(transports::LinkEvents& events) {
+    std::vector<News> news;
+    news.swap(news_);
+    for (const News& one : news) {
+      if (!is_lost_) one(index_, events);
+    }
+    return !news.empty();
+  }
+
+ private:
+  void add(News news) {
+    if (is_lost_ || here().is_dead) return;
+    if (news_.empty()) own_.with_news.push_back(index_);
+    news_.push_back(std::move(news));
+    own_.net.woken_(own_.server);
+  }
+
+  ServerLinks& own_;
+  const uint32_t peer_;
+  const size_t nic_;
+  const transports::LinkIndex index_;
+  int under_way_ = 0;
+  bool is_cut_ = false;
+  bool is_lost_ = false;
+  std::vector<News> news_;
+};
+
+rings::Step SteppedLinks::ServerLinks::progress(transports::LinkEvents& events) {
+  std::vector<transports::LinkIndex> now;
+  now.swap(with_news);
+  std::ranges::sort(now);
+  const auto repeated = std::ranges::unique(now);
+  now.erase(repeated.begin(), repeated.end());
+  bool has_delivered = false;
+  for (const transports::LinkIndex index : now) has_delivered |= ends[index]->deliver(events);
+  return has_delivered ? rings::Step::kProgress : rings::Step::kIdle;
+}
+
+std::vector<transports::Link*> SteppedLinks::ServerLinks::links() {
+  std::vector<transports::Link*> all;
+  for (const auto& end : ends) all.push_back(end.get());
+  return all;
+}
+
+bool SteppedLinks::End::put(const rings::SegmentHeader& header,
+                            std::span<const std::byte> payload,
+                            uint64_t token) {
+  CD_CHECK(!is_lost_, "a put on a lost link");
+  SteppedLinks& net = own_.net;
+  if (under_way_ >= net.options_.depth) return false;
+  ++under_way_;
+  if (is_cut_) return true;
+  if (net.free_frames_.empty()) {
+    net.free_frames_.push_back(net.frames_.size());
+    net.frames_.emplace_back();
+  }
+  const uint64_t number = net.free_frames_.back();
+  net.free_frames_.pop_back();
+  Frame& frame = net.frames_[number];
+  frame.from = this;
+  frame.token = token;
+  frame.header = header;
+  frame.payload.assign(payload.begin(), payload.end());
+  const double bytes = net.options_.header_bytes + header.rows * net.options_.bytes_per_row;
+  const uint64_t lane = uint64_t{own_.server} << 40 | uint64_t{peer_} << 8 | nic_;
+  net.network_.send({lane, net.path_of(*this, net.ends_of_(header)), bytes, number});
+  return true;
+}
+
+// Small, so that it passes what waits.
+bool SteppedLinks::End::tell(std::span<const std::byte> note) {
+  CD_CHECK(!is_lost_, "a note on a lost link");
+  if (is_cut_) return true;
+  SteppedLinks& net = own_.net;
+  const double latency_s = net.network_.latency_of({out(), in()});
+  net.clock_.at(net.clock_.now_s() + latency_s,
+                [this, bytes = std::vector<std::byte>(note.begin(), note.end())] {
+                  End& to = other();
+                  if (is_cut_ || to.is_cut_) return;
+                  to.add([bytes](transports::LinkIndex index, transports::LinkEvents& events) {
+                    events.noted(index, bytes);
+                  });
+                });
+  return true;
+}
+
+SteppedLinks::SteppedLinks(VirtualClock& clock,
+                           ChunkNetwork& network,
+                           std::vector<std::shared_ptr<const topology::ServerShape>> shapes,
+                           LinkOptions options,
+                           EndsOf ends_of)
+    : clock_(clock), network_(network), options_(options), ends_of_(std::move(ends_of)) {
+  for (auto& shape : shapes) {
+    SteppedServer server;
+    server.first_link = static_cast<LinkNumber>(network_.link_count());
+    for (const topology::Edge& edge : shape->edges()) {
+      const double latency_s = edge.latency_s > 0 ? edge.latency_s : options_.latency_s;
+      network_.add_link({edge.bytes_per_s, latency_s, 0});
+    }
+    if (shape->network()) server.nics = nics_of(*shape);
+    server.shape = std::move(shape);
+    servers_.push_back(std::move(server));
+  }
+  const auto count = static_cast<uint32_t>(servers_.size());
+  for (uint32_t own = 0; own < count; ++own) {
+    auto links = std::make_unique<ServerLinks>(*this);
+    links->server = own;
+    for (uint32_t peer = 0; peer < count; ++peer) {
+      links->first.push_back(static_cast<transports::LinkIndex>(links->ends.size()));
+      if (peer == own) continue;
+      const size_t nics = std::min(servers_[own].nics.size(), servers_[peer].nics.size());
+      for (size_t nic = 0; nic < nics; ++nic) {
+        const auto index = static_cast<transports::LinkIndex>(links->ends.size());
+        links->ends.push_back(std::make_unique<End>(*links, peer, nic, index));
+      }
+    }
+    links_.push_back(std::move(links));
+  }
+  network_.on_left([this](uint64_t frame) { left(frame); });
+  network_.on_arrived([this](uint64_t frame) { arrived(frame); });
+}
+
+SteppedLinks::~SteppedLinks() = default;
+
+transports::Transport& SteppedLinks::transport(uint32_t server) { return *links_[server]; }
+
+// The fewest edges, without a turn over the network.
+const std::vector<LinkNumber>& SteppedLinks::inside(const topology::ServerShape& shape,
+                                                    topology::VertexIndex from,
+                                                    topology::VertexIndex to) {
+  const auto [place, is_new] = inside_.try_emplace({&shape, from, to});
+  if (!is_new || from == to) return place->second;
+  std::vector<const topology::Edge*> came(static_cast<size_t>(shape.vertex_count()), nullptr);
+  std::deque<topology::VertexIndex> next = {from};
+  while (!next.empty() && came[to] == nullptr) {
+    const topology::VertexIndex at = next.front();
+    next.pop_front();
+    for (const topology::Edge& edge : shape.out_edges(at)) {
+      if (came[edge.to] != nullptr || edge.to == from || edge.to == shape.network()) continue;
+      came[edge.to] = &edge;
+      next.push_back(edge.to);
+    }
+  }
+  CD_CHECK(came[to] != nullptr, "no way from vertex {} to {}", from, to);
+  for (topology::VertexIndex at = to; at != from; at = came[at]->from) {
+    place->second.push_back(static_cast<LinkNumber>(came[at] - shape.edges().data()));
+  }
+  std::ranges::reverse(place->second);
+  return place->second;
+}
+
+LinkPath SteppedLinks::path_of(const End& from, const Ends& ends) {
+  auto path = std::make_shared<std::vector<LinkNumber>>();
+  const SteppedServer& here = from.here();
+  const SteppedServer& there = from.there();
+  for (const LinkNumber edge : inside(*here.shape, ends.source, from.nic_here()))
+    path->push_back(here.first_link + edge);
+  path->push_back(from.out());
+  path->push_back(from.in());
+  for (const LinkNumber edge : inside(*there.shape, from.nic_there(), ends.destination))
+    path->push_back(there.first_link + edge);
+  return path;
+}
+
+void SteppedLinks::left(uint64_t number) { frames_[number].from->left(frames_[number].token); }
+
+void SteppedLinks::arrived(uint64_t number) {
+  const Frame& frame = frames_[number];
+  frame.from->other().arrive(frame);
+  free_frames_.push_back(number);
+}
+
+void SteppedLinks::lose_nic(uint32_t server, size_t nic, bool is_told) {
+  const SteppedServer& own = servers_[server];
+  const topology::VertexIndex vertex = own.nics[nic];
+  network_.set_link(own.link(vertex, *own.shape->network()), 0);
+  network_.set_link(own.link(*own.shape->network(), vertex), 0);
+  for (uint32_t peer = 0; peer < servers_.size(); ++peer) {
+    if (peer == server || nic >= servers_[peer].nics.size()) continue;
+    End& end = *links_[server]->ends[links_[server]->first[peer] + nic];
+    for (End* const one : {&end, &end.other()}) {
+      one->cut();
+      if (is_told) one->lose(fmt::format("the port of {} was lost", end.device()));
+    }
+  }
+}
+
+void SteppedLinks::slow_nic(uint32_t server, size_t nic, double share) {
+  const SteppedServer& own = servers_[server];
+  const topology::VertexIndex vertex = own.nics[nic];
+  const topology::VertexIndex network = *own.shape->network();
+  for (const auto& [from, to] : {std::pair(vertex, network), std::pair(network, vertex)}) {
+    network_.set_link(own.link(from, to), own.shape->find_edge(from, to)->bytes_per_s * share);
+  }
+}
+
+void SteppedLinks::kill(uint32_t server) {
+  servers_[server].is_dead = true;
+  for (size_t nic = 0; nic < servers_[server].nics.size(); ++nic) lose_nic(server, nic, false);
+}
+
+}  // namespace crossdock::sim
