@@ -80,6 +80,8 @@ Mover::State::State(Parts parts)
       ranks_(count_ranks(parts_.rank, parts_.paths, links_)),
       peers_(ranks_),
       transit_(links_.size(), parts_.settings.transit, parts_.settings.transit_bytes_max) {
+  led_to_.resize(links_.size());
+  for (const PathTo& path : parts_.paths) led_to_[path.first].push_back(path.peer);
   transports::LinkIndex first = 0;
   for (transports::Transport* transport : parts_.transports) {
     first_link_.push_back(first);

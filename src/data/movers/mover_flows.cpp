@@ -154,6 +154,7 @@ void Mover::State::take_out(OutgoingFlow& flow) {
   Peer& peer = peers_[flow.moved().peer];
   count_window(flow);
   std::erase(peer.sending, &flow);
+  std::erase(peer.waiting, &flow);
   std::erase_if(peer.outgoing, [&](const auto& kept) { return kept.get() == &flow; });
 }
 

@@ -43,8 +43,11 @@ bool Mover::State::send_frames() {
       for (size_t turn = 0; turn < flows && sent < kFramesPerStep; ++turn) {
         OutgoingFlow& flow = *peer.sending[peer.next_outgoing % flows];
         ++peer.next_outgoing;
+        const FrameWanted wanted = frame_of(flow);
         const std::optional<uint64_t> again =
-            flow.again({now_, peer.overtaken_at, paths_.sound(frame_of(flow))});
+            flow.again({now_, peer.overtaken_at, paths_.sound(wanted)});
+        flow.turn.has_no_room = paths_.waits_for_sent(wanted);
+        if (flow.turn.has_no_room) continue;
         const bool went = (again && send_again(flow, *again)) || send_fresh(flow);
         if (!went) continue;
         next_peer_ = (busy_[i] + 1) % ranks_;
@@ -224,6 +227,7 @@ void Mover::State::sent(transports::LinkIndex link, uint64_t token) {
     transit_.release(std::move(frame.passed_on));
   } else {
     --use.own_frames;
+    look_at_waiting(link);
     frame.flow->sent(frame.header.sequence);
     if (frame.flow->take_recycled()) ring(frame.flow->moved());
   }

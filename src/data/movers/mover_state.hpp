@@ -42,6 +42,7 @@ struct Peer {
   // Those of them that a step looks at: something has happened to them, is due, or waits for a link. Others rest.
   std::vector<OutgoingFlow*> sending;
   std::vector<IncomingFlow*> noting;
+  std::vector<OutgoingFlow*> waiting;  // until a link that leads here has sent something; not looked at before
   bool is_busy = false;       // is among State::busy_
   size_t next_outgoing = 0;   // whose turn it is to send
   bool is_repeating = false;  // a note that was not answered is sent again: over another path
@@ -144,6 +145,7 @@ class Mover::State {
   void look_at_flow(const FlowId& flow);
   void look_at_all();
   void make_busy(transports::PeerIndex rank);
+  void look_at_waiting(transports::LinkIndex link);
   void take_news();
   void take_due();
   void overtaken(Peer& peer, double sent_at);
@@ -222,6 +224,7 @@ class Mover::State {
   WakeGate gate_;
   std::vector<LinkUse> links_;
   std::vector<transports::LinkIndex> full_;  // that refused something in this step
+  std::vector<std::vector<transports::PeerIndex>> led_to_;  // by a path that begins with the link, by link
   std::vector<transports::LinkIndex> first_link_;  // of each transport
   PathChoice paths_;
   transports::PeerIndex ranks_ = 0;

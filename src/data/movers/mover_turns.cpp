@@ -1,6 +1,7 @@
 // Which flows a step looks at: what happened to them, is due, or waits for a link. A process of a large exchange has
 // thousands of flows, and a step that looked at all of them would take longer than a segment.
 #include <algorithm>
+#include <utility>
 
 #include "data/movers/mover_state.hpp"
 
@@ -50,6 +51,16 @@ void Mover::State::look_at(IncomingFlow& flow) {
   flow.is_listed = true;
   peers_[flow.moved().peer].noting.push_back(&flow);
   make_busy(flow.moved().peer);
+}
+
+void Mover::State::look_at_waiting(transports::LinkIndex link) {
+  for (const transports::PeerIndex rank : led_to_[link]) {
+    for (OutgoingFlow* flow : peers_[rank].waiting) {
+      flow->turn.is_waiting = false;
+      look_at(*flow);
+    }
+    peers_[rank].waiting.clear();
+  }
 }
 
 // Which end of it is here, its name does not say.
@@ -114,9 +125,17 @@ void Mover::State::count_window(OutgoingFlow& flow) {
 
 bool Mover::State::rests(OutgoingFlow& flow) {
   count_window(flow);
-  if (flow.has_work(now_)) return false;
-  flow.turn.is_listed = false;
   const double due_s = flow.next_due_s();
+  const bool has_no_room = std::exchange(flow.turn.has_no_room, false);
+  if (has_no_room && !flow.goes_again() && due_s > now_ && flow.fresh() != nullptr) {
+    if (!flow.turn.is_waiting) peers_[flow.moved().peer].waiting.push_back(&flow);
+    flow.turn.is_waiting = true;
+    ++flow.counters.stalled_link_full;
+    ++paths_.link_of(paths_.of(frame_of(flow)).front()).counters.stalled_link_full;
+  } else if (flow.has_work(now_)) {
+    return false;
+  }
+  flow.turn.is_listed = false;
   if (due_s < flow.turn.due_s) {
     flow.turn.due_s = due_s;
     due_.push({.at_s = due_s, .flow = flow.moved().id});

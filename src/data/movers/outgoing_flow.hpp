@@ -46,6 +46,8 @@ class OutgoingFlow : public std::enable_shared_from_this<OutgoingFlow> {
   // Kept by who decides which flows are looked at.
   struct Turn {
     bool is_listed = false;
+    bool is_waiting = false;  // is among those of its peer
+    bool has_no_room = false;  // as of this step: all its links have as many frames as they may
     double due_s = std::numeric_limits<double>::infinity();  // for which it stands in line
     uint64_t counted_bytes = 0;                              // of its window
   };
@@ -65,6 +67,7 @@ class OutgoingFlow : public std::enable_shared_from_this<OutgoingFlow> {
   };
   // Whether there is something to do for it though nothing happens: it waits for a link, or something is due.
   bool has_work(double now);
+  bool goes_again() const { return again_ > 0; }  // a segment of it
   // A segment that has to go again, if any: due, or lost with its link.
   std::optional<uint64_t> again(const Evidence& evidence);
   const std::byte* segment(uint64_t sequence) const;

@@ -20,6 +20,8 @@ bool is_worth_packing(uint64_t packed_bytes, uint64_t whole_bytes) {
 // Header included.
 uint64_t packed_bytes(const segments::RowLayout& layout, const std::byte* segment) {
   const rings::SegmentHeader& header = header_of(segment);
+  const rings::SegmentLayout& whole = layout.segments();
+  if (header.rows == whole.rows_max && header.heap_bytes == whole.heap_bytes) return whole.bytes;
   return layout.packed(header.rows, header.heap_bytes).bytes;
 }
 

@@ -80,6 +80,17 @@ bool PathChoice::has_room(const Path& path, const FrameWanted& frame) const {
          (use.in_transit < settings_.transit && frame.bytes <= settings_.transit_bytes_max);
 }
 
+bool PathChoice::waits_for_sent(const FrameWanted& frame) const {
+  bool is_any_usable = false;
+  for (const PathIndex index : of(frame)) {
+    if (!is_usable(index)) continue;
+    is_any_usable = true;
+    if (paths_[index].to.is_relayed || link_of(index).own_frames < settings_.outstanding)
+      return false;
+  }
+  return is_any_usable;
+}
+
 // A relayed path's first link may be busy with others, which its own acknowledgements do not show.
 double PathChoice::through_s(const Path& path, const FrameWanted& frame) const {
   const LinkUse& use = links_[path.to.first];

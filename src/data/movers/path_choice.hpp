@@ -112,6 +112,9 @@ class PathChoice {
   bool has_path_for(const FrameWanted& frame) const;
   // Whether the link of any other path that the frame may use has own frames under way.
   bool is_sending(const FrameWanted& frame, PathIndex except) const;
+  // Whether all usable paths of the frame are straight, and their links have as many own frames as they may: then
+  // nothing can leave before one of these has sent a frame.
+  bool waits_for_sent(const FrameWanted& frame) const;
   bool has_room(PathIndex path, const FrameWanted& frame) const {
     return has_room(paths_[path], frame);
   }

@@ -44,7 +44,7 @@ struct SteppedProcess::Memory {
   size_t each;
   std::vector<std::byte> bytes;
   std::byte* first;
-  rings::DoorbellWords bell;
+  std::vector<rings::DoorbellWords> bells;  // per server
 };
 
 SteppedProcess::SteppedProcess(Parts parts)
@@ -139,6 +139,7 @@ Status SteppedProcess::add_flows() {
              far = numbers(outline.destinations, false);
   const rings::RingShape shape = parts_.load.layout->ring_shape(parts_.load.slot_bits);
   out_memory_ = std::make_shared<Memory>(shape, sources.size() * far.size());
+  out_memory_->bells.resize(static_cast<size_t>(parts_.graph->server_count()));
   in_memory_ = std::make_shared<Memory>(shape, others.size() * outlets.size());
   for (const uint16_t source : others) {
     for (const uint16_t outlet : outlets) {
@@ -160,7 +161,7 @@ Status SteppedProcess::add_flows() {
       movers::MovedFlow end =
           moved(id, server_of_[to.server], flow_at(*out_memory_, outgoing_.size()));
       end.keep = out_memory_;
-      end.doorbells = {rings::Doorbell(&out_memory_->bell)};
+      end.doorbells = {rings::Doorbell(&out_memory_->bells[end.peer])};
       end.paths = paths.at(to.vertex).at(end.peer);
       outgoing_.push_back({.id = id, .peer = end.peer});
       mover_->add_outgoing(std::move(end));
@@ -180,7 +181,7 @@ void SteppedProcess::close(control::ChannelId channel, const Error& cause) {
 void SteppedProcess::start() {
   if (!is_open()) return;
   for (size_t place = 0; place < outgoing_.size(); ++place) {
-    if (!fill(place)) waiting_.push_back(place);
+    if (!fill(place)) waiting_[outgoing_[place].peer].flows.push_back(place);
   }
   mover_->wake(news_);
   news_.clear();
@@ -212,11 +213,13 @@ bool SteppedProcess::fill(size_t place) {
 }
 
 bool SteppedProcess::fill_waiting() {
-  if (waiting_.empty()) return false;
-  const uint32_t rung = rings::Doorbell(&out_memory_->bell).look();
-  if (rung == rung_) return false;
-  rung_ = rung;
-  std::erase_if(waiting_, [this](size_t place) { return fill(place); });
+  for (auto& [peer, waiting] : waiting_) {
+    const uint32_t rung = rings::Doorbell(&out_memory_->bells[peer]).look();
+    if (rung == waiting.rung) continue;
+    waiting.rung = rung;
+    std::erase_if(waiting.flows, [this](size_t place) { return fill(place); });
+  }
+  std::erase_if(waiting_, [](const auto& one) { return one.second.flows.empty(); });
   return !news_.empty();
 }
 
@@ -277,7 +280,7 @@ void SteppedProcess::look_at_bounds() {
 }
 
 double SteppedProcess::run() {
-  constexpr size_t kFewLinks = 64;
+  constexpr size_t kFewLinks = 64, kLookEvery = 16;  // steps
   bool has_moved = true;
   for (int turn = 0; has_moved && turn < kTurnsMax; ++turn) {
     has_moved = mover_->step() == rings::Step::kProgress;
@@ -289,7 +292,7 @@ double SteppedProcess::run() {
     news_.clear();
     has_moved = true;
   }
-  if (links_.size() <= kFewLinks) look_at_bounds();
+  if (links_.size() <= kFewLinks && steps_ % kLookEvery == 0) look_at_bounds();
   if (has_moved) return parts_.clock->now_s();
   const double due_s = mover_->next_due_s();
   return due_s == std::numeric_limits<double>::infinity() ? due_s : due_s - kMoverClock;

@@ -95,8 +95,12 @@ class SteppedProcess : public control::ChannelHost {
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   std::map<movers::FlowId, uint32_t> incoming_at_;
-  std::vector<size_t> waiting_;  // outgoing flows with rows and no room
-  uint32_t rung_ = 0;            // of the sources' doorbell, when they were looked at last
+  // Outgoing flows to a server with rows and no room; its doorbell as it was when they were looked at last.
+  struct Waiting {
+    std::vector<size_t> flows;
+    uint32_t rung = 0;
+  };
+  std::map<uint32_t, Waiting> waiting_;
   std::vector<rings::SegmentHeader> came_;
   std::vector<movers::FlowId> news_;
   int64_t expected_ = 0;
