@@ -19,6 +19,9 @@ void ChunkNetwork::set_link(LinkNumber number, double bytes_per_s) {
   Link& link = links_[number];
   link.rate.bytes_per_s = bytes_per_s;
   if (bytes_per_s > 0) return;
+  for (const auto& [lane, queue] : link.lanes) {
+    for (uint32_t place = queue.first; place != kNone; place = pool_[place].next) take(place);
+  }
   link.lanes.clear();
   link.turns.clear();
 }
@@ -41,10 +44,28 @@ void ChunkNetwork::arrive(Moving moving) {
   const LinkNumber number = (*moving.chunk.path)[moving.place];
   Link& link = links_[number];
   if (link.rate.bytes_per_s <= 0) return;
-  std::deque<Moving>& lane = link.lanes[moving.chunk.lane];
-  if (lane.empty()) link.turns.push_back(moving.chunk.lane);
-  lane.push_back(std::move(moving));
+  Lane& lane = link.lanes[moving.chunk.lane];
+  if (lane.first == kNone) link.turns.push_back(moving.chunk.lane);
+  const uint32_t place = keep(std::move(moving));
+  (lane.first == kNone ? lane.first : pool_[lane.last].next) = place;
+  lane.last = place;
   if (!link.is_busy) serve(number);
+}
+
+uint32_t ChunkNetwork::keep(Moving moving) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(pool_.size()));
+    pool_.emplace_back();
+  }
+  const uint32_t place = free_.back();
+  free_.pop_back();
+  pool_[place] = {std::move(moving), kNone};
+  return place;
+}
+
+ChunkNetwork::Moving ChunkNetwork::take(uint32_t place) {
+  free_.push_back(place);
+  return std::move(pool_[place].moving);
 }
 
 void ChunkNetwork::serve(LinkNumber number) {
@@ -53,14 +74,15 @@ void ChunkNetwork::serve(LinkNumber number) {
   if (!link.is_busy) return;
   const uint64_t lane = link.turns.front();
   link.turns.pop_front();
-  const auto place = link.lanes.find(lane);
-  Moving moving = std::move(place->second.front());
-  place->second.pop_front();
-  if (place->second.empty()) {
-    link.lanes.erase(place);
+  const auto queue = link.lanes.find(lane);
+  const uint32_t place = queue->second.first;
+  queue->second.first = pool_[place].next;
+  if (queue->second.first == kNone) {
+    link.lanes.erase(queue);
   } else {
     link.turns.push_back(lane);
   }
+  Moving moving = take(place);
   const double now_s = clock_.now_s();
   const double free_s =
       now_s + (moving.chunk.bytes + link.rate.message_bytes) / link.rate.bytes_per_s;

@@ -53,9 +53,19 @@ class ChunkNetwork {
     size_t place = 0;  // on its path
     double end_s = 0;  // when its last byte can be here
   };
+  static constexpr uint32_t kNone = UINT32_MAX;
+  // Places in a pool: a queue of its own for each lane would be made and dropped all the time.
+  struct Waiting {
+    Moving moving;
+    uint32_t next = kNone;
+  };
+  struct Lane {
+    uint32_t first = kNone;
+    uint32_t last = kNone;
+  };
   struct Link {
     LinkRate rate;
-    std::unordered_map<uint64_t, std::deque<Moving>> lanes;  // that have chunks
+    std::unordered_map<uint64_t, Lane> lanes;  // that have chunks
     std::deque<uint64_t> turns;
     bool is_busy = false;
     double carried_bytes = 0;
@@ -63,11 +73,15 @@ class ChunkNetwork {
 
   void arrive(Moving moving);
   void serve(LinkNumber link);
+  uint32_t keep(Moving moving);
+  Moving take(uint32_t place);
 
   VirtualClock& clock_;
   std::function<void(uint64_t)> left_ = [](uint64_t) {};
   std::function<void(uint64_t)> arrived_ = [](uint64_t) {};
   std::vector<Link> links_;
+  std::vector<Waiting> pool_;
+  std::vector<uint32_t> free_;  // places of the pool
 };
 
 }  // namespace crossdock::sim

@@ -1,5 +1,6 @@
 // Flows come and go, and what is remembered of those that are gone.
 #include <algorithm>
+#include <functional>
 
 #include "base/check.hpp"
 #include "data/movers/mover_state.hpp"
@@ -9,6 +10,17 @@ namespace {
 
 // Flows that ended and were removed are remembered for peers that missed a note: this many, the latest.
 constexpr size_t kFinishedMax = 65536;
+
+// By their names. A look at all flows, for what happens once in the life of a channel.
+template <class Flows>
+std::vector<typename Flows::mapped_type> flows_of(const Flows& all, uint64_t channel) {
+  std::vector<typename Flows::mapped_type> flows;
+  for (const auto& [id, flow] : all) {
+    if (id.channel == channel) flows.push_back(flow);
+  }
+  std::ranges::sort(flows, std::less(), [](const auto& flow) { return flow->moved().id; });
+  return flows;
+}
 
 }  // namespace
 
@@ -104,23 +116,11 @@ void Mover::State::add(AddFlow add) {
 }
 
 std::vector<std::shared_ptr<OutgoingFlow>> Mover::State::outgoing_of(uint64_t channel) const {
-  std::vector<std::shared_ptr<OutgoingFlow>> flows;
-  for (auto at = outgoing_.lower_bound({.channel = channel});
-       at != outgoing_.end() && at->first.channel == channel;
-       ++at) {
-    flows.push_back(at->second);
-  }
-  return flows;
+  return flows_of(outgoing_, channel);
 }
 
 std::vector<std::shared_ptr<IncomingFlow>> Mover::State::incoming_of(uint64_t channel) const {
-  std::vector<std::shared_ptr<IncomingFlow>> flows;
-  for (auto at = incoming_.lower_bound({.channel = channel});
-       at != incoming_.end() && at->first.channel == channel;
-       ++at) {
-    flows.push_back(at->second);
-  }
-  return flows;
+  return flows_of(incoming_, channel);
 }
 
 void Mover::State::remove(uint64_t channel) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -231,8 +232,8 @@ class Mover::State {
   std::vector<Peer> peers_;  // by rank
   std::vector<transports::PeerIndex> busy_;
   std::priority_queue<Due> due_;
-  std::map<FlowId, std::shared_ptr<OutgoingFlow>> outgoing_;
-  std::map<FlowId, std::shared_ptr<IncomingFlow>> incoming_;
+  std::unordered_map<FlowId, std::shared_ptr<OutgoingFlow>, FlowIdHash> outgoing_;
+  std::unordered_map<FlowId, std::shared_ptr<IncomingFlow>, FlowIdHash> incoming_;
   FramesUnderWay under_way_;
   Transit transit_;
   std::vector<Placement> placements_;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kMoverClock = 5000;  // when the world's is at 0: clocks have run before
 constexpr int kTurnsMax = 64;
+constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
 
 using Producer = rings::RingProducer<rings::CpuRingTraits>;
 using Consumer = rings::RingConsumer<rings::CpuRingTraits>;
@@ -141,6 +142,11 @@ Status SteppedProcess::add_flows() {
   out_memory_ = std::make_shared<Memory>(shape, sources.size() * far.size());
   out_memory_->bells.resize(static_cast<size_t>(parts_.graph->server_count()));
   in_memory_ = std::make_shared<Memory>(shape, others.size() * outlets.size());
+  row_of_.assign(outline.sources.size(), kNowhere);
+  column_of_.assign(outline.destinations.size(), kNowhere);
+  columns_ = static_cast<uint32_t>(outlets.size());
+  for (uint32_t i = 0; i < others.size(); ++i) row_of_[others[i]] = i;
+  for (uint32_t i = 0; i < outlets.size(); ++i) column_of_[outlets[i]] = i;
   for (const uint16_t source : others) {
     for (const uint16_t outlet : outlets) {
       const movers::FlowId id{outline.channel.value, source, outlet};
@@ -149,7 +155,6 @@ Status SteppedProcess::add_flows() {
                                     flow_at(*in_memory_, incoming_.size()));
       end.keep = in_memory_;
       mover_->add_incoming(std::move(end));
-      incoming_at_[id] = static_cast<uint32_t>(incoming_.size());
       incoming_.push_back({.id = id});
       expected_ += parts_.load.segments;
     }
@@ -167,6 +172,7 @@ Status SteppedProcess::add_flows() {
       mover_->add_outgoing(std::move(end));
     }
   }
+  mover_->step();  // takes what was added, which is many commands
   return {};
 }
 
@@ -263,8 +269,7 @@ void SteppedProcess::take(size_t place) {
 
 bool SteppedProcess::take_come() {
   for (const rings::SegmentHeader& header : came_) {
-    const auto found = incoming_at_.find({header.channel, header.source, header.outlet});
-    if (found != incoming_at_.end() && is_open()) take(found->second);
+    if (is_open()) take(size_t{row_of_[header.source]} * columns_ + column_of_[header.outlet]);
   }
   came_.clear();
   return !news_.empty();

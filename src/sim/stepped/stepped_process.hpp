@@ -94,7 +94,9 @@ class SteppedProcess : public control::ChannelHost {
   std::shared_ptr<Memory> out_memory_, in_memory_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
-  std::map<movers::FlowId, uint32_t> incoming_at_;
+  // By number of source or outlet: its row and column in `incoming_`; those of others have none.
+  std::vector<uint32_t> row_of_, column_of_;
+  uint32_t columns_ = 0;
   // Outgoing flows to a server with rows and no room; its doorbell as it was when they were looked at last.
   struct Waiting {
     std::vector<size_t> flows;
