@@ -11,6 +11,7 @@
 
 #include "data/transports/host_identity.hpp"
 #include "data/transports/mpi/mpi_window.hpp"
+#include "data/transports/rank_bells.hpp"
 
 namespace crossdock::transports {
 namespace {
@@ -27,25 +28,29 @@ constexpr milliseconds kOnItsWay{1'000};
 constexpr int kLooksForIt = 1'000;
 constexpr milliseconds kTellWithin{500};
 constexpr int64_t kTrialBytes = 4096;
+constexpr size_t kEagerBytes = 2'048;  // which any MPI sends before its receiver asks
 
 // Looks again and again where each rank has a core: what comes is seen at once. Where ranks share cores, the one that
-// looks keeps the one that it waits for from working (a core that is given up comes back before that one is done), so
-// that it soon sleeps a little; longer where others work for seconds.
+// looks keeps the one that it waits for from working, so that it sleeps until a neighbour rings, or, since other hosts do
+// not, for a little while; longer where others work for seconds.
 class Patience {
  public:
-  explicit Patience(bool shares_cores) : yields_(shares_cores ? kYieldsOfShared : kYields) {}
-  void wait() {
+  explicit Patience(bool shares_cores) : yields_(shares_cores ? 0 : kYields) {}
+  // `note`: of bells.look() before the last look at MPI.
+  void wait(const RankBells& bells, uint32_t note) {
     ++turns_;
     if (turns_ <= yields_) {
       std::this_thread::yield();
+    } else if (bells.has_own()) {
+      bells.wait(note, kLongNap);
     } else {
       std::this_thread::sleep_for(turns_ <= yields_ + kNaps ? kNap : kLongNap);
     }
   }
+  void wait() { wait(RankBells(), 0); }
 
  private:
   static constexpr int64_t kYields = 20'000;
-  static constexpr int64_t kYieldsOfShared = 50;
   static constexpr int64_t kNaps = 20'000;
   static constexpr microseconds kNap{50};
   static constexpr microseconds kLongNap{500};
@@ -104,6 +109,7 @@ class MpiCommunicator : public ranks::Communicator {
   int rank_ = 0;
   int size_ = 1;
   std::vector<int> neighbours_;
+  RankBells bells_;
   bool shares_cores_ = false;       // there are fewer than neighbours
   std::vector<int64_t> processes_;  // their ids, by rank; 0: no neighbour
   std::list<MpiFlight> notes_;      // notes on their way
@@ -154,6 +160,7 @@ Result<bool> MpiCommunicator::wait(MpiFlight& flight,
   int looks_left = 0;
   Clock::time_point next_look = Clock::now() + kLookEvery;
   while (true) {
+    const uint32_t note = bells_.look();
     int is_done = 0;
     {
       CD_ASSIGN(const auto held, core_.lock());
@@ -178,7 +185,7 @@ Result<bool> MpiCommunicator::wait(MpiFlight& flight,
       }
       next_look = now + kLookEvery;
     }
-    patience.wait();
+    patience.wait(bells_, note);
   }
 }
 
@@ -207,6 +214,7 @@ Result<bool> MpiCommunicator::transfer(std::span<const Outgoing> out,
     posted = post(out, in, flight);
     flight.statuses.resize(flight.requests.size());
   }
+  for (const Outgoing& message : out) bells_.ring(message.to);
   const auto check_peers = [&]() -> Status {
     for (const Incoming& message : in) CD_TRY(check_alive(message.from));
     for (const Outgoing& message : out) CD_TRY(check_alive(message.to));
@@ -219,6 +227,10 @@ Result<bool> MpiCommunicator::transfer(std::span<const Outgoing> out,
     CD_ASSIGN(const auto held, core_.lock());
     core_.bury(std::move(flight));
     return done;
+  }
+  // A long message is over for its sender when the receiver has fetched it.
+  for (const Incoming& message : in) {
+    if (message.bytes.size() > kEagerBytes) bells_.ring(message.from);
   }
   CD_TRY(check_lengths(in, flight));
   for (size_t i = 0; i < in.size(); ++i) std::ranges::copy(flight.buffers[i], in[i].bytes.begin());
@@ -268,6 +280,7 @@ void MpiCommunicator::tell(int to, const Note& note) {
             kNoteTag,
             comm_,
             flight.requests.data());
+  bells_.ring(to);
 }
 
 Status MpiCommunicator::hear_all() {
@@ -332,19 +345,26 @@ Status MpiCommunicator::meet(const ranks::CommunicatorSettings& settings) {
   CD_ASSIGN(const std::vector<int64_t> all, all_gather(mine));
   processes_.assign(static_cast<size_t>(size_), 0);
   std::vector<int64_t> reaches(static_cast<size_t>(size_), 0);
+  std::vector<std::unique_ptr<SharedRegion>> pages(static_cast<size_t>(size_));
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<size_t>(rank);
     if (rank == rank_ || hosts[i] != own_host || all[3 * i + 1] < 0 || mine[1] < 0) continue;
     processes_[i] = all[3 * i];
-    const auto mapped = map_of(rank, all[3 * i + 1], kTrialBytes);
+    auto mapped = map_of(rank, all[3 * i + 1], kTrialBytes);
     // The same process id may be another process's, where ranks see other processes each (containers).
     if (mapped == nullptr) continue;
     reaches[i] = std::memcmp(mapped->bytes().data(), &all[3 * i + 2], sizeof number) == 0 ? 1 : 0;
+    if (reaches[i] != 0) pages[i] = std::move(mapped);
   }
   CD_ASSIGN(const std::vector<int64_t> reached, all_to_all(reaches));
+  // Of other hosts nothing rings, so that a rank among them looks by itself.
+  const bool all_ring = std::ranges::count(hosts, own_host) == size_ && trial.ok();
+  bells_ = RankBells(size_, all_ring ? std::move(trial.value()) : nullptr);
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<size_t>(rank);
-    if (reaches[i] != 0 && reached[i] != 0) neighbours_.push_back(rank);
+    if (reaches[i] == 0 || reached[i] == 0) continue;
+    neighbours_.push_back(rank);
+    bells_.add(rank, std::move(pages[i]));
   }
   std::ranges::sort(neighbours_);
   shares_cores_ = static_cast<int64_t>(neighbours_.size()) > ::sysconf(_SC_NPROCESSORS_ONLN);
