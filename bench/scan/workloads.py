@@ -150,9 +150,7 @@ def in_turns(options: argparse.Namespace, file: Path) -> list[Row]:
             files["csv"] = csv_of(options.scale)
             connection.execute(f"CREATE VIEW lineitem_csv AS FROM read_csv('{files['csv']}')")
         dock = stack.enter_context(xd.connect(threads=options.threads))
-        forms = {
-            work.name: forms_of(work, files[work.kind], (dock, connection)) for work in chosen
-        }
+        forms = {work.name: forms_of(work, files[work.kind], (dock, connection)) for work in chosen}
         for work in chosen:
             check(work, forms[work.name])
         timings = interleaved(forms, options.rounds)

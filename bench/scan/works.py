@@ -50,6 +50,24 @@ def sums(columns: tuple[str, ...], name: str) -> ScanWork:
     )
 
 
+def csv_groups() -> ScanWork:
+    import crossdock as xd
+    import polars as pl
+
+    return ScanWork(
+        "groups of a CSV file",
+        lambda r: r.group_by("l_returnflag", "l_linestatus").agg(
+            n=xd.count(), q=xd.sum("l_quantity"), p=xd.sum("l_partkey")
+        ),
+        "SELECT l_returnflag, l_linestatus, count(*) AS n, sum(l_quantity) AS q, "
+        "sum(l_partkey) AS p FROM lineitem_csv GROUP BY ALL",
+        lambda f: f.group_by("l_returnflag", "l_linestatus").agg(
+            n=pl.len(), q=pl.col("l_quantity").sum(), p=pl.col("l_partkey").sum()
+        ),
+        kind="csv",
+    )
+
+
 def works() -> list[ScanWork]:
     import crossdock as xd
     import polars as pl
@@ -110,18 +128,7 @@ def works() -> list[ScanWork]:
                 y=pl.col("l_shipdate").dt.year(), m=pl.col("l_shipdate").dt.month()
             ).agg(n=pl.len(), s=pl.col("l_quantity").sum()),
         ),
-        ScanWork(
-            "groups of a CSV file",
-            lambda r: r.group_by("l_returnflag", "l_linestatus").agg(
-                n=xd.count(), q=xd.sum("l_quantity"), p=xd.sum("l_partkey")
-            ),
-            "SELECT l_returnflag, l_linestatus, count(*) AS n, sum(l_quantity) AS q, "
-            "sum(l_partkey) AS p FROM lineitem_csv GROUP BY ALL",
-            lambda f: f.group_by("l_returnflag", "l_linestatus").agg(
-                n=pl.len(), q=pl.col("l_quantity").sum(), p=pl.col("l_partkey").sum()
-            ),
-            kind="csv",
-        ),
+        csv_groups(),
         sums(Q1, "sums of the columns of Q1"),
         sums(Q6, "sums of the columns of Q6"),
         ScanWork(

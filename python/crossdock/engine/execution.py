@@ -58,7 +58,12 @@ from crossdock.values.engine_types import (
     with_schema,
 )
 from crossdock.values.sampling import sample_fraction, sample_rows
-from crossdock.values.streaming import interruptible, limited_batches, read_stream
+from crossdock.values.streaming import (
+    interruptible,
+    limited_batches,
+    read_stream,
+    unawaited,
+)
 
 _QUEUED_BATCHES = 2  # of a query whose reader is behind: each may be 20 MB, and more are under way
 
@@ -137,8 +142,10 @@ class Execution:
 
     def count(self, node: Node) -> int:
         """Number of result rows, without building them where a node can tell."""
-        if isinstance(node, Scan) and (node.predicate is None or is_streamed_here(node)):
-            return node.source.count_rows(node.predicate)
+        if isinstance(node, Scan):
+            is_known = node.predicate is None and node.source.known_rows() is not None
+            if is_known or is_streamed_here(node):
+                return node.source.count_rows(node.predicate)
         if isinstance(node, Project | AssumeSorted | Partition | Window):
             return self.count(node.input)
         if isinstance(node, Union):
@@ -260,7 +267,8 @@ class Execution:
     def _streamed_here(self, node: Node) -> Iterator[Any]:
         if isinstance(node, Scan):
             with stream_errors():
-                yield from node.source.reader(node.columns, node.predicate)
+                reader = node.source.reader(node.columns, node.predicate)
+                yield from unawaited(reader) if node.source.files else reader
         elif isinstance(node, Filter):
             for batch in self.batches(node.input):
                 kept = keep_rows(batch, node.predicate)

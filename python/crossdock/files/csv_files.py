@@ -5,6 +5,7 @@ out.)"""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from crossdock.expressions.expression import Expr, conjuncts
 from crossdock.files.batch_files import BatchFiles, completed, keeps
 from crossdock.files.csv_lines import lines_in, lines_of
 from crossdock.files.csv_options import CsvOptions
-from crossdock.files.far_files import open_stream, path_of, stream_in
+from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
 from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.files.paths import Paths, delimiter_of, find_files
 from crossdock.files.sources import Source, read_for
@@ -89,9 +90,8 @@ def csv_table(content: bytes, given: Mapping[str, Any]) -> Any:
 
 
 class CsvSource(DatasetFiles):
-    """CSV files, whose string columns must be valid UTF-8. All threads read a table; rows that
-    stream come file by file, since a dataset reads ahead by up to 1 GiB where its reader is slow
-    (version 26)."""
+    """CSV files, whose string columns must be valid UTF-8. What pyarrow reads of them comes file by
+    file, since a dataset reads ahead by up to 1 GiB where its reader is slow (version 26)."""
 
     advice = _ADVICE
 
@@ -105,7 +105,8 @@ class CsvSource(DatasetFiles):
     def kept_plan(self, columns: tuple[str, ...], make: Callable[[], Any]) -> Any:
         """What `make` gives for these columns, made once while the files are the same: it opens
         them."""
-        opened = self.current()
+        with self.data_errors():
+            opened = self.current()
         if self._plans[0] is not opened:
             self._plans = opened, {}
         if columns not in self._plans[1]:
@@ -155,34 +156,63 @@ class CsvSource(DatasetFiles):
         with self.data_errors(), public_errors():
             return engine_table(engine, self.table(columns, predicate))
 
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        """Files are read by several threads; an interrupt ends the wait for them."""
+        wanted = [True]
+
+        def read(fragment: Any) -> list[Any]:
+            batches = self._file_batches(fragment, columns, predicate)
+            return list(itertools.takewhile(lambda _: bool(wanted), batches))
+
+        try:
+            with self.data_errors():
+                parts = of_each_far(list(self._kept(predicate)), read)
+        finally:
+            wanted.clear()
+        return pa.Table.from_batches(itertools.chain(*parts), self.schema_of(columns))
+
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
-            batches = self._batches(self.schema_of(read_for(columns, predicate)), predicate)
-            if predicate is not None:
-                batches = (keep_rows(batch, predicate).select(columns) for batch in batches)
+            batches = (
+                batch
+                for fragment in self._kept(predicate)
+                for batch in self._file_batches(fragment, columns, predicate)
+            )
             return pa.RecordBatchReader.from_batches(self.schema_of(columns), batches)
 
-    def _batches(self, projected: Any, predicate: Expr | None) -> Iterator[Any]:
-        import pyarrow.csv as csv
-
-        opened, dialect = self.current(), self._known_dialect()
+    def _kept(self, predicate: Expr | None) -> Iterator[Any]:
+        """The files, without those of whose rows their paths say that none is wanted."""
+        opened = self.current()
         known = frozenset(opened.values.column_names)
         parts = () if predicate is None else conjuncts(predicate)
         of_paths = [part for part in parts if part.columns() and part.columns() <= known]
-        types = {field.name: field.type for field in self.schema if field.name not in known}
-        stored = [name for name in projected.names if name in types] or list(types)[:1]
         for fragment in opened.fragments:
             values = path_values(fragment, opened.values.schema)
-            if not all(keeps(values, part) for part in of_paths):
-                continue
-            with self.data_errors(fragment.path):
-                for batch in csv.open_csv(
-                    stream_in(fragment.filesystem, fragment.path),
-                    read_options=self._csv.read_options(dialect.names),
-                    parse_options=self._csv.parse_options(dialect.delimiter),
-                    convert_options=self._csv.convert_options(types, stored),
-                ):
-                    yield completed(batch, projected, values)
+            if all(keeps(values, part) for part in of_paths):
+                yield fragment
+
+    def _file_batches(
+        self, fragment: Any, columns: tuple[str, ...], predicate: Expr | None
+    ) -> Iterator[Any]:
+        import pyarrow.csv as csv
+
+        opened, dialect = self._opened, self._known_dialect()
+        projected = self.schema_of(read_for(columns, predicate))
+        known = frozenset(opened.values.column_names)
+        types = {field.name: field.type for field in self.schema if field.name not in known}
+        stored = [name for name in projected.names if name in types] or list(types)[:1]
+        values = path_values(fragment, opened.values.schema)
+        with self.data_errors(fragment.path):
+            for batch in csv.open_csv(
+                stream_in(fragment.filesystem, fragment.path),
+                read_options=self._csv.read_options(dialect.names),
+                parse_options=self._csv.parse_options(dialect.delimiter),
+                convert_options=self._csv.convert_options(types, stored),
+            ):
+                whole = completed(batch, projected, values)
+                if predicate is not None:
+                    whole = keep_rows(whole, predicate)
+                yield whole.select(columns)
 
     def read_schemas(self) -> Sequence[Any]:
         schemas = super().read_schemas()

@@ -15,13 +15,13 @@ from crossdock.errors import public_errors
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
 from crossdock.files.batch_files import completed
+from crossdock.files.far_files import of_each_far
 from crossdock.files.far_parquet import open_far, read_footers
 from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened, path_values
 from crossdock.files.paths import Paths
 from crossdock.files.reader_filters import to_pyarrow
 from crossdock.files.sources import Source, read_for
 from crossdock.values.engine_types import engine_table
-from crossdock.values.streaming import interruptible
 from crossdock.values.type_checks import checking_engine
 
 _BATCH_BYTES = 8 << 20
@@ -84,47 +84,65 @@ class ParquetSource(DatasetFiles):
     def native(
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
     ) -> _native.Table:
-        """By all threads, which read ahead what is wanted as a whole."""
         with self.data_errors(), public_errors():
-            reader = super().reader(columns, predicate)
-            batches = interruptible(reader, lambda: None)
-            return engine_table(engine, pa.RecordBatchReader.from_batches(reader.schema, batches))
+            return engine_table(engine, self.table(columns, predicate))
+
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        """Row groups are read by several threads; an interrupt ends the wait for them."""
+        with self.data_errors():
+            read = of_each_far(
+                list(self._row_groups(predicate)),
+                lambda part: list(self._group_batches(*part, columns, predicate)),
+            )
+            batches = [batch for part in read for batch in part]
+            if not columns:
+                return pa.Table.from_batches(batches, pa.schema([]))
+            return pa.Table.from_batches(batches, self.schema_of(columns))
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         """Batch by batch: a dataset would have whole row groups of several files under way."""
         with self.data_errors():
-            return pa.RecordBatchReader.from_batches(
-                self.schema_of(columns), self._streamed(columns, predicate)
+            parts = self._row_groups(predicate)
+            batches = (
+                batch for part in parts for batch in self._group_batches(*part, columns, predicate)
             )
+            return pa.RecordBatchReader.from_batches(self.schema_of(columns), batches)
 
-    def _streamed(self, columns: tuple[str, ...], predicate: Expr | None) -> Iterator[Any]:
-        import pyarrow.parquet as parquet
-
+    def _row_groups(self, predicate: Expr | None) -> Iterator[tuple[Any, Any]]:
+        """Fragments and row groups of them that may have rows."""
         opened = self.current()
-        projected = self.schema_of(read_for(columns, predicate))
         condition = None if predicate is None else to_pyarrow(predicate, self.schema)
         for fragment in opened.fragments:
-            values = path_values(fragment, opened.values.schema)
-            groups = fragment.row_groups
-            if condition is not None:
-                kept = fragment.split_by_row_group(condition, opened.filterable.schema)
+            with self.data_errors(fragment.path):
+                kept = [fragment]
+                if condition is not None:
+                    kept = fragment.split_by_row_group(condition, opened.filterable.schema)
                 groups = [group for part in kept for group in part.row_groups]
-            buffered = _FAR_BUFFER_BYTES if self.is_far else _BUFFER_BYTES
-            with (
-                self.data_errors(fragment.path),
-                fragment.filesystem.open_input_file(fragment.path) as stream,
-                parquet.ParquetFile(stream, buffer_size=buffered, pre_buffer=False) as file,
-            ):
-                stored = [name for name in projected.names
-                          if name in file.schema_arrow.names and name not in values]  # fmt: skip
-                read = stored or file.schema_arrow.names[:1]  # which tells how many rows there are
-                for batch in file.iter_batches(
-                    _batch_rows(groups), [group.id for group in groups], read
-                ):
-                    whole = completed(batch, projected, values)
-                    if predicate is not None:
-                        whole = keep_rows(whole, predicate)
-                    yield whole.select(columns)
+            yield from ((fragment, group) for group in groups)
+
+    def _group_batches(
+        self, fragment: Any, group: Any, columns: tuple[str, ...], predicate: Expr | None
+    ) -> Iterator[Any]:
+        import pyarrow.parquet as parquet
+
+        values = path_values(fragment, self._opened.values.schema)
+        projected = self.schema_of(read_for(columns, predicate))
+        buffered = _FAR_BUFFER_BYTES if self.is_far else _BUFFER_BYTES
+        with (
+            self.data_errors(fragment.path),
+            fragment.filesystem.open_input_file(fragment.path) as stream,
+            parquet.ParquetFile(
+                stream, metadata=fragment.metadata, buffer_size=buffered, pre_buffer=False
+            ) as file,
+        ):
+            known = file.schema_arrow.names
+            stored = [name for name in projected.names if name in known and name not in values]
+            # One column tells how many rows there are.
+            for batch in file.iter_batches(_batch_rows(group), [group.id], stored or known[:1]):
+                whole = completed(batch, projected, values)
+                if predicate is not None:
+                    whole = keep_rows(whole, predicate)
+                yield whole.select(columns)
 
     def count_rows(self, predicate: Expr | None) -> int:
         files = self.footers() if predicate is None else ""
@@ -163,12 +181,10 @@ class ParquetSource(DatasetFiles):
             return str(error)
 
 
-def _batch_rows(groups: Sequence[Any]) -> int:
-    """Of batches of some 8 MiB, as large as all columns of the row groups are without
-    compression."""
-    rows = sum(group.num_rows for group in groups)
-    stored = sum(group.total_byte_size for group in groups)
-    return int(max(1, min(_BATCH_ROWS, rows * _BATCH_BYTES // max(stored, 1))))
+def _batch_rows(group: Any) -> int:
+    """Of batches of some 8 MiB, as large as all columns of a row group are without compression."""
+    rows = group.num_rows * _BATCH_BYTES // max(group.total_byte_size, 1)
+    return int(max(1, min(_BATCH_ROWS, rows)))
 
 
 def open_parquet(paths: Paths, options: FileOptions | None = None) -> Source:

@@ -37,6 +37,38 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
         pump.end()
 
 
+def unawaited(reader: Any) -> Iterator[Any]:
+    """The batches of a `reader` of files, each read by another thread when it is asked for. A read
+    that takes long does not hold up Ctrl-C, nor who leaves this iterator: it goes on by itself, and
+    is the last one."""
+    asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
+    ready: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def read() -> None:
+        try:
+            while asked.get():
+                ready.put((next(reader, None), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
+            ready.put((None, error))
+
+    with system_limits("a result that is streamed"):
+        _thread.start_new_thread(read, ())
+    try:
+        while True:
+            asked.put(True)
+            batch, error = ready.get()
+            if error is not None:
+                try:
+                    raise error
+                finally:
+                    error = None  # or it and its trace-back would hold each other, and the stream
+            if batch is None:
+                return
+            yield batch
+    finally:
+        asked.put(False)
+
+
 def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:
     """`rows` rows after the first `offset`. Nothing is read after the last of them; what runs below
     ends when its iterator is dropped, with this one."""
