@@ -49,9 +49,14 @@ BIN = Path(sys.executable).parent
 REPORTS = ROOT / "build" / "reports"
 CPP_FOLDERS = ["src", "include", "python/bindings", "tests", "bench", "examples"]
 CPP_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
-# Tests that make hosts of network namespaces, shift clocks, or watch a bar move: one after the
-# other.
-ALONE = ["tests/cli/test_progress.py", "tests/control", "tests/tools/test_hosts.py"]
+# Tests that make hosts of network namespaces, shift clocks, send signals to themselves, or watch a
+# bar move: one after the other.
+ALONE = [
+    "tests/cli/test_progress.py",
+    "tests/control",
+    "tests/python/files/test_interrupts.py",
+    "tests/tools/test_hosts.py",
+]
 # Searches by seeds that `make test-long` runs whole, two minutes together: program -> cases.
 LONG_CASES = {
     "crossdock_control_local_test": "ControlWorld.*",

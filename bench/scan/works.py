@@ -68,6 +68,23 @@ def csv_groups() -> ScanWork:
     )
 
 
+def by_month() -> ScanWork:
+    import crossdock as xd
+    import polars as pl
+
+    return ScanWork(
+        "lines by year and month",
+        lambda r: r.group_by(y=xd.col("l_shipdate").year(), m=xd.col("l_shipdate").month()).agg(
+            n=xd.count(), s=xd.sum("l_quantity")
+        ),
+        "SELECT year(l_shipdate) AS y, month(l_shipdate) AS m, count(*) AS n, "
+        "sum(l_quantity) AS s FROM lineitem GROUP BY ALL",
+        lambda f: f.group_by(
+            y=pl.col("l_shipdate").dt.year(), m=pl.col("l_shipdate").dt.month()
+        ).agg(n=pl.len(), s=pl.col("l_quantity").sum()),
+    )
+
+
 def works() -> list[ScanWork]:
     import crossdock as xd
     import polars as pl
@@ -117,17 +134,7 @@ def works() -> list[ScanWork]:
             f"SELECT count(*) AS n FROM lineitem WHERE l_shipdate < DATE '{DAY}'",
             lambda f: f.filter(pl.col("l_shipdate") < DAY).select(n=pl.len()),
         ),
-        ScanWork(
-            "lines by year and month",
-            lambda r: r.group_by(y=col("l_shipdate").year(), m=col("l_shipdate").month()).agg(
-                n=xd.count(), s=xd.sum("l_quantity")
-            ),
-            "SELECT year(l_shipdate) AS y, month(l_shipdate) AS m, count(*) AS n, "
-            "sum(l_quantity) AS s FROM lineitem GROUP BY ALL",
-            lambda f: f.group_by(
-                y=pl.col("l_shipdate").dt.year(), m=pl.col("l_shipdate").dt.month()
-            ).agg(n=pl.len(), s=pl.col("l_quantity").sum()),
-        ),
+        by_month(),
         csv_groups(),
         sums(Q1, "sums of the columns of Q1"),
         sums(Q6, "sums of the columns of Q6"),

@@ -128,13 +128,13 @@ Status CsvSource::run_chunk(OperatorRun& run, int index, int64_t number, BlockSi
 Status CsvSource::read_columns(Worker& state, int file) const {
   const auto& places = table_.files()[static_cast<size_t>(file)].places;
   state.batch.rows = state.cells.rows();
-  size_t wanted = 0;
+  size_t read = 0;
   for (size_t c = 0; c < places.size(); ++c) {
     if (!used_[c]) continue;
     const scan::CsvText& text = state.reader.records();
     scan::CsvColumn::Cells of{{text.bytes, text.end}, nullptr, state.batch.rows, text.is_ascii};
-    if (places[c] >= 0) of.cells = state.cells.cells(wanted);
-    ++wanted;
+    if (places[c] >= 0) of.cells = state.cells.cells(read);
+    ++read;
     CD_ASSIGN(const auto column, state.columns[c]->read(of));
     if (!column.has_value()) {
       return no_value(state, file, c, of.cells[state.columns[c]->bad_row()]);
@@ -145,10 +145,10 @@ Status CsvSource::read_columns(Worker& state, int file) const {
 }
 
 Error CsvSource::fault(const Worker& state, int file) const {
-  const scan::CsvFault& found = *state.cells.fault();
-  const int64_t line = table_.line_of(file, state.reader.offset() + found.at);
+  const scan::CsvFault& first = *state.cells.fault();
+  const int64_t line = table_.line_of(file, state.reader.offset() + first.at);
   const CsvFile& of = table_.files()[static_cast<size_t>(file)];
-  if (found.values < 0) {
+  if (first.values < 0) {
     return make_error(ErrorCode::kSourceFailed,
                       "{}, line {}: a quote is not closed, or something follows the closing one",
                       of.path,
@@ -159,7 +159,7 @@ Error CsvSource::fault(const Worker& state, int file) const {
       "{}, line {}: {} values instead of {}; ragged='skip' or 'fill' takes such lines",
       of.path,
       line,
-      found.values,
+      first.values,
       of.values);
 }
 

@@ -12,11 +12,11 @@ using expressions::ExpressionPtr;
 using expressions::LiteralValue;
 
 std::shared_ptr<Expression> call(ExpressionOp op, std::vector<ExpressionPtr> arguments) {
-  auto made = std::make_shared<Expression>();
-  made->op = op;
-  made->type.id = TypeId::kBool;
-  made->arguments = std::move(arguments);
-  return made;
+  auto expression = std::make_shared<Expression>();
+  expression->op = op;
+  expression->type.id = TypeId::kBool;
+  expression->arguments = std::move(arguments);
+  return expression;
 }
 
 LiteralValue whole(Int128 value) {
@@ -29,12 +29,12 @@ LiteralValue whole(Int128 value) {
 
 ExpressionPtr source_column(const BlockSchema& input, int column) {
   const Field& field = input.schema->fields[static_cast<size_t>(column)];
-  auto made = std::make_shared<Expression>();
-  made->op = ExpressionOp::kColumn;
-  made->type = field.type;
-  made->column = input.places[static_cast<size_t>(column)].column;
-  made->name = field.name;
-  return made;
+  auto expression = std::make_shared<Expression>();
+  expression->op = ExpressionOp::kColumn;
+  expression->type = field.type;
+  expression->column = input.places[static_cast<size_t>(column)].column;
+  expression->name = field.name;
+  return expression;
 }
 
 ExpressionPtr compared_with(ExpressionOp op, ExpressionPtr column, Int128 value) {
@@ -43,9 +43,9 @@ ExpressionPtr compared_with(ExpressionOp op, ExpressionPtr column, Int128 value)
 }
 
 ExpressionPtr one_of(ExpressionPtr column, const std::vector<int64_t>& values) {
-  auto made = call(ExpressionOp::kIsIn, {std::move(column)});
-  for (const int64_t value : values) made->values.push_back(whole(value));
-  return made;
+  auto expression = call(ExpressionOp::kIsIn, {std::move(column)});
+  for (const int64_t value : values) expression->values.push_back(whole(value));
+  return expression;
 }
 
 std::vector<ExpressionPtr> within_range(const ExpressionPtr& column,

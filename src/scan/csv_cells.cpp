@@ -8,20 +8,13 @@ namespace crossdock::scan {
 
 CsvText text_of_signs(std::span<const uint8_t> bytes, const CsvFormat& format, uint32_t* signs) {
   const char quote = format.quote.value_or(format.delimiter);
-  const CsvSigns found = find_csv_signs(bytes, format.delimiter, quote, signs);
+  const CsvSigns all = find_csv_signs(bytes, format.delimiter, quote, signs);
   const auto end = static_cast<uint32_t>(bytes.size());
-  CsvText text{bytes.data(),
-               0,
-               end,
-               signs,
-               found.count,
-               found.lines,
-               found.is_ascii,
-               found.has_quotes,
-               false};
+  CsvText text{
+      bytes.data(), 0, end, signs, all.count, all.lines, all.is_ascii, all.has_quotes, false};
   CsvWalk walk;
-  if (found.has_quotes) {
-    walk_csv_signs({bytes.data(), end, true, quote}, {signs, found.count}, UINT32_MAX, walk);
+  if (all.has_quotes) {
+    walk_csv_signs({bytes.data(), end, true, quote}, {signs, all.count}, UINT32_MAX, walk);
     text.count = walk.kept;
     text.lines = walk.lines;
     text.has_doubled = walk.has_doubled;
@@ -33,11 +26,11 @@ CsvText text_of_signs(std::span<const uint8_t> bytes, const CsvFormat& format, u
   return text;
 }
 
-Status CsvCells::reserve(size_t wanted, size_t rows) {
+Status CsvCells::reserve(size_t column, size_t rows) {
   const auto bytes = static_cast<int64_t>((rows + 1) * sizeof(CsvCell));
-  if (cells_[wanted].bytes() >= bytes) return {};
-  cells_[wanted].reset();
-  CD_ASSIGN(cells_[wanted], memory_->get(bytes + bytes / 4, "values of a CSV file"));
+  if (cells_[column].bytes() >= bytes) return {};
+  cells_[column].reset();
+  CD_ASSIGN(cells_[column], memory_->get(bytes + bytes / 4, "values of a CSV file"));
   return {};
 }
 
@@ -123,8 +116,8 @@ void CsvCells::take_record(const CsvText& text,
 }
 
 // Quotes around a value are none of it. A value that only begins with one is a fault.
-void CsvCells::set_cell(const CsvText& text, size_t wanted, uint32_t begin, uint32_t end) {
-  CsvCell& cell = cells_[wanted].as<CsvCell>()[rows_];
+void CsvCells::set_cell(const CsvText& text, size_t column, uint32_t begin, uint32_t end) {
+  CsvCell& cell = cells_[column].as<CsvCell>()[rows_];
   cell = {begin, end};
   if (!text.has_quotes || begin == end) return;
   const auto quote = static_cast<uint8_t>(*format_.quote);

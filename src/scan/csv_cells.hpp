@@ -44,18 +44,18 @@ class CsvCells {
   Status find(const CsvText& text, int32_t values, const std::vector<int32_t>& places);
   int64_t rows() const { return rows_; }
   // After find(), of the values at places[wanted].
-  const CsvCell* cells(size_t wanted) const { return cells_[wanted].as<CsvCell>(); }
+  const CsvCell* cells(size_t column) const { return cells_[column].as<CsvCell>(); }
   const CsvFault* fault() const { return has_fault_ ? &fault_ : nullptr; }
 
  private:
-  Status reserve(size_t wanted, size_t rows);
+  Status reserve(size_t column, size_t rows);
   bool are_even(const CsvText& text, size_t values) const;
   void take_even(const CsvText& text, size_t values, const std::vector<int32_t>& places);
   void take_record(const CsvText& text,
                    size_t first,
                    size_t last,
                    const std::vector<int32_t>& places);
-  void set_cell(const CsvText& text, size_t wanted, uint32_t begin, uint32_t end);
+  void set_cell(const CsvText& text, size_t column, uint32_t begin, uint32_t end);
   void set_fault(uint32_t at, int64_t values);
 
   CsvFormat format_;

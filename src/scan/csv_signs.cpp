@@ -21,7 +21,7 @@ CsvSigns find_csv_signs(std::span<const uint8_t> text, char delimiter, char quot
   const auto line_ends = hn::Set(lanes, uint8_t{'\n'});
   auto all = hn::Zero(lanes);
   auto any_quote = hn::Zero(lanes);
-  CsvSigns found;
+  CsvSigns result;
   size_t at = 0;
   for (; at + width <= text.size(); at += width) {
     const auto bytes = hn::LoadU(lanes, text.data() + at);
@@ -34,25 +34,26 @@ CsvSigns find_csv_signs(std::span<const uint8_t> text, char delimiter, char quot
     hn::StoreMaskBits(lanes, signs, bits);
     uint64_t hits = 0;
     std::memcpy(&hits, bits, sizeof(hits));
-    found.lines += hn::CountTrue(lanes, ends);
+    result.lines += hn::CountTrue(lanes, ends);
     for (; hits != 0; hits &= hits - 1) {
-      out[found.count++] = static_cast<uint32_t>(at) + static_cast<uint32_t>(__builtin_ctzll(hits));
+      out[result.count++] =
+          static_cast<uint32_t>(at) + static_cast<uint32_t>(__builtin_ctzll(hits));
     }
   }
   const auto high_bits = hn::And(all, hn::Set(lanes, uint8_t{0x80}));
-  found.is_ascii = hn::AllTrue(lanes, hn::Eq(high_bits, hn::Zero(lanes)));
-  found.has_quotes = !hn::AllTrue(lanes, hn::Eq(any_quote, hn::Zero(lanes)));
+  result.is_ascii = hn::AllTrue(lanes, hn::Eq(high_bits, hn::Zero(lanes)));
+  result.has_quotes = !hn::AllTrue(lanes, hn::Eq(any_quote, hn::Zero(lanes)));
   for (; at < text.size(); ++at) {
     const auto byte = static_cast<char>(text[at]);
-    found.is_ascii = found.is_ascii && text[at] < 0x80;
-    found.lines += byte == '\n' ? 1 : 0;
-    found.has_quotes = found.has_quotes || byte == quote;
+    result.is_ascii = result.is_ascii && text[at] < 0x80;
+    result.lines += byte == '\n' ? 1 : 0;
+    result.has_quotes = result.has_quotes || byte == quote;
     if (byte == delimiter || byte == quote || byte == '\n') {
-      out[found.count++] = static_cast<uint32_t>(at);
+      out[result.count++] = static_cast<uint32_t>(at);
     }
   }
-  found.has_quotes = found.has_quotes && quote != delimiter;
-  return found;
+  result.has_quotes = result.has_quotes && quote != delimiter;
+  return result;
 }
 
 }  // namespace crossdock::scan::HWY_NAMESPACE

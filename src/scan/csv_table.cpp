@@ -68,11 +68,11 @@ class CsvHead {
     }
   }
   Status grow() {
-    const int64_t wanted = std::max<int64_t>(int64_t{64} << 10, int64_t(bytes_.size()) * 4);
-    if (wanted > CsvTable::kRecordBytesMost) {
+    const int64_t needed = std::max<int64_t>(int64_t{64} << 10, int64_t(bytes_.size()) * 4);
+    if (needed > CsvTable::kRecordBytesMost) {
       return make_error(ErrorCode::kSourceFailed, "{}: its header has no end", file_.path());
     }
-    bytes_.resize(static_cast<size_t>(std::min(wanted, file_.bytes())));
+    bytes_.resize(static_cast<size_t>(std::min(needed, file_.bytes())));
     return file_.read(0, bytes_);
   }
 
@@ -192,9 +192,9 @@ Status CsvChunkReader::read(int64_t chunk) {
 
 // What is in them stays.
 Status CsvChunkReader::reserve(int64_t bytes) {
-  const auto larger = [&](Block& block, int64_t wanted, int64_t used) -> Status {
-    if (block.bytes() >= wanted) return {};
-    CD_ASSIGN(Block more, memory_->get(wanted + wanted / 4, "a part of a CSV file"));
+  const auto larger = [&](Block& block, int64_t needed, int64_t used) -> Status {
+    if (block.bytes() >= needed) return {};
+    CD_ASSIGN(Block more, memory_->get(needed + needed / 4, "a part of a CSV file"));
     if (used > 0) std::memcpy(more.data(), block.data(), static_cast<size_t>(used));
     block = std::move(more);
     return {};
@@ -209,9 +209,9 @@ Status CsvChunkReader::extend() {
   const CsvChunk& chunk = table_.chunks()[static_cast<size_t>(chunk_)];
   const LocalFile& file = table_.file(chunk.file);
   const int64_t known = bytes_;
-  const int64_t wanted =
+  const int64_t needed =
       known == 0 ? chunk.end - chunk.begin + kAheadBytes : known + std::max(known / 2, kAheadBytes);
-  const int64_t bytes = std::min(wanted, file.bytes() - chunk.begin);
+  const int64_t bytes = std::min(needed, file.bytes() - chunk.begin);
   if (bytes > CsvTable::kChunkBytes + CsvTable::kRecordBytesMost) {
     return make_error(ErrorCode::kSourceFailed,
                       "{}: a line from byte {} on has more than {} MiB: a quote may be missing",
@@ -224,13 +224,13 @@ Status CsvChunkReader::extend() {
   CD_TRY(file.read(chunk.begin + known, more));
   const CsvFormat& format = table_.format();
   auto* signs = signs_.as<uint32_t>() + sign_count_;
-  const CsvSigns found =
+  const CsvSigns added =
       find_csv_signs(more, format.delimiter, format.quote.value_or(format.delimiter), signs);
-  for (size_t i = 0; known > 0 && i < found.count; ++i) signs[i] += bytes_;
-  sign_count_ += found.count;
-  found_.lines += found.lines;
-  found_.is_ascii = found_.is_ascii && found.is_ascii;
-  found_.has_quotes = found_.has_quotes || found.has_quotes;
+  for (size_t i = 0; known > 0 && i < added.count; ++i) signs[i] += bytes_;
+  sign_count_ += added.count;
+  found_.lines += added.lines;
+  found_.is_ascii = found_.is_ascii && added.is_ascii;
+  found_.has_quotes = found_.has_quotes || added.has_quotes;
   bytes_ = static_cast<uint32_t>(bytes);
   return {};
 }

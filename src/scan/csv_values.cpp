@@ -324,9 +324,9 @@ bool CsvColumn::read_moments(const Cells& of) {
   if (type_.id == TypeId::kDate32) {
     auto* days = values_.as<int32_t>();
     return read_all(of, [=](int64_t row, std::string_view value) {
-      int64_t found = 0;
-      const bool is_date = take_date(value, found) && value.empty();
-      days[row] = static_cast<int32_t>(found);
+      int64_t number = 0;
+      const bool is_date = take_date(value, number) && value.empty();
+      days[row] = static_cast<int32_t>(number);
       return is_date;
     });
   }

@@ -19,14 +19,14 @@ Error bad_page(std::string_view what) { return make_error(ErrorCode::kSourceFail
 
 Status check_page(const PageHeader& header, std::span<const uint8_t> body) {
   if (!header.checksum.has_value()) return {};
-  const uint32_t found = page_checksum(body);
+  const uint32_t computed = page_checksum(body);
   const auto expected = static_cast<uint32_t>(*header.checksum);
-  if (found == expected) return {};
+  if (computed == expected) return {};
   return make_error(
       ErrorCode::kSourceFailed,
       "a page of {} bytes has the checksum {:08x}, and its header says {:08x}: the file is damaged",
       body.size(),
-      found,
+      computed,
       expected);
 }
 

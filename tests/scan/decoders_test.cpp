@@ -141,8 +141,8 @@ TEST(CsvCells, AreThoseOfRecords) {
   ASSERT_TRUE(cells.find(whole, 2, {1, 0}).ok());
   ASSERT_EQ(cells.fault(), nullptr);
   ASSERT_EQ(cells.rows(), 3);
-  const auto value = [&](size_t wanted, int64_t row) {
-    const CsvCell& cell = cells.cells(wanted)[row];
+  const auto value = [&](size_t column, int64_t row) {
+    const CsvCell& cell = cells.cells(column)[row];
     return text.substr(cell.begin, cell.bytes());
   };
   EXPECT_EQ(value(1, 0) + "|" + value(0, 0), "a|b,\"\"c\n");

@@ -58,16 +58,16 @@ class BatchFiles(FileSource):
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         """An interrupt ends the wait for the batch that is read, and this is the last one."""
-        wanted = [True]
+        goes_on = [True]
 
         def read(reader: Any) -> Any:
-            batches = itertools.takewhile(lambda _: bool(wanted), reader)
+            batches = itertools.takewhile(lambda _: bool(goes_on), reader)
             return pa.Table.from_batches(batches, reader.schema)
 
         try:
             return of_each_far([self.reader(columns, predicate)], read)[0]
         finally:
-            wanted.clear()
+            goes_on.clear()
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():

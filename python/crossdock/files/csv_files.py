@@ -158,17 +158,17 @@ class CsvSource(DatasetFiles):
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         """Files are read by several threads; an interrupt ends the wait for them."""
-        wanted = [True]
+        goes_on = [True]
 
         def read(fragment: Any) -> list[Any]:
             batches = self._file_batches(fragment, columns, predicate)
-            return list(itertools.takewhile(lambda _: bool(wanted), batches))
+            return list(itertools.takewhile(lambda _: bool(goes_on), batches))
 
         try:
             with self.data_errors():
                 parts = of_each_far(list(self._kept(predicate)), read)
         finally:
-            wanted.clear()
+            goes_on.clear()
         return pa.Table.from_batches(itertools.chain(*parts), self.schema_of(columns))
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:

@@ -34,13 +34,13 @@ _CUT = datetime.timedelta(milliseconds=1)
 def open_delta(table: Any, version: int | None = None, filesystem: Any = None) -> Source:
     """A source over a Delta table: its folder, URL, or a DeltaTable of deltalake. `filesystem`: in
     which its files are. PathError (no table, no package), DataError (what is not read)."""
-    found = _opened(table, version)
-    _require_readable(found)
-    uri = str(found.table_uri).rstrip("/")
-    schema = plain_strings(pa.schema(found.schema().to_arrow()))
-    actions = pa.table(found.get_add_actions(flatten=True))
+    opened = _opened(table, version)
+    _require_readable(opened)
+    uri = str(opened.table_uri).rstrip("/")
+    schema = plain_strings(pa.schema(opened.schema().to_arrow()))
+    actions = pa.table(opened.get_add_actions(flatten=True))
     rows = tuple(_column(actions, "num_records", pa.int64()).to_pylist())
-    names = [str(name) for name in found.metadata().partition_columns]
+    names = [str(name) for name in opened.metadata().partition_columns]
     values = pa.table({
         name: _column(actions, f"partition.{name}", schema.field(name).type) for name in names
     })  # fmt: skip
@@ -112,7 +112,7 @@ def _files(uri: str, paths: Sequence[str]) -> list[str]:
 
 
 def _bounds(actions: Any, schema: Any) -> dict[str, Bounds]:
-    found = {}
+    bounds = {}
     for field in schema:
         kind = field.type
         is_exact = not pa.types.is_decimal(kind) or kind.precision <= _DIGITS_MOST
@@ -121,12 +121,12 @@ def _bounds(actions: Any, schema: Any) -> dict[str, Bounds]:
         largest = _column(actions, f"max.{field.name}", kind)
         if pa.types.is_timestamp(kind):
             largest = pc.add(largest, pa.scalar(_CUT, pa.duration("us"))).cast(kind)
-        found[field.name] = Bounds(
+        bounds[field.name] = Bounds(
             _column(actions, f"min.{field.name}", kind),
             largest,
             _column(actions, f"null_count.{field.name}", pa.int64()),
         )
-    return found
+    return bounds
 
 
 def _column(actions: Any, name: str, data_type: Any) -> Any:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from crossdock.values.streaming import under_way
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -106,19 +108,20 @@ def of_each_far(items: Sequence[Item], read: Callable[[Item], Result]) -> list[R
 
     def work() -> None:
         nonlocal running
-        try:
-            while not errors and not done.is_set():
-                with lock:
-                    number = next(left, None)
-                if number is None:
-                    break
-                results[number] = read(items[number])
-        except BaseException as error:  # noqa: BLE001 - raised again by who waits
-            errors.append(error)
-        with lock:
-            running -= 1
-            if not running or errors:
-                done.set()
+        with under_way():
+            try:
+                while not errors and not done.is_set():
+                    with lock:
+                        number = next(left, None)
+                    if number is None:
+                        break
+                    results[number] = read(items[number])
+            except BaseException as error:  # noqa: BLE001 - raised again by who waits
+                errors.append(error)
+            with lock:
+                running -= 1
+                if not running or errors:
+                    done.set()
 
     for _ in range(running):
         threading.Thread(target=work, name="crossdock files", daemon=True).start()

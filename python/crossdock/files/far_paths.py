@@ -76,22 +76,22 @@ def listed_places(items: Sequence[str], filesystem: Any) -> tuple[str, ...]:
     """Files by their whole paths or URLs, of which none is looked for; of `filesystem`, if one is
     given. PathError where nothing reads such a URL."""
     systems: dict[str, Any] = {}
-    found: list[str] = []
+    places: list[str] = []
     for item in items:
         scheme, sign, rest = item.partition("://")
         if filesystem is not None:
             if "" not in systems:
                 systems[""] = arrow_system(filesystem)
-            found.append(FarFile(item, systems[""], rest if sign else item))
+            places.append(FarFile(item, systems[""], rest if sign else item))
         elif not sign or scheme == "file":
-            found.append(rest if sign else item)
+            places.append(rest if sign else item)
         else:
             host = scheme + sign + rest.partition("/")[0]
             if host not in systems:
                 systems[host] = _place(item, None)[0]
             is_path = scheme in _OF_ARROW
-            found.append(FarFile(item, systems[host], _bare(rest) if is_path else item))
-    return tuple(found)
+            places.append(FarFile(item, systems[host], _bare(rest) if is_path else item))
+    return tuple(places)
 
 
 def arrow_system(filesystem: Any) -> Any:

@@ -26,23 +26,23 @@ def open_iceberg(table: Any, snapshot: int | None = None, filesystem: Any = None
     """A source over an Iceberg table: the path or URL of a metadata file, or a Table of pyiceberg.
     `filesystem`: in which its files are. PathError (no table, no package), DataError (what is not
     read)."""
-    found = _opened(table)
+    opened = _opened(table)
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     try:
-        scan = found.scan(snapshot_id=snapshot)
+        scan = opened.scan(snapshot_id=snapshot)
         of_table = scan.projection()
         tasks = list(scan.plan_files())
     except Exception as error:  # of a package, whose errors have one class of their own each
-        raise nothing(_name(found), first_line(error)) from error
-    _require_readable(found, of_table, tasks)
+        raise nothing(_name(opened), first_line(error)) from error
+    _require_readable(opened, of_table, tasks)
     schema = plain_strings(schema_to_pyarrow(of_table, include_field_ids=False))
     files = [task.file for task in tasks]
     rows = tuple(int(file.record_count) for file in files)
-    values = _values(found, of_table, schema, files)
+    values = _values(opened, of_table, schema, files)
     return open_listing(
         Listing(
-            _name(found),
+            _name(opened),
             schema,
             listed_places([str(file.file_path) for file in files], filesystem),
             tuple(int(file.file_size_in_bytes) for file in files),
@@ -130,7 +130,7 @@ def _of_type(values: Sequence[Any], data_type: Any) -> list[Any]:
 
 
 def _bounds(of_table: Any, schema: Any, files: Sequence[Any]) -> dict[str, Bounds]:
-    found = {}
+    bounds = {}
     for field in of_table.fields:
         if not field.field_type.is_primitive or field.name not in schema.names:
             continue
@@ -141,8 +141,8 @@ def _bounds(of_table: Any, schema: Any, files: Sequence[Any]) -> dict[str, Bound
         except (pa.ArrowException, TypeError, ValueError):
             continue  # of a type whose bounds are no values of the column's
         nulls = [dict(file.null_value_counts or {}).get(field.field_id) for file in files]
-        found[field.name] = Bounds(least, largest, pa.array(nulls, pa.int64()))
-    return found
+        bounds[field.name] = Bounds(least, largest, pa.array(nulls, pa.int64()))
+    return bounds
 
 
 def _decoded(field: Any, data_type: Any, bounds: Sequence[Mapping[int, bytes] | None]) -> Any:

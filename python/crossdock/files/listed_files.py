@@ -139,10 +139,10 @@ def open_listing(listing: Listing) -> Source:
 
 def _without_rows(condition: Expr, listing: Listing) -> list[bool] | None:
     """By file, whether its bounds say that no row meets the condition; None: they say nothing."""
-    found = _excluded(condition, listing)
-    if found is None:
+    excluded = _excluded(condition, listing)
+    if excluded is None:
         return None
-    return [value is True for value in found.to_pylist()]
+    return [value is True for value in excluded.to_pylist()]
 
 
 def _excluded(condition: Expr, listing: Listing) -> Any:
@@ -187,40 +187,40 @@ def _compared(function: str, column: Bounds, literal: Literal, listing: Listing)
     if function not in _EXCLUDED or value is None or is_nan:
         return None
     ends = pa.table({"min": column.least, "max": column.largest})
-    found = _by_nulls("is_valid", column, listing)
+    excluded = _by_nulls("is_valid", column, listing)
     for end, how in _EXCLUDED[function]:
-        found = pc.or_kleene(found, evaluate(Call(how, (Column(end), literal)), ends))
-    return found
+        excluded = pc.or_kleene(excluded, evaluate(Call(how, (Column(end), literal)), ends))
+    return excluded
 
 
 def _none_of(values: Sequence[Any], column: Bounds, listing: Listing) -> Any:
-    found = None
+    excluded = None
     for value in values:
         one = _compared("equal", column, Literal(value), listing)
         if value is not None and one is None:
             return None
         if one is not None:
-            found = one if found is None else pc.and_kleene(found, one)
-    return found
+            excluded = one if excluded is None else pc.and_kleene(excluded, one)
+    return excluded
 
 
 def single_values(values: Any, rows: Sequence[int | None]) -> dict[str, Bounds]:
     """Bounds of columns of which each file has one value."""
-    found = {}
+    bounds = {}
     for name, column in zip(values.column_names, values.columns, strict=True):
         nulls = [0 if value.is_valid else count for value, count in zip(column, rows, strict=True)]
-        found[name] = Bounds(column, column, pa.array(nulls, pa.int64()))
-    return found
+        bounds[name] = Bounds(column, column, pa.array(nulls, pa.int64()))
+    return bounds
 
 
 def plain_strings(schema: Any) -> Any:
     """The schema with strings and bytes in one layout, whatever the package took."""
     fields = []
     for one in schema:
-        found = one.type
-        if pa.types.is_large_string(found) or pa.types.is_string_view(found):
-            found = pa.string()
-        elif pa.types.is_large_binary(found) or pa.types.is_binary_view(found):
-            found = pa.binary()
-        fields.append(pa.field(one.name, found, one.nullable))
+        kind = one.type
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            kind = pa.string()
+        elif pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+            kind = pa.binary()
+        fields.append(pa.field(one.name, kind, one.nullable))
     return pa.schema(fields)

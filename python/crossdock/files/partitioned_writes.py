@@ -190,7 +190,9 @@ class _Parts:
         part.files += 1
         part.opened = contextlib.ExitStack()
         stream: BinaryIO = part.opened.enter_context((folder / name).open("xb"))
-        part.writer = part.opened.enter_context(opened_writer(stream, name, self._schema, options))
+        part.writer = part.opened.enter_context(
+            opened_writer(stream, name, self._schema, options, is_one_of_many=True)
+        )
         self._open[part.place] = part
 
     def _close(self, part: _Part) -> None:

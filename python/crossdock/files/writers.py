@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from crossdock.errors import make_error, system_limits, unknown_choice
 from crossdock.expressions.evaluation import plain_schema
+from crossdock.files.parquet_writes import ParquetGroups, encoding_threads
 from crossdock.files.paths import FILE_KINDS, PathLike, delimiter_of, format_of
 from crossdock.files.replacement import path_errors, replacing_file
 from crossdock.files.text_formats import JsonWriter
@@ -167,9 +168,14 @@ def writing_errors(name: str, kind: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def opened_writer(
-    stream: BinaryIO, file_name: str, schema: Any, options: WriteOptions
+    stream: BinaryIO,
+    file_name: str,
+    schema: Any,
+    options: WriteOptions,
+    is_one_of_many: bool = False,
 ) -> Iterator[Any]:
-    """What writes tables of `schema`, without views, to a stream in the format of `options`."""
+    """What writes tables of `schema`, without views, to a stream in the format of `options`.
+    is_one_of_many: files are written by turns, so that none has threads of its own."""
     name = file_name.lower()
     codec = next((codec for end, codec in _TEXT_CODECS.items() if name.endswith(end)), None)
     if options.kind == "csv":
@@ -205,8 +211,13 @@ def opened_writer(
             "write_page_index": True,
             "sorting_columns": _sorting_columns(schema, options.sorted_by),
         }
-        with parquet.ParquetWriter(stream, schema, **chosen) as writer:
-            yield writer
+        threads = 1 if is_one_of_many else encoding_threads()
+        if threads > 1:
+            with ParquetGroups(stream, schema, threads, **chosen) as groups:
+                yield groups
+        else:
+            with parquet.ParquetWriter(stream, schema, **chosen) as writer:
+                yield writer
 
 
 def _sorting_columns(schema: Any, sorted_by: Iterable[tuple[str, bool, bool]]) -> list[Any] | None:
@@ -215,13 +226,13 @@ def _sorting_columns(schema: Any, sorted_by: Iterable[tuple[str, bool, bool]]) -
 
     if any(pa.types.is_nested(field.type) for field in schema):
         return None
-    found = []
+    columns = []
     for name, descending, nulls_first in sorted_by:
         if name not in schema.names:
             break
         number = schema.get_field_index(name)
-        found.append(parquet.SortingColumn(number, descending, nulls_first))
-    return found or None
+        columns.append(parquet.SortingColumn(number, descending, nulls_first))
+    return columns or None
 
 
 def _row_groups(batches: Iterable[Any], schema: Any, group_rows: int | None) -> Iterator[Any]:

@@ -47,7 +47,9 @@ def unawaited(reader: Any) -> Iterator[Any]:
     def read() -> None:
         try:
             while asked.get():
-                ready.put((next(reader, None), None))
+                with under_way():
+                    batch = next(reader, None)
+                ready.put((batch, None))
         except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
             ready.put((None, error))
 
@@ -159,7 +161,27 @@ class _Pump:
 _pumps: weakref.WeakSet[_Pump] = weakref.WeakSet()
 
 
+# Reads that no thread waits for any more: one that called Python when the interpreter is gone would
+# end the process with an error.
+_under_way: list[None] = []
+_END_S = 3.0
+
+
+@contextlib.contextmanager
+def under_way() -> Iterator[None]:
+    """While a thread reads that may be left alone. The end of the interpreter waits for it a
+    little."""
+    _under_way.append(None)
+    try:
+        yield
+    finally:
+        _under_way.pop()
+
+
 @atexit.register
-def _end_pumps() -> None:
+def _end_reads() -> None:
     for pump in list(_pumps):
         pump.end()
+    last = time.monotonic() + _END_S
+    while _under_way and time.monotonic() < last:
+        time.sleep(0.01)

@@ -151,9 +151,9 @@ def test_the_best_rows_leave_out_parts(dock: xd.Dock, tmp_path: Path, descending
     for name in ("k", "d", "n"):
         for nulls in ("last", "first"):
             order = (xd.desc if descending else xd.asc)(name, nulls)
-            found = rows.sort(order, "k", limit=5).collect().to_pylist()
+            best = rows.sort(order, "k", limit=5).collect().to_pylist()
             whole = dock.from_arrow(ordered).sort(order, "k", limit=5).collect().to_pylist()
-            assert found == whole, (name, nulls)
+            assert best == whole, (name, nulls)
     # What is not read may be damaged.
     content = bytearray(path.read_bytes())
     metadata = pq.read_metadata(path)

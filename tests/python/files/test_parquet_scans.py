@@ -209,11 +209,11 @@ def test_checksums_of_pages(tmp_path: Path) -> None:
         for at in range(4, footer, 7):
             damaged.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
             try:
-                found = scanned(damaged)
+                actual = scanned(damaged)
             except _native.NativeError:
                 refused += 1
             else:
-                assert plain(found).equals(plain(rows)), at
+                assert plain(actual).equals(plain(rows)), at
         assert refused > footer // 7 // 2
 
 

@@ -11,7 +11,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock.files.writers import write_file
+from crossdock.files.writers import WriteOptions, write_file
 
 TABLE = pa.table(
     {"k": range(1000), "v": pa.array([f"v{i}" for i in range(1000)], pa.string_view())}
@@ -167,3 +167,53 @@ def test_parquet_says_its_order_and_the_bounds_of_pages(dock: xd.Dock, tmp_path:
     assert pq.read_metadata(path).row_group(0).sorting_columns == ()
     dock.from_arrow(table).sort("k").write_parquet(path)  # nested columns
     assert pq.read_metadata(path).row_group(0).sorting_columns == ()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4000])
+def test_row_groups_of_several_threads_are_one_file(
+    tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their parts and indexes lie where the footer says, for readers of four kinds."""
+    monkeypatch.setattr("crossdock.files.writers.encoding_threads", lambda: 3)
+    duckdb = pytest.importorskip("duckdb")
+    polars = pytest.importorskip("polars")
+    table = pa.table(
+        {
+            "k": pa.array(range(rows), pa.int64()),
+            "t": [f"string {n % 700}" for n in range(rows)],
+            "x": pa.array([None if n % 7 == 0 else n / 3 for n in range(rows)], pa.float64()),
+            "l": pa.array([[n, n + 1] for n in range(rows)], pa.list_(pa.int64())),
+            "none": pa.nulls(rows, pa.int32()),
+        }
+    )
+    path = tmp_path / "rows.parquet"
+    options = WriteOptions(row_group_rows=130)
+    assert write_file(table.to_batches(77), table.schema, path, options) == rows
+    assert pq.read_table(path).equals(table)
+    assert duckdb.sql(f"SELECT count(*), sum(k) FROM '{path}'").fetchall()[0][0] == rows
+    if rows:
+        assert polars.read_parquet(path)["k"].sum() == sum(range(rows))
+    metadata = pq.read_metadata(path)
+    assert metadata.num_row_groups == -(-rows // 130)
+    assert metadata.num_rows == rows
+    begins = [
+        metadata.row_group(g).column(c).data_page_offset
+        for g in range(metadata.num_row_groups)
+        for c in range(5)
+    ]
+    assert begins == sorted(begins)
+    dock = xd.connect(threads=2)
+    for k in (0, 131, 3999):
+        kept = dock.read_parquet(path).filter(xd.col("k") == k).collect()["t"].to_pylist()
+        assert kept == ([f"string {k % 700}"] if k < rows else [])
+    chunks = [metadata.row_group(g).column(c) for g in range(len(begins) // 5) for c in range(5)]
+    assert all(chunk.has_offset_index for chunk in chunks)
+
+
+def test_a_failing_thread_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that Parquet cannot hold is an error of the write, whichever thread meets it."""
+    monkeypatch.setattr("crossdock.files.writers.encoding_threads", lambda: 3)
+    batch = pa.record_batch({"m": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})
+    with pytest.raises(xd.CrossdockError):
+        write_file([batch], batch.schema, tmp_path / "rows.parquet")
+    assert list(tmp_path.iterdir()) == []

@@ -21,7 +21,7 @@ ROWS = 60
 NOON = datetime.datetime(2024, 3, 1, 12)
 
 
-def made(first: int, seed: int = 1) -> pa.Table:
+def part_from(first: int, seed: int = 1) -> pa.Table:
     draw = random.Random(seed + first)
     numbers = range(first, first + ROWS)
 
@@ -48,7 +48,7 @@ def made(first: int, seed: int = 1) -> pa.Table:
     )
 
 
-PARTS = [made(0), made(1000), made(2000)]
+PARTS = [part_from(0), part_from(1000), part_from(2000)]
 CONDITIONS = [
     col("k") == 1007,
     col("k") < 3,
@@ -106,8 +106,8 @@ def opened(dock: xd.Dock, kind: str, folder: Path, partition_by: list[str] | Non
 
 def files_read(relation: xd.Relation) -> tuple[int, int]:
     """How many files are left, and of how many."""
-    found = re.search(r"(\d+) of (\d+) files", str(relation.explain()))
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.search(r"(\d+) of (\d+) files", str(relation.explain()))
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 @pytest.mark.parametrize("partition_by", [None, ["part"], ["n", "flag"]], ids=str)
@@ -121,8 +121,8 @@ def test_rows_are_those_that_were_written(
     assert rows.count() == 3 * ROWS
     assert rows.sort("k").collect().to_pylist() == whole.sort("k").collect().to_pylist()
     for condition in CONDITIONS:
-        found = rows.filter(condition).sort("k").collect().to_pylist()
-        assert found == whole.filter(condition).sort("k").collect().to_pylist(), condition
+        kept = rows.filter(condition).sort("k").collect().to_pylist()
+        assert kept == whole.filter(condition).sort("k").collect().to_pylist(), condition
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])

@@ -1,5 +1,5 @@
 """Ctrl-C and the close of a stream while files are read that never come to an end: the wait ends at
-once, whoever reads them."""
+once, whichever package reads them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,17 @@ _BEGIN_BYTES = 1 << 20
 NESTED = pa.table({"k": range(ROWS), "l": [[n] for n in range(ROWS)]})
 
 
+_released = threading.Event()
+
+
+@pytest.fixture(autouse=True)
+def _reads_end() -> Iterator[None]:
+    """Reads that no test waits for go on, and end with it."""
+    _released.clear()
+    yield
+    _released.set()
+
+
 class SlowFile(io.FileIO):
     """Each read takes a while, unless it is of the begin or the end, which tell the schema."""
 
@@ -37,7 +49,7 @@ class SlowFile(io.FileIO):
 
     def _wait(self) -> None:
         if _BEGIN_BYTES < self.tell() < os.fstat(self.fileno()).st_size - (64 << 10):
-            time.sleep(2)
+            _released.wait(5)
 
 
 class SlowFiles(local.LocalFileSystem):  # type: ignore[misc]

@@ -82,9 +82,9 @@ def test_rows_are_those_of_pyarrow(
     assert is_read(rows)
     expected = by_pyarrow(path)
     assert expected.num_rows == MANY
-    found = rows.collect()
+    actual = rows.collect()
     for name in NAMES:
-        a, b = found[name].combine_chunks(), expected[name].combine_chunks()
+        a, b = actual[name].combine_chunks(), expected[name].combine_chunks()
         if name == "x":
             a, b = a.cast(pa.string()), b.cast(pa.string())
         assert a.equals(b), name
@@ -106,9 +106,9 @@ def test_records_longer_than_chunks(dock: xd.Dock, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     long = "\n".join(["word"] * 600_000)
     path.write_text(f'k,t\n1,short\n2,"{long}"\n3,"{long}"\n4,end')
-    found = dock.read_csv(path).sort("k").collect()
-    assert found["k"].to_pylist() == [1, 2, 3, 4]
-    assert [len(t) for t in found["t"].to_pylist()] == [5, len(long), len(long), 3]
+    actual = dock.read_csv(path).sort("k").collect()
+    assert actual["k"].to_pylist() == [1, 2, 3, 4]
+    assert [len(t) for t in actual["t"].to_pylist()] == [5, len(long), len(long), 3]
 
 
 FILES: dict[str, tuple[str, dict[str, Any]]] = {
