@@ -46,7 +46,8 @@ CODE_KINDS = {
 # The public names of Python, in the order of the reference.
 PYTHON_REFERENCE = {
     "Sessions and files": [
-        *("connect", "Dock", "default_dock", "read", "read_parquet", "read_csv", "read_json"),
+        *("connect", "Dock", "default_dock", "read", "read_parquet", "read_csv"),
+        *("read_csv_rejects", "read_json"),
         *("read_ipc", "read_delta", "read_iceberg", "from_arrow", "register", "sql"),
         *("from_substrait", "current_settings"),
     ],

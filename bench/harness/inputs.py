@@ -112,17 +112,18 @@ def tpch_file(table: str, scale: float) -> Path:
     return tpch_folder(max(0.001, 5.0 * scale), ("lineitem", "orders")) / f"{table}.parquet"
 
 
-def tpch_folder(factor: float, tables: Sequence[str]) -> Path:
-    """Where the Parquet files of a scale factor are; those that are missing are made."""
-    folder = DATA / f"tpch-sf{factor:g}"
+def tpch_folder(factor: float, tables: Sequence[str], kind: str = "parquet") -> Path:
+    """Where the files of a scale factor are, of kind parquet or csv; those that are missing are
+    made."""
+    folder = DATA / f"tpch{'' if kind == 'parquet' else '-' + kind}-sf{factor:g}"
     with turn_at(folder):
-        missing = [table for table in tables if not (folder / f"{table}.parquet").is_file()]
+        missing = [table for table in tables if not (folder / f"{table}.{kind}").is_file()]
         if missing:
-            make_tpch(factor, folder, missing)
+            make_tpch(factor, folder, missing, kind)
     return folder
 
 
-def make_tpch(factor: float, folder: Path, tables: Sequence[str]) -> None:
+def make_tpch(factor: float, folder: Path, tables: Sequence[str], kind: str) -> None:
     """Generate into a neighbour folder and rename: a broken run leaves nothing half done."""
     beside = Path(sys.executable).with_name("tpchgen-cli")
     tool = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
@@ -131,7 +132,7 @@ def make_tpch(factor: float, folder: Path, tables: Sequence[str]) -> None:
     unfinished = folder.with_name(folder.name + ".unfinished")
     unfinished.mkdir(parents=True, exist_ok=True)
     print(f"# making TPC-H SF{factor:g} in {folder}", file=sys.stderr, flush=True)
-    command = [tool, "parquet", "-s", f"{factor:g}", "--tables", ",".join(tables)]
+    command = [tool, kind, "-s", f"{factor:g}", "--tables", ",".join(tables)]
     command += ["--output-dir", str(unfinished)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     folder.mkdir(exist_ok=True)

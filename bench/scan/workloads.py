@@ -4,7 +4,6 @@ peak memory of a copy, each in a process of its own."""
 from __future__ import annotations
 
 import argparse
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from harness.engines import OURS, Form, duckdb_connection, limit_threads
+from harness.inputs import tpch_folder
 from harness.measure import Series, peak_rss_bytes
 from harness.programs import ROOT
 from harness.report import Row, best_peer, seconds, write_json
@@ -39,18 +39,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--json", type=Path, default=ROOT / "build" / "bench" / "scan.json")
     add("--copy-of", choices=COPIES, help=argparse.SUPPRESS)  # child: its peak to standard output
     return parser.parse_args(arguments)
-
-
-def csv_of(scale: float) -> Path:
-    """lineitem as CSV, made once, by what makes the files of Parquet."""
-    folder = ROOT / "build" / "data" / f"tpch-csv-sf{scale:g}"
-    file = folder / "lineitem.csv"
-    if not file.exists():
-        program = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent))
-        assert program is not None, "tpchgen-cli is not installed beside this Python"
-        command = [program, "csv", "-s", str(scale), "--tables", "lineitem"]
-        subprocess.run([*command, "--output-dir", str(folder)], check=True, capture_output=True)
-    return file
 
 
 def forms_of(work: ScanWork, file: Path, engines: tuple[Any, Any]) -> list[Form]:
@@ -147,7 +135,7 @@ def in_turns(options: argparse.Namespace, file: Path) -> list[Row]:
         connection.execute(f"CREATE VIEW lineitem AS FROM read_parquet('{file}')")
         files = {"parquet": file}
         if any(work.kind == "csv" for work in chosen):
-            files["csv"] = csv_of(options.scale)
+            files["csv"] = tpch_folder(options.scale, ["lineitem"], "csv") / "lineitem.csv"
             connection.execute(f"CREATE VIEW lineitem_csv AS FROM read_csv('{files['csv']}')")
         dock = stack.enter_context(xd.connect(threads=options.threads))
         forms = {work.name: forms_of(work, files[work.kind], (dock, connection)) for work in chosen}

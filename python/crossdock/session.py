@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from crossdock import _native, sizes
 from crossdock.engine.execution import Execution, Tracker
 from crossdock.errors import make_error, nearest, public_errors, unknown_choice
-from crossdock.files.csv_files import open_csv
+from crossdock.files.csv_files import csv_rejects, open_csv
 from crossdock.files.csv_options import CsvArguments
 from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
@@ -205,6 +205,18 @@ class Dock:
             "read_csv", union_by_name, hive_partitioning, filename, filesystem
         )
         return self._open(open_csv, paths, options, files)
+
+    def read_csv_rejects(
+        self, paths: Paths, *, filesystem: Any = None, **options: Unpack[CsvArguments]
+    ) -> Relation:
+        """A relation over the rows that `read_csv` with these options and ragged="skip" leaves out,
+        since they have another number of values: filename, expected and actual number, text. The
+        files are read to their end now.
+
+        Errors: those of read_csv, and DataError for values of no type that its columns have.
+        """
+        places = FileOptions(filesystem=filesystem)
+        return self._open(csv_rejects, paths, options, places)
 
     def read_json(
         self,

@@ -58,6 +58,11 @@ def read_csv(paths: Paths, **options: Any) -> Relation:
     return default_dock().read_csv(paths, **options)
 
 
+def read_csv_rejects(paths: Paths, **options: Any) -> Relation:
+    """`Dock.read_csv_rejects` on the default dock, with its options."""
+    return default_dock().read_csv_rejects(paths, **options)
+
+
 def read_json(paths: Paths, **options: Any) -> Relation:
     """`Dock.read_json` on the default dock, with its options."""
     return default_dock().read_json(paths, **options)

@@ -24,7 +24,7 @@ from crossdock.files.csv_options import CsvOptions
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
 from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.files.paths import Paths, delimiter_of, find_files
-from crossdock.files.sources import Source, read_for
+from crossdock.files.sources import ArrowSource, Source, read_for
 from crossdock.files.text_streams import first_text
 from crossdock.values.engine_types import engine_table
 
@@ -34,6 +34,10 @@ _ADVICE = (
 )
 _UNDECODED_BYTES = 1 << 20  # that are looked through for what is not UTF-8
 _FIRST_BYTES = 1 << 16
+_REJECTS = pa.schema([
+    ("filename", pa.string()), ("expected", pa.int64()), ("actual", pa.int64()),
+    ("text", pa.string()),
+])  # fmt: skip
 _OLD_LINE_END = re.compile(rb"\r[^\n]")
 _PACKED = (".gz", ".bz2", ".zst")
 
@@ -71,6 +75,36 @@ def open_csv(
         if name not in source.schema.names:
             raise unknown_column(name, source.schema.names, "types=")
     return source
+
+
+def csv_rejects(
+    paths: Paths, given: Mapping[str, Any] | None = None, options: FileOptions | None = None
+) -> Source:
+    """A source over the rows that ragged="skip" leaves out: file, values expected and there, and
+    the text. Reads all of the files now. Errors as for open_csv."""
+    csv_options = CsvOptions.checked({**(given or {}), "ragged": "skip"})
+    files = find_files(paths, "csv", options.filesystem if options else None)
+    rows: list[tuple[str, int, int, str]] = []
+    dialect = _dialect_of(files[0], csv_options)
+
+    def read(file: str) -> None:
+        import pyarrow.csv as csv
+
+        def refused(row: Any) -> None:
+            rows.append((file, row.expected_columns, row.actual_columns, row.text))
+
+        for _ in csv.open_csv(
+            lines_of(file, csv_options, dialect.delimiter),
+            read_options=csv_options.lines_read_options(dialect.names),
+            parse_options=csv_options.parse_options(dialect.delimiter, refused),
+            convert_options=csv_options.convert_options(csv_options.types),
+        ):
+            pass
+
+    of_each_far(files, read)
+    columns = list(zip(*rows, strict=True)) or [()] * len(_REJECTS)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _REJECTS, strict=True)]
+    return ArrowSource(pa.Table.from_arrays(arrays, schema=_REJECTS), "rejects")
 
 
 def csv_table(content: bytes, given: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -106,16 +106,22 @@ class CsvOptions:
             return best
         return max(candidates, key=lambda sign: counts[sign][0])
 
-    def parse_options(self, delimiter: str) -> Any:
-        """For pyarrow.csv."""
+    def parse_options(self, delimiter: str, refused: Callable[[Any], None] | None = None) -> Any:
+        """For pyarrow.csv. `refused`: is given each row of another number of values that is
+        skipped, as pyarrow describes it."""
         import pyarrow.csv as csv
+
+        def skip(row: Any) -> str:
+            if refused is not None:
+                refused(row)
+            return "skip"
 
         return csv.ParseOptions(
             delimiter=delimiter,
             quote_char=self.quote or False,
             escape_char=self.escape or False,
             newlines_in_values=bool(self.quote or self.escape),
-            invalid_row_handler=_skipping if self.ragged == "skip" else None,
+            invalid_row_handler=skip if self.ragged == "skip" else None,
         )
 
     def count_columns(self, text: str, delimiter: str) -> int:
@@ -171,11 +177,6 @@ class CsvOptions:
         whole = lines[:-1] if len(lines) > 1 and not text.endswith(("\n", "\r")) else lines
         kept = whole[self.skip :]
         return [line for line in kept if line and not (self.comment and line[0] == self.comment)]
-
-
-def _skipping(row: Any) -> str:
-    del row
-    return "skip"
 
 
 def _wrong(option: str, value: object, why: str, example: str) -> CrossdockError:

@@ -217,6 +217,19 @@ def test_checksums_of_pages(tmp_path: Path) -> None:
         assert refused > footer // 7 // 2
 
 
+def test_two_thousand_columns(tmp_path: Path, dock: xd.Dock) -> None:
+    columns = {f"c{n}": pa.array([n, None, n + 2], pa.int32()) for n in range(2000)}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    require_same(path)
+    rows = dock.read_parquet(path)
+    assert rows.filter(col("c1999") == 2001).select("c7").collect()["c7"].to_pylist() == [9]
+    assert rows.limit(1).collect().num_columns == 2000
+    rows.write(tmp_path / "rows.csv")
+    again = dock.read_csv(tmp_path / "rows.csv").agg(s=xd.sum("c1234")).collect()
+    assert again["s"].to_pylist() == [1234 * 2 + 2]
+
+
 def test_no_rows_and_no_columns(tmp_path: Path, dock: xd.Dock) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(made(0, rows=0), path)
