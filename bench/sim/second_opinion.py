@@ -28,9 +28,7 @@ LIMIT_S = 300
 BULK = Strategy("put exchange", bulk=True)
 CONFIG = (
     "--cfg=network/model:CM02",
-    "--cfg=network/bandwidth-factor:1",
-    "--cfg=network/latency-factor:1",
-    "--cfg=network/weight-S:0",
+    "--cfg=network/crosstraffic:no",
     "--cfg=smpi/simulate-computation:no",
 )
 NO_TIME = 1e15  # rows per second: ranks compute at once

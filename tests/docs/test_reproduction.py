@@ -73,7 +73,7 @@ def test_tables_of_thousands_of_cores() -> None:
     world = reproduce.thousand_cores_world()
     sizes = reproduce.table_2(world)
     assert mean_error(sizes) < 0.055
-    assert worst(sizes) < 0.08
+    assert worst(sizes) < 0.11
     phases = {point.what: point for point in reproduce.phase_points(world)}
     for name in ("network partition", "sort"):
         assert abs(phases[name].error) < 1e-3  # calibrated

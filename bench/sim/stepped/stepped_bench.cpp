@@ -1,6 +1,6 @@
 // An exchange by the product's own controller, agents and movers, stepped under a virtual clock:
 //
-//   stepped_bench MACHINE PATTERN BYTES_PER_SOURCE [SEGMENT_BYTES [SLOT_BITS [TURN_S]]]
+//   stepped_bench MACHINE PATTERN BYTES_PER_SOURCE [SEGMENT_BYTES [SLOT_BITS [TURN_S [OUTSTANDING]]]]
 //
 // MACHINE: of the catalogue, or a topology file (.json). PATTERN: exchange, gather, scatter, p2p, bisection, broadcast,
 // as `crossdock perf` has them. Prints one JSON object: virtual seconds, what went over the wires, wall seconds, peak
@@ -103,15 +103,16 @@ int run(const std::string& machine, const std::string& pattern, sim::SteppedTask
 }  // namespace crossdock
 
 int main(int count, char** arguments) {
-  if (count < 4 || count > 7) {
+  if (count < 4 || count > 8) {
     fmt::print(stderr,
                "usage: stepped_bench MACHINE PATTERN BYTES_PER_SOURCE [SEGMENT_BYTES [SLOT_BITS "
-               "[TURN_S]]]\n");
+               "[TURN_S [OUTSTANDING]]]]\n");
     return 2;
   }
   crossdock::sim::SteppedTask task;
   if (count > 4) task.segment_bytes = std::atof(arguments[4]);
   if (count > 5) task.slot_bits = std::atoi(arguments[5]);
   if (count > 6) task.turn_s = std::atof(arguments[6]);
+  if (count > 7) task.outstanding = std::atoi(arguments[7]);
   return crossdock::run(arguments[1], arguments[2], task, std::atof(arguments[3]));
 }

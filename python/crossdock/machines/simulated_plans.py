@@ -108,7 +108,7 @@ def simulate_plan(
     of simulate().
 
     Errors: OptionError (no plan of explain(), no join in it, and as simulate()), TopologyError."""
-    tree = plan if isinstance(plan, Mapping) else getattr(plan, "to_dict", dict)()
+    tree = plan if isinstance(plan, Mapping) else getattr(plan, "data", {})
     if not 0 < times <= 1e12:
         raise make_error("CD-105", f"times={times:g}", limit="above 0, up to 1e12")
     topology = machine if isinstance(machine, Topology) else Topology.machine(machine)

@@ -20,8 +20,7 @@ IncomingFlow::IncomingFlow(MovedFlow moved, const MoverSettings& settings)
     : moved_(std::move(moved)),
       checks_(settings.checksums),
       window_(moved_.flow.ring),
-      is_written_(moved_.flow.ring.slots(), false),
-      has_changed_hands_(moved_.flow.ring.slots(), false) {
+      places_(moved_.flow.ring.slots(), 0) {
   noted_ = credit();
 }
 
@@ -54,35 +53,33 @@ Status IncomingFlow::check(const rings::SegmentHeader& header, uint32_t ranks) c
 }
 
 std::byte* IncomingFlow::place(const rings::SegmentHeader& header) {
-  const uint64_t slot = moved_.flow.ring.slot_of(header.sequence);
   if (is_closed_) return nullptr;
   std::byte* segment = window_.place(header.sequence);
   if (segment == nullptr) {
     is_asked_ = true;
     return nullptr;
   }
-  if (is_written_[slot]) return nullptr;
-  is_written_[slot] = true;
+  uint8_t& place = place_of(header.sequence);
+  if ((place & kWritten) != 0) return nullptr;
+  place |= kWritten;
   return segment + sizeof(rings::SegmentHeader);
 }
 
 void IncomingFlow::unplace(uint64_t sequence) {
-  is_written_[moved_.flow.ring.slot_of(sequence)] = false;
+  place_of(sequence) &= static_cast<uint8_t>(~kWritten);
 }
 
 bool IncomingFlow::may_change_hands(uint64_t sequence) const {
-  const uint64_t slot = moved_.flow.ring.slot_of(sequence);
-  return is_written_[slot] && !has_changed_hands_[slot];
+  return places_[moved_.flow.ring.slot_of(sequence)] == kWritten;
 }
 
 void IncomingFlow::change_hands(uint64_t sequence) {
   unplace(sequence);
-  has_changed_hands_[moved_.flow.ring.slot_of(sequence)] = true;
+  place_of(sequence) |= kChangedHands;
 }
 
 Status IncomingFlow::placed(const rings::SegmentHeader& header, std::optional<uint32_t> checksum) {
-  unplace(header.sequence);
-  has_changed_hands_[moved_.flow.ring.slot_of(header.sequence)] = false;
+  place_of(header.sequence) = 0;
   if (is_closed_) return {};
   std::byte* segment = moved_.flow.ring.segment(moved_.flow.ring.slot_of(header.sequence));
   const std::span<const std::byte> payload(segment + sizeof(header), header.bytes);

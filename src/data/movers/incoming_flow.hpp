@@ -64,8 +64,10 @@ class IncomingFlow {
   MovedFlow moved_;
   bool checks_;
   rings::SequenceWindow<rings::CpuRingTraits> window_;
-  std::vector<bool> is_written_;         // by slot: a link writes there
-  std::vector<bool> has_changed_hands_;  // likewise: and another did before it
+  // Of a place: a link writes there; another one did before it.
+  static constexpr uint8_t kWritten = 1, kChangedHands = 2;
+  uint8_t& place_of(uint64_t sequence) { return places_[moved_.flow.ring.slot_of(sequence)]; }
+  std::vector<uint8_t> places_;  // by slot
   uint64_t end_ = 0;                     // 1 + the highest number that came
   uint64_t segments_ = 0;
   uint64_t rows_ = 0;

@@ -24,7 +24,6 @@ constexpr int kNoteDoublingsMax = 8;
 
 OutgoingFlow::OutgoingFlow(MovedFlow moved)
     : moved_(std::move(moved)),
-      consumer_(moved_.flow.ring),
       flights_(moved_.flow.ring.slots()),
       look_at_(kNever) {
   counters.id = moved_.id;
@@ -36,7 +35,7 @@ const std::byte* OutgoingFlow::segment(uint64_t sequence) const {
 
 const std::byte* OutgoingFlow::fresh() {
   if (next_ >= remote_head_ + slots()) return nullptr;
-  return consumer_.front(next_ - recycled_);
+  return consumer().front(next_ - recycled_);
 }
 
 uint64_t OutgoingFlow::window_bytes() const {
@@ -45,7 +44,7 @@ uint64_t OutgoingFlow::window_bytes() const {
 }
 
 bool OutgoingFlow::is_held_back() {
-  return next_ >= remote_head_ + slots() && consumer_.front(next_ - recycled_) != nullptr;
+  return next_ >= remote_head_ + slots() && consumer().front(next_ - recycled_) != nullptr;
 }
 
 // A frame is overdue once its time is over and a later one has arrived, whichever flow and path it was of; without that
@@ -182,7 +181,7 @@ void OutgoingFlow::recycle() {
   uint64_t count = 0;
   while (recycled_ + count < arrived_ && flights_[slot_of(recycled_ + count)].puts == 0) ++count;
   if (count == 0) return;
-  consumer_.recycle(count);
+  consumer().recycle(count);
   recycled_ += count;
   has_recycled_ = true;
 }

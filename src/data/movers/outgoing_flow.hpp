@@ -106,6 +106,9 @@ class OutgoingFlow : public std::enable_shared_from_this<OutgoingFlow> {
   std::string state() const;
 
  private:
+  rings::RingConsumer<rings::CpuRingTraits> consumer() const {
+    return rings::RingConsumer<rings::CpuRingTraits>(moved_.flow.ring);
+  }
   uint64_t slots() const { return moved_.flow.ring.slots(); }
   uint64_t slot_of(uint64_t sequence) const { return moved_.flow.ring.slot_of(sequence); }
   bool arrive(uint64_t sequence, std::vector<Flight>& arrived);
@@ -114,7 +117,6 @@ class OutgoingFlow : public std::enable_shared_from_this<OutgoingFlow> {
   void look_for_due(const Evidence& evidence);
 
   MovedFlow moved_;
-  rings::RingConsumer<rings::CpuRingTraits> consumer_;
   std::vector<Flight> flights_;  // by slot
   uint64_t recycled_ = 0;
   uint64_t arrived_ = 0;

@@ -27,6 +27,8 @@ uint64_t mark_of(const movers::FlowId& id, uint64_t sequence) {
   return id.channel << 40 ^ uint64_t{id.source} << 24 ^ uint64_t{id.outlet} << 8 ^ sequence;
 }
 
+uint64_t shape_slots(const rings::RingShape& shape) { return uint64_t{1} << shape.slot_bits; }
+
 rings::SegmentHeader& header_of(std::byte* segment) {
   return *reinterpret_cast<rings::SegmentHeader*>(segment);
 }
@@ -55,6 +57,7 @@ SteppedProcess::SteppedProcess(Parts parts)
     path.peer = links_[link]->peer();
     path.first = link;
     paths_.push_back(path);
+    ++paths_to_[path.peer];
   }
   movers::Mover::Parts mover;
   mover.rank = static_cast<int>(parts_.server);
@@ -166,8 +169,11 @@ Status SteppedProcess::add_flows() {
       movers::MovedFlow end =
           moved(id, server_of_[to.server], flow_at(*out_memory_, outgoing_.size()));
       end.keep = out_memory_;
-      end.doorbells = {rings::Doorbell(&out_memory_->bells[end.peer])};
-      end.paths = paths.at(to.vertex).at(end.peer);
+      // Who fills a ring once needs no bell, and who may take all paths no list of them.
+      if (parts_.load.segments > shape_slots(shape))
+        end.doorbells = {rings::Doorbell(&out_memory_->bells[end.peer])};
+      const auto& planned = paths.at(to.vertex).at(end.peer);
+      if (planned.size() < paths_to_[end.peer]) end.paths = planned;
       outgoing_.push_back({.id = id, .peer = end.peer});
       mover_->add_outgoing(std::move(end));
     }

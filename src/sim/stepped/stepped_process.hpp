@@ -89,6 +89,7 @@ class SteppedProcess : public control::ChannelHost {
   std::unique_ptr<movers::Mover> mover_;
   std::vector<transports::Link*> links_;
   std::vector<movers::PathTo> paths_;
+  std::map<transports::PeerIndex, size_t> paths_to_;
   std::shared_ptr<const control::ServerPart> part_;
   std::vector<uint32_t> server_of_;  // per server of the channel: in the graph
   std::shared_ptr<Memory> out_memory_, in_memory_;
