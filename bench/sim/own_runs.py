@@ -58,7 +58,15 @@ def predicted(pattern: str, hosts: int, rate: float) -> float:
         file = Path(folder) / "hosts.json"
         file.write_text(json.dumps(graph))
         program = str(build("stepped_bench"))
-        words = [program, str(file), pattern, str(BYTES), str(SEGMENT_BYTES), str(SLOT_BITS), "1e-5"]
+        words = [
+            program,
+            str(file),
+            pattern,
+            str(BYTES),
+            str(SEGMENT_BYTES),
+            str(SLOT_BITS),
+            "1e-5",
+        ]
         seconds: float = json.loads(output_of(words, LIMIT_S))["virtual_s"]
         return seconds
 

@@ -52,7 +52,7 @@ def ours(ranks: int, slow: bool) -> float:
              "servers": [{"name": f"h{i}", "shape": 0} for i in range(ranks)]}  # fmt: skip
     topology = Topology(_native.topology_from_json(json.dumps(graph)), f"{ranks} hosts")
     names = ("scan", "partition", "build", "probe", "sort_run", "merge")
-    rates = rates_named("xc30", 8).replaced({name: NO_TIME for name in names})
+    rates = rates_named("xc30", 8).replaced(dict.fromkeys(names, NO_TIME))
     size = JoinSize(PAIR_BYTES * ranks * ranks / 8, 0, 8, 8)
     faults = Faults(slow_links=1, link_share=SLOW) if slow else Faults()
     done = simulate(size, topology, compare=[BULK], rates=rates, faults=faults)

@@ -5,7 +5,7 @@ Errors are those of docs/reproduce.py, over points that nothing was calibrated o
 runs among hosts of network namespaces, predicted before they run (which needs root). Times and
 memory are of processes of their own: an exchange in which every pair of 1,024 GPUs has its own
 flows (bench/sim/sim_bench.cpp), the same by real movers (bench/sim/stepped), and a join among
-16,384 by groups of servers. Where Debian's libsimgrid-dev is installed, SMPI has the second opinion.
+16,384 by groups of servers. Where Debian's libsimgrid-dev is installed, SMPI has a second opinion.
 """
 
 from __future__ import annotations

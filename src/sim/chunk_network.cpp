@@ -100,9 +100,8 @@ void ChunkNetwork::serve(LinkNumber number) {
     });
     return;
   }
-  clock_.at(now_s + link.rate.latency_s, [this, moving = std::move(moving)]() mutable {
-    arrive(std::move(moving));
-  });
+  clock_.at(now_s + link.rate.latency_s,
+            [this, moving = std::move(moving)]() mutable { arrive(std::move(moving)); });
 }
 
 }  // namespace crossdock::sim

@@ -32,8 +32,8 @@ class ChunkNetwork {
  public:
   explicit ChunkNetwork(VirtualClock& clock) : clock_(clock) {}
 
-  // Called with a chunk's token when its last byte has left the first link, and when it has arrived; a chunk that a link
-  // of no rate had, or gets, does neither.
+  // Called with a chunk's token when its last byte has left the first link, and when it has arrived; a chunk that a
+  // link of no rate had, or gets, does neither.
   void on_left(std::function<void(uint64_t token)> left) { left_ = std::move(left); }
   void on_arrived(std::function<void(uint64_t token)> arrived) { arrived_ = std::move(arrived); }
 

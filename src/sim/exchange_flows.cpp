@@ -121,9 +121,8 @@ void ExchangeFlows::add_remote(const Pair& pair,
       flow.to = pair.to;
       flow.is_remote = true;
       flow.alike = groups_[pair.from].servers * targets;
-      flow.messages =
-          flow.alike * part * pair.rank_pairs *
-          messages_of(bytes / pair.rank_pairs, message, work.tables);
+      flow.messages = flow.alike * part * pair.rank_pairs *
+                      messages_of(bytes / pair.rank_pairs, message, work.tables);
       flows.push_back(std::move(flow));
       begin = end;
     }
@@ -195,8 +194,8 @@ void ExchangeFlows::add_inside(const ExchangeWork& work,
         flow.destination = i;
         flow.stage = work.levels == control::ExchangeLevels::kTwo ? 1 : 0;
         flow.alike = groups_[group].servers;
-        flow.messages = flow.alike * part * rank_pairs *
-                        messages_of(bytes / rank_pairs, message, work.tables);
+        flow.messages =
+            flow.alike * part * rank_pairs * messages_of(bytes / rank_pairs, message, work.tables);
         if (bytes > 0) flows.push_back(std::move(flow));
       }
     }

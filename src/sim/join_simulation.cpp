@@ -233,8 +233,7 @@ void JoinSimulation::add_makers() {
     const double leaving_s = states_[group].arranging_s - states_[group].filling_s;
     if (leaving_s <= 0) continue;
     for (size_t i = 0; i < flows_.server_plan(static_cast<int>(group)).sources.size(); ++i) {
-      makers[group].push_back(
-          network_.add_link({source_bytes() / leaving_s, 0, 0}));
+      makers[group].push_back(network_.add_link({source_bytes() / leaving_s, 0, 0}));
     }
   }
   for (GroupFlow& flow : traffic_) {

@@ -1,9 +1,9 @@
 // A join over ranks, simulated at the level of its plan: what each rank computes, and what goes over which link when.
 //
 // Ranks count their rows, meet, arrange what they send, exchange it by the planner's paths, and join what has come. In
-// streaming form rows leave while others are arranged, once the first messages are full; in bulk form each rank arranges
-// all of its rows first. With two
-// levels rows go to the rank with the sender's place on the destination's server, and from there inside the server.
+// streaming form rows leave while others are arranged, once the first messages are full; in bulk form each rank
+// arranges all of its rows first. With two levels rows go to the rank with the sender's place on the destination's
+// server, and from there inside the server.
 //
 // Memory and time grow with the groups of servers that differ (server_groups.hpp), not with the servers. Pure: the same
 // result for the same input, to the last bit.

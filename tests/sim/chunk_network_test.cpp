@@ -80,7 +80,9 @@ void expect_near(const std::vector<LinkRate>& links,
 }
 
 // Ends out of and into a switch.
-std::vector<LinkRate> hub(LinkNumber ends) { return std::vector<LinkRate>(2 * ends, {kChunkRate, 0, 0}); }
+std::vector<LinkRate> hub(LinkNumber ends) {
+  return std::vector<LinkRate>(2 * ends, {kChunkRate, 0, 0});
+}
 
 TEST(ChunkNetwork, OneAloneTakesItsNarrowestLinkAndAllLatencies) {
   const std::vector<LinkRate> links = {{100, 0.5, 0}, {50, 0.25, 0}, {200, 0.125, 0}};

@@ -108,9 +108,8 @@ TEST(JoinSimulation, TheFirstMessageIsFilledBeforeItLeaves) {
   JoinTask merged = task;
   merged.kind = JoinKind::kMerge;
   machine.rates.join.sort_run = 4e9 / 32 / (0.5 * wires);
-  EXPECT_NEAR(simulated(*plan, merged, {}, machine).seconds,
-              (1 + 0.125 / 32) * wires,
-              0.005 * wires);
+  EXPECT_NEAR(
+      simulated(*plan, merged, {}, machine).seconds, (1 + 0.125 / 32) * wires, 0.005 * wires);
   machine.rates.join.partition = machine.rates.join.sort_run;
   EXPECT_NEAR(simulated(*plan, task, {}, machine).seconds, 1.125 * wires, 0.01 * wires);
   machine.segment_bytes = pair_bytes * 2;  // as in bulk

@@ -55,7 +55,10 @@ bool set_pattern(const std::string& pattern, double bytes, sim::SteppedTask& tas
   return true;
 }
 
-int run(const std::string& machine, const std::string& pattern, sim::SteppedTask task, double bytes) {
+int run(const std::string& machine,
+        const std::string& pattern,
+        sim::SteppedTask task,
+        double bytes) {
   const auto begin = std::chrono::steady_clock::now();
   const auto graph = machine_of(machine);
   if (!graph.ok()) {
@@ -70,9 +73,8 @@ int run(const std::string& machine, const std::string& pattern, sim::SteppedTask
   }
   const auto done = sim::stepped_exchange(graph.value(), task);
   if (!done.ok() || !done.value().broken.empty()) {
-    fmt::print(stderr,
-               "stepped_bench: {}\n",
-               done.ok() ? done.value().broken : done.error().message);
+    fmt::print(
+        stderr, "stepped_bench: {}\n", done.ok() ? done.value().broken : done.error().message);
     return 1;
   }
   const sim::SteppedExchange& made = done.value();

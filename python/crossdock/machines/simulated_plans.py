@@ -57,7 +57,7 @@ class SimulatedPlan:
 def joins_of(plan: Mapping[str, Any], times: float = 1.0) -> list[tuple[str, JoinSize]]:
     """The joins of a plan as explain() has it, first those that run first; the smaller side builds.
 
-    Errors: OptionError (no plan of explain(), none with a join, rows that nobody has estimated)."""
+    Errors: OptionError (no plan of explain(), none with a join, rows without an estimate)."""
     tree = plan.get("plan") if isinstance(plan, Mapping) else None
     if not isinstance(tree, Mapping) or not isinstance(tree.get("operator"), str):
         raise make_error("CD-105", "plan: it is not what explain() makes", try_=_TRY)
@@ -82,7 +82,7 @@ def _size_of(node: Mapping[str, Any], times: float) -> JoinSize:
         if not isinstance(rows, int | float):
             raise make_error(
                 "CD-105",
-                f"plan: nobody knows how many rows {one.get('headline', 'an input')!r} has",
+                f"plan: how many rows {one.get('headline', 'an input')!r} has is not known",
                 try_="explain(read=True), which looks at the inputs",
             )
         sides.append((max(rows, 1) * times, float(_COLUMN_BYTES * max(1, len(one["columns"])))))

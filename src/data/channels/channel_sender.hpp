@@ -55,8 +55,8 @@ class ChannelSender : public Sender {
   std::vector<uint16_t> published_;
   std::vector<uint16_t> full_;
   std::vector<movers::FlowId> moved_;  // published ones to other hosts
-  std::vector<uint64_t> sealed_at_;  // per flow: segments to wait for, if it is moved
-  uint32_t note_ = 0;                // of the doorbell, before the last try
+  std::vector<uint64_t> sealed_at_;    // per flow: segments to wait for, if it is moved
+  uint32_t note_ = 0;                  // of the doorbell, before the last try
   bool is_flushing_ = false;
   bool is_sealed_ = false;
   bool is_through_ = false;

@@ -68,7 +68,7 @@ class IncomingFlow {
   static constexpr uint8_t kWritten = 1, kChangedHands = 2;
   uint8_t& place_of(uint64_t sequence) { return places_[moved_.flow.ring.slot_of(sequence)]; }
   std::vector<uint8_t> places_;  // by slot
-  uint64_t end_ = 0;                     // 1 + the highest number that came
+  uint64_t end_ = 0;             // 1 + the highest number that came
   uint64_t segments_ = 0;
   uint64_t rows_ = 0;
   bool is_ended_ = false;

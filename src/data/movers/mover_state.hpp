@@ -43,8 +43,9 @@ struct Peer {
   // Those of them that a step looks at: something has happened to them, is due, or waits for a link. Others rest.
   std::vector<OutgoingFlow*> sending;
   std::vector<IncomingFlow*> noting;
-  std::vector<OutgoingFlow*> waiting;  // until a link that leads here has sent something; not looked at before
-  bool is_busy = false;       // is among State::busy_
+  std::vector<OutgoingFlow*>
+      waiting;           // until a link that leads here has sent something; not looked at before
+  bool is_busy = false;  // is among State::busy_
   size_t next_outgoing = 0;   // whose turn it is to send
   bool is_repeating = false;  // a note that was not answered is sent again: over another path
   uint64_t note_turn = 0;     // which
@@ -52,12 +53,12 @@ struct Peer {
   std::vector<Answer> answers;
   std::vector<std::vector<std::byte>> passing;  // notes of others for it
   double heard_at = 0;
-  double overtaken_at = 0;    // the latest put of a frame to it that has arrived
+  double overtaken_at = 0;       // the latest put of a frame to it that has arrived
   double overtaken_seen_at = 0;  // the same, when its flows were looked at for it
   // Of flows that are at work, and not near their end: now, and when the step began to send.
   uint64_t counted_bytes = 0;
   uint64_t window_bytes = 0;
-  bool is_needed = false;     // a flow with it is not through
+  bool is_needed = false;  // a flow with it is not through
   double needed_since = 0;
 };
 
@@ -225,7 +226,8 @@ class Mover::State {
   WakeGate gate_;
   std::vector<LinkUse> links_;
   std::vector<transports::LinkIndex> full_;  // that refused something in this step
-  std::vector<std::vector<transports::PeerIndex>> led_to_;  // by a path that begins with the link, by link
+  std::vector<std::vector<transports::PeerIndex>>
+      led_to_;                                     // by a path that begins with the link, by link
   std::vector<transports::LinkIndex> first_link_;  // of each transport
   PathChoice paths_;
   transports::PeerIndex ranks_ = 0;

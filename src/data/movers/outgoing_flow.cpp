@@ -23,9 +23,7 @@ constexpr int kNoteDoublingsMax = 8;
 }  // namespace
 
 OutgoingFlow::OutgoingFlow(MovedFlow moved)
-    : moved_(std::move(moved)),
-      flights_(moved_.flow.ring.slots()),
-      look_at_(kNever) {
+    : moved_(std::move(moved)), flights_(moved_.flow.ring.slots()), look_at_(kNever) {
   counters.id = moved_.id;
 }
 

@@ -46,7 +46,7 @@ class OutgoingFlow : public std::enable_shared_from_this<OutgoingFlow> {
   // Kept by who decides which flows are looked at.
   struct Turn {
     bool is_listed = false;
-    bool is_waiting = false;  // is among those of its peer
+    bool is_waiting = false;   // is among those of its peer
     bool has_no_room = false;  // as of this step: all its links have as many frames as they may
     double due_s = std::numeric_limits<double>::infinity();  // for which it stands in line
     uint64_t counted_bytes = 0;                              // of its window

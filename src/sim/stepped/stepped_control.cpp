@@ -39,8 +39,8 @@ void SteppedControl::start_controller() {
   control::ControllerSettings settings;
   settings.recover_within_s = life_ == 0 ? 0 : 5;
   const auto epoch = static_cast<control::Epoch>(kEpochs + ++life_ * kEpochStep);
-  controller_ = std::make_unique<control::Controller>(
-      settings, epoch, kControlClock + clock_.now_s());
+  controller_ =
+      std::make_unique<control::Controller>(settings, epoch, kControlClock + clock_.now_s());
   tick_controller(life_);
 }
 

@@ -17,8 +17,9 @@
 namespace crossdock::sim {
 namespace {
 
-constexpr int64_t kSegmentBytesReal = 256;  // room for a byte of each of the fewest rows that there may be
-constexpr double kLongestS = 600;           // of virtual time: nothing takes so long unless it hangs
+constexpr int64_t kSegmentBytesReal =
+    256;                           // room for a byte of each of the fewest rows that there may be
+constexpr double kLongestS = 600;  // of virtual time: nothing takes so long unless it hangs
 constexpr double kAskAgainS = 1;
 constexpr double kWatchS = 0.05;
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -196,8 +197,7 @@ void SteppedWorld::create_channel() {
   control::CreateChannel request;
   request.request = {2, ++last_request_};
   for (const auto& place : task_.sources) request.sources.push_back(endpoints_.at(place));
-  for (const auto& place : task_.destinations)
-    request.destinations.push_back(endpoints_.at(place));
+  for (const auto& place : task_.destinations) request.destinations.push_back(endpoints_.at(place));
   control_->ask(std::move(request), [this](const control::Reply& reply) {
     const auto* open = std::get_if<control::ChannelOpen>(&reply);
     if (open == nullptr) {
@@ -367,9 +367,15 @@ SteppedTask chance_stepped_faults(const topology::InfrastructureGraph& graph,
   constexpr double kShares[] = {0.02, 0.3, 0.7};
   constexpr int kDepths[] = {1, 2, 8};
   // Losses of links are likelier than what ends a channel.
-  constexpr Kind kKinds[] = {Kind::kSlowNic,   Kind::kSlowNic,    Kind::kLostNic,
-                             Kind::kLostNic,   Kind::kSilentNic,  Kind::kLostAgent,
-                             Kind::kLostAgent, Kind::kDeadServer, Kind::kControllerDies};
+  constexpr Kind kKinds[] = {Kind::kSlowNic,
+                             Kind::kSlowNic,
+                             Kind::kLostNic,
+                             Kind::kLostNic,
+                             Kind::kSilentNic,
+                             Kind::kLostAgent,
+                             Kind::kLostAgent,
+                             Kind::kDeadServer,
+                             Kind::kControllerDies};
   constexpr uint64_t kMoments = 64, kFaultsMax = 3;
   const auto servers = static_cast<uint64_t>(graph.server_count());
   const auto moment = [&] {

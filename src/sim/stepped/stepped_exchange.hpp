@@ -24,7 +24,7 @@ struct SteppedFault {
   enum class Kind : uint8_t {
     kSlowNic,         // carries `share` of what it did
     kLostNic,         // both ends hear of it
-    kSilentNic,       // nobody does
+    kSilentNic,       // neither does
     kDeadServer,      // process, agent and all
     kLostAgent,       // its connection to the controller breaks; it comes back
     kControllerDies,  // and is started again, knowing nothing
@@ -44,28 +44,29 @@ struct SteppedTask {
   int slot_bits = 1;  // 2^slot_bits segments of a pair at each end
   int depth = 8;      // frames that a link takes
   int outstanding = 4;
-  double latency_s = 2e-6;  // of messages of the control plane, and least of a step
-  double turn_s = 1e-6;     // a mover steps no more often
+  double latency_s = 2e-6;     // of messages of the control plane, and least of a step
+  double turn_s = 1e-6;        // a mover steps no more often
   std::vector<double> late_s;  // per server, when its sources begin
   std::vector<SteppedFault> faults;
 };
 
 struct SteppedExchange {
-  double seconds = 0;          // from the open channel to the last segment, or to the end of a channel that failed
-  double open_s = 0;           // from the request to the open channel
-  int64_t pairs = 0;           // between servers
+  double seconds =
+      0;  // from the open channel to the last segment, or to the end of a channel that failed
+  double open_s = 0;  // from the request to the open channel
+  int64_t pairs = 0;  // between servers
   int64_t segments = 0;
   int64_t taken = 0;
-  uint64_t frames = 0;         // put on links
+  uint64_t frames = 0;  // put on links
   uint64_t resent = 0;
-  uint64_t duplicates = 0;     // that came and were there already
+  uint64_t duplicates = 0;  // that came and were there already
   uint64_t notes = 0;
   uint64_t control_messages = 0;  // between controller and agents, both ways
   uint64_t events = 0;
-  uint64_t steps = 0;          // of movers
+  uint64_t steps = 0;  // of movers
   bool is_failed = false;
-  std::vector<std::string> causes;  // told to servers, each once
-  std::string broken;          // what must not be; "": nothing
+  std::vector<std::string> causes;  // that servers learned, each once
+  std::string broken;               // what must not be; "": nothing
 };
 
 // All GPUs, or all CPUs of a machine without any.

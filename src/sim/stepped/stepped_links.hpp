@@ -1,7 +1,7 @@
 // The links of real movers on a virtual clock: a frame takes the time of its size on the wires between two servers, and
 // carries only the few bytes that it has.
 //
-// A row of a frame stands for `bytes_per_row` bytes on the wire. Its lane has a byte a row, and rates are told in those
+// A row of a frame stands for `bytes_per_row` bytes on the wire. Its lane has a byte a row, and rates are stated in those
 // bytes, so that all that movers reckon with them comes out in seconds of the machine. Between two servers there is a
 // link for each NIC that both have. One thread.
 #pragma once
@@ -97,7 +97,8 @@ class SteppedLinks {
   std::vector<std::unique_ptr<ServerLinks>> links_;  // per server
   std::deque<Frame> frames_;                         // addresses stay
   std::vector<uint64_t> free_frames_;
-  using Section = std::tuple<const topology::ServerShape*, topology::VertexIndex, topology::VertexIndex>;
+  using Section =
+      std::tuple<const topology::ServerShape*, topology::VertexIndex, topology::VertexIndex>;
   std::map<Section, std::vector<LinkNumber>> inside_;  // places among the shape's edges
 };
 

@@ -24,7 +24,7 @@ using Producer = rings::RingProducer<rings::CpuRingTraits>;
 using Consumer = rings::RingConsumer<rings::CpuRingTraits>;
 
 uint64_t mark_of(const movers::FlowId& id, uint64_t sequence) {
-  return id.channel << 40 ^ uint64_t{id.source} << 24 ^ uint64_t{id.outlet} << 8 ^ sequence;
+  return id.channel << 40 ^ uint64_t { id.source } << 24 ^ uint64_t { id.outlet } << 8 ^ sequence;
 }
 
 uint64_t shape_slots(const rings::RingShape& shape) { return uint64_t{1} << shape.slot_bits; }
@@ -40,8 +40,8 @@ struct SteppedProcess::Memory {
   Memory(const rings::RingShape& ring, size_t flows)
       : shape(ring), each(rings::flow_bytes(ring)), bytes(each * flows + rings::kRingLineBytes) {
     const auto address = reinterpret_cast<uintptr_t>(bytes.data());
-    first = bytes.data() + (rings::kRingLineBytes - address % rings::kRingLineBytes) %
-                             rings::kRingLineBytes;
+    first = bytes.data() +
+            (rings::kRingLineBytes - address % rings::kRingLineBytes) % rings::kRingLineBytes;
   }
   rings::RingShape shape;
   size_t each;
@@ -74,8 +74,8 @@ SteppedProcess::SteppedProcess(Parts parts)
 SteppedProcess::~SteppedProcess() = default;
 
 rings::Flow SteppedProcess::flow_at(const Memory& memory, size_t place) const {
-  auto flow = rings::place_flow(memory.shape,
-                                std::span(memory.first + place * memory.each, memory.each));
+  auto flow =
+      rings::place_flow(memory.shape, std::span(memory.first + place * memory.each, memory.each));
   CD_CHECK(flow.ok(), "{}", flow.error().message);
   return flow.value();
 }
@@ -111,8 +111,7 @@ Result<SteppedProcess::PathsOf> SteppedProcess::planned_paths() const {
   PathsOf paths;
   for (const auto& [vertex, destinations] : keys) {
     const movers::PlannedTables planned{*parts_.links->server(parts_.server).shape, tables};
-    CD_ASSIGN(paths[vertex],
-              movers::table_paths(planned, destinations, links_, paths_, names_of));
+    CD_ASSIGN(paths[vertex], movers::table_paths(planned, destinations, links_, paths_, names_of));
   }
   return paths;
 }
@@ -153,9 +152,8 @@ Status SteppedProcess::add_flows() {
   for (const uint16_t source : others) {
     for (const uint16_t outlet : outlets) {
       const movers::FlowId id{outline.channel.value, source, outlet};
-      movers::MovedFlow end = moved(id,
-                                    server_of_[outline.sources[source].server],
-                                    flow_at(*in_memory_, incoming_.size()));
+      movers::MovedFlow end = moved(
+          id, server_of_[outline.sources[source].server], flow_at(*in_memory_, incoming_.size()));
       end.keep = in_memory_;
       mover_->add_incoming(std::move(end));
       incoming_.push_back({.id = id});
@@ -244,8 +242,7 @@ void SteppedProcess::take(size_t place) {
     const rings::SegmentHeader& header = header_of(segment);
     const uint64_t mark = mark_of(in.id, in.taken);
     const size_t marked = std::min<size_t>(header.rows, sizeof(mark));
-    if (header.sequence != in.taken ||
-        std::memcmp(segment + sizeof(header), &mark, marked) != 0) {
+    if (header.sequence != in.taken || std::memcmp(segment + sizeof(header), &mark, marked) != 0) {
       broken_ = fmt::format("flow {}:{} of server {} got segment {} in the place of {}",
                             in.id.source,
                             in.id.outlet,

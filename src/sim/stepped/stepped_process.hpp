@@ -75,7 +75,8 @@ class SteppedProcess : public control::ChannelHost {
   };
 
   Status add_flows();
-  using PathsOf = std::map<topology::VertexIndex, std::map<transports::PeerIndex, std::vector<movers::PathIndex>>>;
+  using PathsOf = std::map<topology::VertexIndex,
+                           std::map<transports::PeerIndex, std::vector<movers::PathIndex>>>;
   Result<PathsOf> planned_paths() const;
   movers::MovedFlow moved(const movers::FlowId& id, uint32_t peer, const rings::Flow& flow);
   rings::Flow flow_at(const Memory& memory, size_t place) const;

@@ -1,4 +1,4 @@
-"""xd.simulate_plan: which joins of a plan are simulated, with how many rows, and what is refused."""
+"""xd.simulate_plan: which joins of a plan are simulated, with how many rows; what is refused."""
 
 from __future__ import annotations
 
@@ -42,13 +42,15 @@ def test_a_plan_is_its_joins_one_after_the_other(plan: Any) -> None:
     simulated = xd.simulate_plan(plan, "dgx-a100:2", times=1e6, compare=False)
     assert len(simulated.joins) == 2
     (text, first), (_, second) = simulated.joins
-    assert "a_key" in text and "b_key" in text
+    assert "a_key" in text
+    assert "b_key" in text
     size = joins_of(plan.data, 1e6)[0][1]
     assert first.planned.seconds == xd.simulate(size, "dgx-a100:2", compare=False).planned.seconds
     assert simulated.seconds == first.planned.seconds + second.planned.seconds
     assert simulated.to_dict()["seconds"] == simulated.seconds
     assert [one["join"] for one in simulated.to_dict()["joins"]] == [t for t, _ in simulated.joins]
-    assert simulated.text().endswith("s") and "2 joins as planned: " in simulated.text()
+    assert simulated.text().endswith("s")
+    assert "2 joins as planned: " in simulated.text()
     assert xd.simulate_plan(plan.data, "dgx-a100:2", times=1e6, compare=False) == simulated
 
 
@@ -61,7 +63,7 @@ def test_a_plan_is_its_joins_one_after_the_other(plan: Any) -> None:
         ({"plan": {"operator": "scan", "inputs": []}}, "no join with two inputs"),
         (
             {"plan": {"operator": "join", "inputs": [{"headline": "scan x", "columns": []}] * 2}},
-            "nobody knows how many rows 'scan x' has",
+            "how many rows 'scan x' has is not known",
         ),
     ],
 )

@@ -121,7 +121,9 @@ TEST(SteppedExchange, SchedulesOfFaultsLoseAndDoubleNothing) {
         chance_stepped_faults(world.graph, small_task(), world.about_s, chance);
     const SteppedExchange done = stepped(world.graph, task);
     ASSERT_EQ(done.broken, "") << command_of_seed(
-        seed, "crossdock_sim_stepped_test", "SteppedExchange.SchedulesOfFaultsLoseAndDoubleNothing");
+        seed,
+        "crossdock_sim_stepped_test",
+        "SteppedExchange.SchedulesOfFaultsLoseAndDoubleNothing");
     ASSERT_EQ(done.is_failed, !done.causes.empty());
     failed += done.is_failed ? 1 : 0;
     resent += done.resent;
