@@ -1,6 +1,6 @@
 // Actors: producers, sorters, movers, receivers, as things that never wait.
 //
-// A step does some bounded work and answers. Whoever drives actors decides when: threads (thread_driver.hpp), one
+// A step does some bounded work and answers. The driver of actors decides when: threads (thread_driver.hpp), one
 // thread in an order that a seed or a test chooses (scheduled_driver.hpp), or a kernel that stays on the GPU
 // (kernel_driver.cuh). An actor does not know which.
 #pragma once
@@ -22,7 +22,7 @@ class Actor {
   virtual ~Actor() = default;
   virtual Step step() = 0;
   // Who this is and what it waits for, with the state of its rings, for the error of a run that got stuck. Called
-  // while nobody steps.
+  // while no actor steps.
   virtual std::string state() const = 0;
 };
 

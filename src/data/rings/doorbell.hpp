@@ -2,7 +2,7 @@
 // so it works between threads and between processes of one host (a futex on `rings`).
 //
 // To wait: note = look(); look at the rings once more; if still nothing, wait(note). A ring between look and wait makes
-// wait return at once. Ringing costs an exchange while nobody sleeps; it is meant for segments, not for rows. Any
+// wait return at once. Ringing costs an exchange while no thread sleeps; it is meant for segments, not for rows. Any
 // number of threads on both sides.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace crossdock::rings {
 
 struct DoorbellWords {
-  // Bit 0: somebody may sleep. The rest counts rings, and wraps.
+  // Bit 0: a thread may sleep. The rest counts rings, and wraps.
   alignas(kRingLineBytes) uint32_t rings = 0;
 };
 static_assert(sizeof(DoorbellWords) == kRingLineBytes);

@@ -5,7 +5,7 @@
 // each end has a flow of the same shape, and movers mirror the one into the other: segment number n lies in slot n mod
 // slots of both, so a number says where a segment goes, whether its place is free, and whether it has come before.
 //
-// Plain values in memory that somebody else owns. Who writes what: the source's side `total_*`, the outlet's side the
+// Plain values in memory that they do not own. Who writes what: the source's side `total_*`, the outlet's side the
 // ring's head and lock; `failed` either, once, from 0.
 #pragma once
 

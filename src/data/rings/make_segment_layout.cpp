@@ -20,7 +20,7 @@ Status check_lane(const LaneShape& lane) {
   }
   if (lane.is_text && lane.width_bytes != kWidthMax) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "a lane of texts of {} bytes per row is wanted; their views have {}",
+                      "a lane of strings of {} bytes per row is wanted; their views have {}",
                       lane.width_bytes,
                       kWidthMax);
   }
@@ -29,20 +29,20 @@ Status check_lane(const LaneShape& lane) {
 
 Status check_bytes(std::span<const LaneShape> lanes, uint32_t rows_max, uint64_t heap_bytes) {
   uint64_t row_bits = 0;
-  bool has_texts = false;
+  bool has_strings = false;
   for (const LaneShape& lane : lanes) {
     row_bits += lane.width_bytes * 8 + (lane.width_bytes == 0) + lane.nullable;
-    has_texts |= lane.is_text;
+    has_strings |= lane.is_text;
   }
-  if (heap_bytes != 0 && !has_texts) {
+  if (heap_bytes != 0 && !has_strings) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "a heap of {} bytes is wanted for a segment without texts; it needs none",
+                      "a heap of {} bytes is wanted for a segment without strings; it needs none",
                       heap_bytes);
   }
   const uint64_t lane_bytes = row_bits * rows_max / 8;
   if (lane_bytes > kSegmentBytesMax || heap_bytes > kSegmentBytesMax - lane_bytes) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "a segment of {} rows would have {} bytes, and {} of texts, together more "
+                      "a segment of {} rows would have {} bytes, and {} of strings, together more "
                       "than {}; ask for fewer rows per segment, or a smaller heap",
                       rows_max,
                       lane_bytes,

@@ -18,9 +18,9 @@ struct LaneShape {
   bool is_text = false;  // holds views, 16 bytes each
 };
 
-// heap_bytes, of all lanes of texts together, are rounded up to whole units (kHeapUnitBytes). CD-105 if a width is none
-// of the above, texts have another than 16, a heap is wanted without texts, or a count or the bytes of a segment are
-// over their limit, with both.
+// heap_bytes, of all lanes of strings together, are rounded up to whole units (kHeapUnitBytes). CD-105 if a width is
+// none of the above, strings have another than 16, a heap is wanted without strings, or a count or the bytes of a
+// segment are over their limit, with both.
 Result<SegmentLayout> make_segment_layout(std::span<const LaneShape> lanes,
                                           uint32_t rows_max,
                                           uint64_t heap_bytes = 0);

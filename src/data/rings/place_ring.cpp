@@ -31,11 +31,12 @@ Result<RingShape> make_ring_shape(const SegmentLayout& layout, int slot_bits) {
   }
   constexpr uint64_t kHeapBytesMax = RingDefaults::Word::kHeapUnitsMax * kHeapUnitBytes;
   if (layout.heap_bytes > kHeapBytesMax) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "segments with {} bytes of texts are wanted, and a ring counts up to {}; ask "
-                      "for a smaller heap per segment",
-                      layout.heap_bytes,
-                      kHeapBytesMax);
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "segments with {} bytes of strings are wanted, and a ring counts up to {}; ask "
+        "for a smaller heap per segment",
+        layout.heap_bytes,
+        kHeapBytesMax);
   }
   return RingShape{.slot_bits = slot_bits,
                    .rows_max = layout.rows_max,

@@ -1,6 +1,6 @@
 // A ring: a bounded circle of segments between one stage and the next, as a plain value that producers, consumer and
-// kernels share. It owns nothing; whoever makes it owns the memory, which may be of several kinds (words that the host
-// polls in pinned memory, segments on the device).
+// kernels share. It owns nothing; the memory, which may be of several kinds (words that the host polls in pinned
+// memory, segments on the device), belongs to who makes the ring.
 //
 // Who writes what: `tail`, `words` and `ready` the producers, `head` the consumer, `lock` those who take turns as the
 // consumer. No word has writers on two devices, so no read-modify-write ever crosses a link. Each word has a line of
@@ -36,7 +36,7 @@ struct Ring {
   uint64_t* head = nullptr;   // segments ever recycled
   // The same for producers on another device, or null: so that the consumer looks at a head that is near to it.
   uint64_t* head_mirror = nullptr;
-  uint64_t* lock = nullptr;  // 1 while somebody acts as the consumer
+  uint64_t* lock = nullptr;  // 1 while a group acts as the consumer
   std::byte* segments = nullptr;
 
   CD_HOST_DEVICE uint64_t slots() const { return uint64_t{1} << shape.slot_bits; }

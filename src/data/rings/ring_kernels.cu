@@ -1,4 +1,4 @@
-// Rings inside a kernel: blocks that append rows of one 8-byte column (and a column of texts, if the segments have a
+// Rings inside a kernel: blocks that append rows of one 8-byte column (and a column of strings, if the segments have a
 // heap), and a block that folds them. They are what a GPU
 // is tried with, and they instantiate the whole protocol for the device, so that a change of it that no kernel can
 // compile fails here.
@@ -55,13 +55,13 @@ struct AppendActor {
     if (layout->heap_bytes == 0) return producer.reserve(rows, 1, coop);
     const Room room = producer.offer(coop);
     if (room.rows == 0) return {};
-    const uint64_t texts = room.heap_bytes / kHeapUnitBytes;
-    if (texts == 0) {
+    const uint64_t units = room.heap_bytes / kHeapUnitBytes;
+    if (units == 0) {
       producer.pass_on(1, kHeapUnitBytes, coop);
       return {};
     }
     if (rows > room.rows) rows = room.rows;
-    if (rows > texts) rows = static_cast<uint32_t>(texts);
+    if (rows > units) rows = static_cast<uint32_t>(units);
     return producer.take(rows, rows * uint64_t{kHeapUnitBytes}, coop);
   }
 

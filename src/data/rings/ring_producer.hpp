@@ -1,7 +1,7 @@
 // The producers' side of a ring: reserve rows, write them, commit; or seal what there is, for a flush.
 //
-// Rows whose texts need a heap go another way: look at what the segment being filled has left (offer), choose rows that
-// fit, and take exactly that much of both; or pass the segment on, if the next row does not fit.
+// Rows whose strings need a heap go another way: look at what the segment being filled has left (offer), choose rows
+// that fit, and take exactly that much of both; or pass the segment on, if the next row does not fit.
 //
 // Any number of blocks of one device produce into one ring, each through a RingProducer of its own (it remembers a
 // head). Nothing here waits: a full ring answers with a ticket of 0 rows, and a producer never holds a ticket that has
@@ -121,7 +121,7 @@ class RingProducer {
   using Shared = typename Traits::template Atomic<uint64_t, Traits::kProducers>;
   using HandOver = typename Traits::template Atomic<uint64_t, Traits::kHandOver>;
 
-  // Each failed attempt is the success of another producer; who fails this often may as well be told "not now".
+  // Each failed attempt is the success of another producer; who fails this often gets the answer "not now".
   static constexpr int kAttempts = 64;
 
   enum class Opening : uint8_t { kOpened, kFull, kLost };
@@ -132,7 +132,7 @@ class RingProducer {
   enum class State : uint8_t {
     kOpen,
     kClosed,    // or there was none yet: the next one is to be opened
-    kUnopened,  // somebody has counted it, and is about to initialise its word
+    kUnopened,  // another producer has counted it, and is about to initialise its word
   };
 
   // The last segment, as a guess that an exchange has to confirm.
@@ -211,8 +211,8 @@ class RingProducer {
   // 0 rows if the word is another one by now.
   CD_HOST_DEVICE Ticket exchange(const Last& last, uint64_t rows, uint64_t heap_units) {
     uint64_t wanted = Word::reserve(last.word, rows, heap_units);
-    // Nobody can reserve more: the last commit publishes. A heap without room closes nothing, for rows without texts
-    // may still come.
+    // No producer can reserve more: the last commit publishes. A heap without room closes nothing, for rows without
+    // strings may still come.
     if (rows == rows_left(last.word)) wanted |= Word::kClosed;
     uint64_t word = last.word;
     if (!Shared(ring_.word(last.slot)).compare_exchange(word, wanted, typename Orders::Reserve{}))

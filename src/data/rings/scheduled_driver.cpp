@@ -35,7 +35,7 @@ Status run_scheduled(std::span<Actor* const> actors, Chance& chance, uint64_t st
   }
   if (idle.empty()) return {};
   return make_error(ErrorCode::kInternal,
-                    "deadlock: {} of {} actors wait and nobody can move:{}",
+                    "deadlock: {} of {} actors wait and none can move:{}",
                     idle.size(),
                     actors.size(),
                     describe(actors));

@@ -11,7 +11,7 @@
 namespace crossdock::rings {
 
 // Steps actors until all are done. An actor that was idle is not asked again before another has made progress (it would
-// be idle again), so when nobody is left to ask, that is a deadlock by definition: CD-901 with the state of every
+// be idle again), so when none is left to ask, that is a deadlock by definition: CD-901 with the state of every
 // actor. The same error after steps_max steps.
 Status run_scheduled(std::span<Actor* const> actors, Chance& chance, uint64_t steps_max);
 

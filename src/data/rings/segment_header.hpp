@@ -1,6 +1,6 @@
 // The first 64 bytes of every segment: what it is, whose it is and how much of it there is.
 //
-// Inside a process the header is trusted; one that came over a wire is bytes from somebody else (wire_segment.hpp).
+// Inside a process the header is trusted; one that came over a wire is bytes of another process (wire_segment.hpp).
 #pragma once
 
 #include <cstdint>

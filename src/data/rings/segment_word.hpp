@@ -1,9 +1,9 @@
 // The word that the producers of a segment share: closed | generation | heap | reserved | committed, in 64 bits.
 //
-// Rows are reserved, with what their texts take of the heap, then written, then committed. A segment leaves when it is
-// closed and everything reserved is committed, and since all is one word, exactly one operation makes that true. (MGI,
-// section 5.3, has a counter per segment, STail, which suits producers that move in step; here any number of producers
-// may be at work, each at its own pace.)
+// Rows are reserved, with what their strings take of the heap, then written, then committed. A segment leaves when it
+// is closed and everything reserved is committed, and since all is one word, exactly one operation makes that true.
+// (MGI, section 5.3, has a counter per segment, STail, which suits producers that move in step; here any number of
+// producers may be at work, each at its own pace.)
 #pragma once
 
 #include <cstdint>

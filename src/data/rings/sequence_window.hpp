@@ -13,7 +13,7 @@
 
 namespace crossdock::rings {
 
-// One thread. All it remembers is a count: what has come is read from the ready words, which nobody else writes.
+// One thread. All it remembers is a count: what has come is read from the ready words, which no other thread writes.
 // Numbers may be anything that a wire delivers.
 template <class Traits>
 class SequenceWindow {
@@ -21,7 +21,7 @@ class SequenceWindow {
   CD_HOST_DEVICE explicit SequenceWindow(const Ring& ring) : ring_(ring) {}
 
   // Where segment n goes, the same place until it is published; or null, if it has come before (has), or if its slot is
-  // not free yet: then nobody has given credit for n.
+  // not free yet: then no credit was given for n.
   CD_HOST_DEVICE std::byte* place(uint64_t n) {
     if (has(n)) return nullptr;
     if (n >= head_seen_ + ring_.slots()) {

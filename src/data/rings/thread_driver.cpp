@@ -97,7 +97,7 @@ Status run_on_threads(std::span<Actor* const> actors, const ThreadDriveOptions& 
       serve(drive, static_cast<size_t>(worker));
       return {};
     } catch (...) {
-      drive.stop.store(true, std::memory_order_relaxed);  // nobody waits for this thread's actors
+      drive.stop.store(true, std::memory_order_relaxed);  // no thread waits for this one's actors
       throw;
     }
   });

@@ -1,6 +1,6 @@
 // Segments that go over wires: stamped before they leave, and not believed when they arrive.
 //
-// A header from a wire is bytes from somebody else: check_header looks at every field against the receiver's own limits
+// A header from a wire is bytes of another process: check_header looks at every field against the receiver's own limits
 // before any of them is used as an index or a length, and check_payload at the checksum when the rest is there.
 #pragma once
 

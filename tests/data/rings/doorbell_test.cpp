@@ -1,4 +1,4 @@
-// Doorbells: nobody sleeps through a ring, between threads and between processes.
+// Doorbells: no thread sleeps through a ring, between threads and between processes.
 #include "data/rings/doorbell.hpp"
 
 #include <atomic>
@@ -100,7 +100,7 @@ TEST(DoorbellConcurrent, two_threads_take_turns_and_neither_sleeps_on) {
     write_each(exchange, kTurns);
     other.join();
   });
-  EXPECT_LT(took_s, 15) << "somebody slept until the time was over";
+  EXPECT_LT(took_s, 15) << "a thread slept until the time was over";
 }
 
 TEST(DoorbellConcurrent, who_has_gone_to_sleep_is_woken) {

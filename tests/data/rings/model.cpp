@@ -6,7 +6,6 @@
 
 #include "base/chance.hpp"
 #include "data/rings/fiber.hpp"
-#include "data/rings/model_memory.hpp"
 
 namespace crossdock::rings {
 namespace {
@@ -31,6 +30,12 @@ struct Player {
   Access next;
 };
 
+std::vector<ModelPlace> places_of(const Scene& scene) {
+  std::vector<ModelPlace> places = scene.places;
+  places.resize(scene.actors.size());
+  return places;
+}
+
 // One run.
 class Run {
  public:
@@ -39,7 +44,7 @@ class Run {
       Chance& chance,
       const ModelOptions& options)
       : chance_(chance),
-        memory_(static_cast<int>(scene.actors.size()),
+        memory_(places_of(scene),
                 options.stale_loads,
                 [&chance](size_t choices) { return chance.pick(choices); }),
         players_(scene.actors.size()),
@@ -235,32 +240,34 @@ ModelReport explore(const std::function<Scene()>& make_scene, const ModelOptions
 
 namespace modelled {
 
-uint64_t load(const uint64_t& word, Order order) {
+uint64_t load(const uint64_t& word, ModelAccess access) {
   if (running == nullptr) return word;
   running->stop_before({&word, false});
-  return running->memory().load(running->thread(), &word, order);
+  return running->memory().load(running->thread(), &word, access);
 }
 
-void store(uint64_t& word, uint64_t value, Order order) {
+void store(uint64_t& word, uint64_t value, ModelAccess access) {
   if (running == nullptr) {
     word = value;
     return;
   }
   running->stop_before({&word, true});
-  running->memory().store(running->thread(), &word, value, order);
+  running->memory().store(running->thread(), &word, value, access);
 }
 
-uint64_t modify(uint64_t& word, Order order, const std::function<uint64_t(uint64_t)>& change) {
+uint64_t modify(uint64_t& word,
+                ModelAccess access,
+                const std::function<uint64_t(uint64_t)>& change) {
   if (running == nullptr) {
     const uint64_t before = word;
     word = change(before);
     return before;
   }
   running->stop_before({&word, true});
-  return running->memory().modify(running->thread(), &word, order, change);
+  return running->memory().modify(running->thread(), &word, access, change);
 }
 
-bool compare_exchange(uint64_t& word, uint64_t& expected, uint64_t desired, Order success) {
+bool compare_exchange(uint64_t& word, uint64_t& expected, uint64_t desired, ModelAccess success) {
   if (running == nullptr) {
     if (word != expected) {
       expected = word;

@@ -3,7 +3,7 @@
 // Each actor runs on a fiber that stops before each atomic access; which one goes on, and what a load sees, are
 // choices, and all sequences of choices are run. Interleavings that only swap accesses that do not touch each other are
 // run once (sleep sets: Godefroid, LNCS 1032, 1996). An actor that was idle goes on when a word that it read has
-// changed; when nobody can go on and somebody is not done, that is a deadlock.
+// changed; when none can go on and one is not done, that is a deadlock.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,16 @@
 
 #include "data/rings/actor.hpp"
 #include "data/rings/atomic.hpp"
+#include "data/rings/model_memory.hpp"
 #include "data/rings/ring_traits.hpp"
 
 namespace crossdock::rings {
 
-// What one run starts from. Made anew for each, always alike.
+// What one run starts from. Made for each, always alike.
 struct Scene {
   std::shared_ptr<void> memory;  // lives as long as the actors
   std::vector<std::unique_ptr<Actor>> actors;
+  std::vector<ModelPlace> places;        // of the actors; left out: all in one block
   std::function<std::string()> verdict;  // after all are done: what is wrong, or ""
 };
 
@@ -44,10 +46,12 @@ ModelReport explore(const std::function<Scene()>& make_scene, const ModelOptions
 
 // The accesses of the actor that runs now. Outside of explore() they are ordinary accesses.
 namespace modelled {
-uint64_t load(const uint64_t& word, Order order);
-void store(uint64_t& word, uint64_t value, Order order);
-uint64_t modify(uint64_t& word, Order order, const std::function<uint64_t(uint64_t)>& change);
-bool compare_exchange(uint64_t& word, uint64_t& expected, uint64_t desired, Order success);
+uint64_t load(const uint64_t& word, ModelAccess access);
+void store(uint64_t& word, uint64_t value, ModelAccess access);
+uint64_t modify(uint64_t& word,
+                ModelAccess access,
+                const std::function<uint64_t(uint64_t)>& change);
+bool compare_exchange(uint64_t& word, uint64_t& expected, uint64_t desired, ModelAccess success);
 void plain_read(const void* place);
 void plain_write(const void* place);
 void plain_written(uint64_t& word);
@@ -60,27 +64,27 @@ class ModelAtomic {
   explicit ModelAtomic(T& word) : word_(word) {}
   template <Order kOrder>
   T load(OrderTag<kOrder>) const {
-    return modelled::load(word_, kOrder);
+    return modelled::load(word_, {kOrder, kScope});
   }
   template <Order kOrder>
   void store(T value, OrderTag<kOrder>) const {
-    modelled::store(word_, value, kOrder);
+    modelled::store(word_, value, {kOrder, kScope});
   }
   template <Order kOrder>
   T exchange(T value, OrderTag<kOrder>) const {
-    return modelled::modify(word_, kOrder, [value](T) { return value; });
+    return modelled::modify(word_, {kOrder, kScope}, [value](T) { return value; });
   }
   template <Order kOrder>
   T fetch_add(T value, OrderTag<kOrder>) const {
-    return modelled::modify(word_, kOrder, [value](T before) { return before + value; });
+    return modelled::modify(word_, {kOrder, kScope}, [value](T before) { return before + value; });
   }
   template <Order kOrder>
   T fetch_or(T value, OrderTag<kOrder>) const {
-    return modelled::modify(word_, kOrder, [value](T before) { return before | value; });
+    return modelled::modify(word_, {kOrder, kScope}, [value](T before) { return before | value; });
   }
   template <Order kOrder>
   bool compare_exchange(T& expected, T desired, OrderTag<kOrder>) const {
-    return modelled::compare_exchange(word_, expected, desired, kOrder);
+    return modelled::compare_exchange(word_, expected, desired, {kOrder, kScope});
   }
 
  private:
@@ -88,8 +92,8 @@ class ModelAtomic {
 };
 
 // Rings over the model: one bit of generation, so that it wraps every second lap.
-template <class Changed = RingOrders>
-struct ModelRingTraits : RingDefaults {
+template <class Changed = RingOrders, class Scopes = RingDefaults>
+struct ModelRingTraits : Scopes {
   using Orders = Changed;
   using Word = SegmentWord<1, 8, 8>;
 

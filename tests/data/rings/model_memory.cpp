@@ -18,9 +18,11 @@ void join(ModelClock& clock, const ModelClock& other) {
 
 }  // namespace
 
-ModelMemory::ModelMemory(int threads, int stale_loads, std::function<size_t(size_t)> choose)
-    : threads_(static_cast<size_t>(threads)), choose_(std::move(choose)) {
-  for (int thread = 0; thread < threads; ++thread) {
+ModelMemory::ModelMemory(std::vector<ModelPlace> places,
+                         int stale_loads,
+                         std::function<size_t(size_t)> choose)
+    : places_(std::move(places)), threads_(places_.size()), choose_(std::move(choose)) {
+  for (size_t thread = 0; thread < threads_.size(); ++thread) {
     threads_[thread].clock[thread] = 1;
     threads_[thread].stale_loads_left = stale_loads;
   }
@@ -28,8 +30,7 @@ ModelMemory::ModelMemory(int threads, int stale_loads, std::function<size_t(size
 
 ModelMemory::History& ModelMemory::history(const uint64_t* word) {
   History& found = words_[word];
-  if (found.stores.empty())
-    found.stores.push_back({.value = *word, .thread = -1, .when = 0, .released = {}});
+  if (found.stores.empty()) found.stores.push_back({.value = *word, .released = {}});
   return found;
 }
 
@@ -46,7 +47,24 @@ size_t ModelMemory::oldest_visible(const History& history, int thread) const {
   return at;
 }
 
-uint64_t ModelMemory::load(int thread, const uint64_t* word, Order order) {
+// Whether each of the two has a scope that includes the other's thread.
+bool ModelMemory::is_in_scope(const Store& store, int thread, Scope scope) const {
+  if (store.thread < 0) return true;
+  const ModelPlace& writer = places_[store.thread];
+  return writer.is_within(scope, places_[thread]) && places_[thread].is_within(store.scope, writer);
+}
+
+void ModelMemory::require_in_scope(const Store& newest, int thread, Scope scope) const {
+  if (is_in_scope(newest, thread, scope) || happens_before(newest.thread, newest.when, thread))
+    return;
+  throw ModelFailure(
+      fmt::format("thread {} changes a word that thread {} changes, and a scope includes one of "
+                  "the two alone",
+                  thread,
+                  newest.thread));
+}
+
+uint64_t ModelMemory::load(int thread, const uint64_t* word, ModelAccess access) {
   check_atomic(thread, word, /*changes=*/false);
   History& words = history(word);
   Thread& self = threads_[thread];
@@ -59,45 +77,53 @@ uint64_t ModelMemory::load(int thread, const uint64_t* word, Order order) {
   }
   words.seen[thread] = std::max(words.seen[thread], at);
   const Store& read = words.stores[at];
-  if (acquires(order)) join(self.clock, read.released);
+  if (acquires(access.order) && is_in_scope(read, thread, access.scope))
+    join(self.clock, read.released);
   self.read_in_step.insert({word, read.value});
   return read.value;
 }
 
-void ModelMemory::append(int thread, uint64_t* word, uint64_t value, ModelClock released) {
+void ModelMemory::append(int thread, uint64_t* word, Store store) {
   History& words = history(word);
   Thread& self = threads_[thread];
-  words.stores.push_back(
-      {.value = value, .thread = thread, .when = self.clock[thread], .released = released});
+  store.thread = thread;
+  store.when = self.clock[thread];
+  words.stores.push_back(store);
   words.seen[thread] = words.stores.size() - 1;
   ++self.clock[thread];
-  *word = value;
+  *word = store.value;
 }
 
-void ModelMemory::store(int thread, uint64_t* word, uint64_t value, Order order) {
+void ModelMemory::store(int thread, uint64_t* word, uint64_t value, ModelAccess access) {
   check_atomic(thread, word, /*changes=*/true);
-  history(word);
-  append(thread, word, value, releases(order) ? threads_[thread].clock : ModelClock{});
+  require_in_scope(history(word).stores.back(), thread, access.scope);
+  append(thread,
+         word,
+         {.value = value,
+          .scope = access.scope,
+          .released = releases(access.order) ? threads_[thread].clock : ModelClock{}});
 }
 
 uint64_t ModelMemory::modify(int thread,
                              uint64_t* word,
-                             Order order,
+                             ModelAccess access,
                              const std::function<uint64_t(uint64_t)>& change) {
   check_atomic(thread, word, /*changes=*/true);
   const Store read = history(word).stores.back();
   Thread& self = threads_[thread];
+  require_in_scope(read, thread, access.scope);
   self.read_in_step.insert({word, read.value});
-  if (acquires(order)) join(self.clock, read.released);
+  const bool is_read_in_scope = is_in_scope(read, thread, access.scope);
+  if (acquires(access.order) && is_read_in_scope) join(self.clock, read.released);
   // A read-modify-write goes on the release sequence of what it read, whatever its own order.
-  ModelClock released = read.released;
-  if (releases(order)) join(released, self.clock);
-  append(thread, word, change(read.value), released);
+  ModelClock released = is_read_in_scope ? read.released : ModelClock{};
+  if (releases(access.order)) join(released, self.clock);
+  append(thread, word, {.value = change(read.value), .scope = access.scope, .released = released});
   return read.value;
 }
 
 bool ModelMemory::compare_exchange(
-    int thread, uint64_t* word, uint64_t& expected, uint64_t desired, Order success) {
+    int thread, uint64_t* word, uint64_t& expected, uint64_t desired, ModelAccess success) {
   History& words = history(word);
   const uint64_t value = words.stores.back().value;
   if (value == expected) {
@@ -139,7 +165,7 @@ void ModelMemory::plain_write(int thread, const void* place) {
 }
 
 void ModelMemory::plain_written(int thread, uint64_t* word) {
-  if (words_.contains(word)) append(thread, word, *word, ModelClock{});
+  if (words_.contains(word)) append(thread, word, {.value = *word, .released = {}});
 }
 
 void ModelMemory::check_atomic(int thread, const uint64_t* word, bool changes) {

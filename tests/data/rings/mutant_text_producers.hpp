@@ -1,4 +1,4 @@
-// Producers of rows with texts that get the protocol wrong on purpose, each in the one way that its name says.
+// Producers of rows with strings that get the protocol wrong on purpose, each in the one way that its name says.
 #pragma once
 
 #include "data/rings/mutant_producers.hpp"

@@ -23,7 +23,7 @@
 
 namespace crossdock::rings {
 
-// A ring of segments with one 8-byte column, and one of texts if there is a heap; and its memory.
+// A ring of segments with one 8-byte column, and one of strings if there is a heap; and its memory.
 class TestRing {
  public:
   TestRing(int slot_bits, uint32_t rows_max, bool nullable = false, uint64_t heap_bytes = 0) {

@@ -212,7 +212,7 @@ TEST(RingGroupsConcurrent, the_threads_of_a_group_take_heap_as_one) {
 class Waiting : public Actor {
  public:
   Step step() override { return Step::kIdle; }
-  std::string state() const override { return "waiting for nobody"; }
+  std::string state() const override { return "waiting for no row"; }
 };
 
 TEST(ThreadDriverConcurrent, who_is_stuck_is_printed_after_the_deadline) {
@@ -222,7 +222,7 @@ TEST(ThreadDriverConcurrent, who_is_stuck_is_printed_after_the_deadline) {
   const Status ran =
       run_on_threads(actors, {.threads = 2, .stuck_after = std::chrono::milliseconds(20)});
   EXPECT_THAT(ran.error().message,
-              HasSubstr("for 20 ms:\n  waiting for nobody\n  waiting for nobody"));
+              HasSubstr("for 20 ms:\n  waiting for no row\n  waiting for no row"));
 }
 
 TEST(ThreadDriverConcurrent, a_cancelled_run_ends) {

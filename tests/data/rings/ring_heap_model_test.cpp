@@ -1,4 +1,4 @@
-// Rows with texts: every interleaving of small rings whose segments share a heap, and producers that get it wrong.
+// Rows with strings: every interleaving of small rings whose segments share a heap, and producers that get it wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,9 +35,11 @@ Scene make_scene(const HeapShape& shape) {
         std::make_unique<Appender>(stage->ring, values, shape.heap_units, shape.batch_rows);
     appenders.push_back(appender.get());
     scene.actors.push_back(std::move(appender));
+    scene.places.push_back(producer_place(Spread::kDevices, static_cast<int>(appenders.size())));
     if (all.empty()) {
       scene.actors.push_back(std::make_unique<ReadTextsActor<Traits>>(
           stage->ring, stage->collected, shape.heap_units));
+      scene.places.push_back(consumer_place(Spread::kDevices, 0));
     }
     all.insert(all.end(), values.begin(), values.end());
   }
@@ -110,7 +112,7 @@ struct WeakHeapInitialise : RingOrders {
   using Initialise = Relaxed;
 };
 
-TEST(RingHeapModelOrders, who_passes_a_segment_on_acquires_the_texts_of_others) {
+TEST(RingHeapModelOrders, who_passes_a_segment_on_acquires_the_strings_of_others) {
   EXPECT_THAT(explore_heap<WeakHeapClose>({.rows_max = 3, .values = {{1, 2}, {4}}}).failure,
               HasSubstr("race"));
   EXPECT_THAT(explore_heap<WeakHeapInitialise>(kOneTextSegment).failure, HasSubstr("race"));

@@ -1,5 +1,5 @@
-// Every interleaving of small rings, over a memory in which loads may see old values; and that it finds out whoever
-// breaks the protocol, or weakens one of its orders.
+// Every interleaving of small rings, over a memory in which loads may see old values; and that it finds out who
+// breaks the protocol, weakens one of its orders, or narrows one of its scopes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,6 +21,7 @@ struct Shape {
   int collectors = 1;
   uint32_t batch_rows = 1;
   bool nullable = false;
+  Spread spread = Spread::kDevices;
 };
 
 // The first producer, the collectors, the other producers: the search tries the first ones first, so the others come
@@ -32,12 +33,15 @@ Scene make_scene(const Shape& shape) {
   Scene scene;
   scene.memory = stage;
   std::vector<uint64_t> all;
+  int producer = 0;
   for (const auto& values : shape.values) {
     scene.actors.push_back(
         std::make_unique<AppendActor<Traits, Producer>>(stage->ring, values, shape.batch_rows));
+    scene.places.push_back(producer_place(shape.spread, producer++));
     for (int collector = 0; collector < shape.collectors && all.empty(); ++collector) {
       scene.actors.push_back(std::make_unique<CollectActor<Traits>>(
           stage->ring, stage->collected, shape.collectors > 1));
+      scene.places.push_back(consumer_place(shape.spread, collector));
     }
     all.insert(all.end(), values.begin(), values.end());
   }
@@ -46,9 +50,11 @@ Scene make_scene(const Shape& shape) {
   return scene;
 }
 
-template <class Orders = RingOrders, template <class> class Producer = RingProducer>
+template <class Orders = RingOrders,
+          template <class> class Producer = RingProducer,
+          class Scopes = RingDefaults>
 ModelReport explore_shape(const Shape& shape, const ModelOptions& options = {.stale_loads = 0}) {
-  using Traits = ModelRingTraits<Orders>;
+  using Traits = ModelRingTraits<Orders, Scopes>;
   return explore([&shape] { return make_scene<Traits, Producer<Traits>>(shape); }, options);
 }
 
@@ -190,6 +196,80 @@ TEST(RingModelOrders, an_old_word_does_not_pass_for_that_of_a_later_lap) {
                    .batch_rows = 2};
   EXPECT_THAT(fault<WeakReadTail>(late, 1), Not(IsEmpty()));
   EXPECT_THAT(fault<WeakOpen>(late, 1), Not(IsEmpty()));
+}
+
+// The first two are as narrow as the places of stage rings and of one block are; of the others one is too narrow.
+struct StageScopes : RingDefaults {
+  static constexpr Scope kProducers = Scope::kBlock;
+  static constexpr Scope kHandOver = Scope::kDevice;
+};
+struct BlockScopes : RingDefaults {
+  static constexpr Scope kProducers = Scope::kBlock;
+  static constexpr Scope kHandOver = Scope::kBlock;
+  static constexpr Scope kConsumers = Scope::kBlock;
+};
+struct NarrowProducers : RingDefaults {
+  static constexpr Scope kProducers = Scope::kBlock;
+};
+struct DeviceHandOver : RingDefaults {
+  static constexpr Scope kHandOver = Scope::kDevice;
+};
+struct BlockHandOver : RingDefaults {
+  static constexpr Scope kHandOver = Scope::kBlock;
+};
+struct NarrowConsumers : RingDefaults {
+  static constexpr Scope kConsumers = Scope::kBlock;
+};
+
+template <class Scopes>
+ModelReport explore_scopes(Shape shape, Spread spread, const ModelOptions& options = {}) {
+  shape.spread = spread;
+  return explore_shape<RingOrders, RingProducer, Scopes>(shape, options);
+}
+
+TEST(RingModelScopes, those_that_include_all_who_take_part_are_enough) {
+  const ModelOptions newest{.stale_loads = 0};
+  expect_all_hold(explore_scopes<StageScopes>(kOneSegment, Spread::kStage, newest));
+  expect_all_hold(explore_scopes<BlockScopes>(kOneSegment, Spread::kBlock, newest));
+  const ModelOptions sampled{.stale_loads = 2, .samples = kSamples / 10};
+  EXPECT_THAT(explore_scopes<StageScopes>(kTwoCollectors, Spread::kStage, sampled).failure,
+              IsEmpty());
+}
+
+TEST(RingModelScopes, a_hand_over_that_does_not_include_the_other_side_does_not_synchronise) {
+  EXPECT_THAT(explore_scopes<DeviceHandOver>(kOneProducer, Spread::kDevices).failure,
+              HasSubstr("race"));
+  EXPECT_THAT(explore_scopes<StageScopes>(kOneProducer, Spread::kDevices).failure,
+              HasSubstr("race"));
+  EXPECT_THAT(explore_scopes<BlockHandOver>(kOneProducer, Spread::kStage).failure,
+              HasSubstr("race"));
+}
+
+TEST(RingModelScopes, producers_and_consumers_of_several_blocks_need_more_than_one_of_them) {
+  EXPECT_THAT(explore_scopes<NarrowProducers>(kOneSegment, Spread::kDevices).failure,
+              HasSubstr("a scope includes one of the two alone"));
+  const ModelOptions sampled{.stale_loads = 2, .samples = kSamples / 10};
+  EXPECT_THAT(explore_scopes<NarrowConsumers>(kTwoCollectors, Spread::kDevices, sampled).failure,
+              HasSubstr("a scope includes one of the two alone"));
+}
+
+// The word that is read is changed in a scope that includes the reader; that the reader's own does not is enough.
+TEST(RingModelScopes, both_sides_have_to_include_the_other) {
+  int word = 0;
+  for (const auto& [released, acquired] : {std::pair(Scope::kDevice, Scope::kBlock),
+                                           std::pair(Scope::kBlock, Scope::kDevice),
+                                           std::pair(Scope::kDevice, Scope::kDevice)}) {
+    uint64_t flag = 0;
+    ModelMemory memory({{.block = 0}, {.block = 1}}, 0, [](size_t) { return size_t{0}; });
+    memory.plain_write(0, &word);
+    memory.store(0, &flag, 1, {Order::kRelease, released});
+    memory.load(1, &flag, {Order::kAcquire, acquired});
+    if (released == acquired) {
+      EXPECT_NO_THROW(memory.plain_read(1, &word));
+    } else {
+      EXPECT_THROW(memory.plain_read(1, &word), ModelFailure);
+    }
+  }
 }
 
 template <template <class> class Producer>

@@ -14,6 +14,21 @@ struct Stage {
   Collected collected;
 };
 
+// Which blocks and devices the actors of a scene are on.
+enum class Spread : uint8_t {
+  kDevices,  // producers in blocks of one device, consumers in blocks of another
+  kStage,    // producers are threads of one block, consumers other blocks of the same device
+  kBlock,    // all are threads of one block
+};
+
+inline ModelPlace producer_place(Spread spread, int producer) {
+  return {.device = 0, .block = spread == Spread::kDevices ? producer : 0};
+}
+inline ModelPlace consumer_place(Spread spread, int consumer) {
+  if (spread == Spread::kBlock) return {};
+  return {.device = spread == Spread::kDevices ? 1 : 0, .block = 1 + consumer};
+}
+
 template <class Shape>
 struct SceneCase {
   const char* name;

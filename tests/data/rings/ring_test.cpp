@@ -42,7 +42,7 @@ TEST(Ring, a_full_ring_answers_0_until_a_segment_is_recycled) {
   EXPECT_EQ(producer.reserve(1).rows, 0U);
   EXPECT_THAT(take(ring, consumer), ElementsAre(1, 2));
   append(ring, producer, {3});
-  EXPECT_EQ(consumer.front(), nullptr) << "an open segment is nobody's to read";
+  EXPECT_EQ(consumer.front(), nullptr) << "an open segment is not to be read";
 }
 
 TEST(Ring, a_batch_is_cut_at_the_end_of_a_segment) {
@@ -131,7 +131,7 @@ TEST(RingHeap, takes_exactly_what_is_offered) {
   const Ticket second = producer.take(1, 16);
   EXPECT_EQ(second.first, 2U);
   EXPECT_EQ(second.heap_first, 48U);
-  EXPECT_EQ(offered(producer), std::pair(1U, uint64_t{0})) << "open for rows without texts";
+  EXPECT_EQ(offered(producer), std::pair(1U, uint64_t{0})) << "open for rows without strings";
   const Ticket last = producer.take(1, 0);
   EXPECT_EQ(last.rows, 1U);
   EXPECT_EQ(offered(producer), std::pair(0U, uint64_t{0})) << "the only slot is taken";

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Stretch {
+struct LaneBytes {
   uint64_t from;
   uint64_t to;
 };
@@ -21,26 +21,26 @@ TEST(SegmentLayout, lanes_are_aligned_and_do_not_meet) {
       {8, true}, {1, false}, {0, true}, {16, false}, {2, true}, {4, false}};
   for (const uint32_t rows : {1U, 7U, 64U, 1000U}) {
     const SegmentLayout layout = make_segment_layout(lanes, rows).value();
-    std::vector<Stretch> stretches = {{0, sizeof(SegmentHeader)}};
+    std::vector<LaneBytes> ranges = {{0, sizeof(SegmentHeader)}};
     for (uint32_t lane = 0; lane < lanes.size(); ++lane) {
       const uint64_t bitmap = (rows + 7) / 8;
       const uint64_t values =
           lanes[lane].width_bytes == 0 ? bitmap : uint64_t{lanes[lane].width_bytes} * rows;
-      stretches.push_back({layout.lane_offset[lane], layout.lane_offset[lane] + values});
+      ranges.push_back({layout.lane_offset[lane], layout.lane_offset[lane] + values});
       if (lanes[lane].nullable) {
-        stretches.push_back({layout.validity_offset[lane], layout.validity_offset[lane] + bitmap});
+        ranges.push_back({layout.validity_offset[lane], layout.validity_offset[lane] + bitmap});
         EXPECT_LE(layout.validity_offset[lane] + bitmap, layout.bitmaps_end);
       }
       const bool among_bitmaps = layout.lane_offset[lane] < layout.bitmaps_end;
       EXPECT_EQ(among_bitmaps, lanes[lane].width_bytes == 0);
     }
-    std::sort(stretches.begin(), stretches.end(), [](const Stretch& a, const Stretch& b) {
+    std::sort(ranges.begin(), ranges.end(), [](const LaneBytes& a, const LaneBytes& b) {
       return a.from < b.from;
     });
-    for (size_t at = 0; at < stretches.size(); ++at) {
-      EXPECT_EQ(stretches[at].from % kSegmentAlignment, 0U);
-      const uint64_t end = at + 1 < stretches.size() ? stretches[at + 1].from : layout.bytes;
-      EXPECT_LE(stretches[at].to, end);
+    for (size_t at = 0; at < ranges.size(); ++at) {
+      EXPECT_EQ(ranges[at].from % kSegmentAlignment, 0U);
+      const uint64_t end = at + 1 < ranges.size() ? ranges[at + 1].from : layout.bytes;
+      EXPECT_LE(ranges[at].to, end);
     }
   }
 }
@@ -55,7 +55,7 @@ TEST(SegmentLayout, refuses_what_no_segment_can_be) {
   const LaneShape lane{.width_bytes = 16};
   EXPECT_FALSE(make_segment_layout({&lane, 1}, 0).ok());
   EXPECT_THAT(make_segment_layout({&lane, 1}, 1U << 30).error().message, HasSubstr("fewer rows"));
-  EXPECT_THAT(make_segment_layout({&lane, 1}, 8, 64).error().message, HasSubstr("without texts"));
+  EXPECT_THAT(make_segment_layout({&lane, 1}, 8, 64).error().message, HasSubstr("without strings"));
   const LaneShape short_view{.width_bytes = 8, .is_text = true};
   EXPECT_THAT(make_segment_layout({&short_view, 1}, 8).error().message,
               HasSubstr("their views have 16"));
@@ -75,7 +75,7 @@ TEST(SegmentLayout, the_heap_lies_behind_the_lanes) {
   for (uint32_t lane = 0; lane < lanes.size(); ++lane)
     EXPECT_EQ(layout.is_text(lane), lanes[lane].is_text);
   const SegmentLayout packed = make_segment_layout(lanes, 3).value();
-  EXPECT_EQ(packed.heap_bytes, 0U) << "texts may all lie in their views";
+  EXPECT_EQ(packed.heap_bytes, 0U) << "strings may all lie in their views";
 }
 
 TEST(SegmentLayout, the_last_of_many_lanes_is_like_the_others) {

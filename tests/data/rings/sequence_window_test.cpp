@@ -155,6 +155,7 @@ Scene make_scene(const Arrivals& arrivals) {
   scene.actors.push_back(
       std::make_unique<DeliverActor<Traits, Placing>>(stage->ring, arrivals.numbers));
   scene.actors.push_back(std::make_unique<CollectActor<Traits>>(stage->ring, stage->collected));
+  scene.places = {{.device = 0}, {.device = 1}};
   std::vector<uint64_t> expected(arrivals.segments);
   std::iota(expected.begin(), expected.end(), 100);
   scene.verdict = [stage = stage.get(), expected] {
@@ -163,9 +164,11 @@ Scene make_scene(const Arrivals& arrivals) {
   return scene;
 }
 
-template <class Orders = RingOrders, template <class> class Placing = SequenceWindow>
+template <class Orders = RingOrders,
+          template <class> class Placing = SequenceWindow,
+          class Scopes = RingDefaults>
 ModelReport explore_arrivals(const Arrivals& arrivals, int stale_loads = 1) {
-  using Traits = ModelRingTraits<Orders>;
+  using Traits = ModelRingTraits<Orders, Scopes>;
   return explore([&arrivals] { return make_scene<Traits, Placing<Traits>>(arrivals); },
                  {.stale_loads = stale_loads});
 }
@@ -191,7 +194,13 @@ struct WeakWindowReadHead : RingOrders {
   using ReadHead = Relaxed;
 };
 
-TEST(SequenceWindowModel, weaker_orders_and_a_mutant_are_found_out) {
+struct DeviceWindow : RingDefaults {
+  static constexpr Scope kHandOver = Scope::kDevice;
+};
+
+TEST(SequenceWindowModel, weaker_orders_a_narrow_scope_and_a_mutant_are_found_out) {
+  const auto narrow = explore_arrivals<RingOrders, SequenceWindow, DeviceWindow>(kMixed);
+  EXPECT_THAT(narrow.failure, HasSubstr("race"));
   EXPECT_THAT(explore_arrivals<WeakWindowPublish>(kMixed).failure, HasSubstr("race"));
   EXPECT_THAT(explore_arrivals<WeakWindowReadHead>(kMixed).failure, HasSubstr("race"));
   const auto mutant = explore_arrivals<RingOrders, IgnoresCredit>(kMixed);

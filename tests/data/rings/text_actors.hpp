@@ -1,4 +1,4 @@
-// Actors over rings with texts: one appends numbers, each with a text that says the number once per unit of the heap
+// Actors over rings with strings: one appends numbers, each with a text that says the number once per unit of the heap
 // that it takes; one reads them back. Templates over the traits, as in ring_actors.hpp.
 #pragma once
 
@@ -120,7 +120,7 @@ class ReadTextsActor : public Actor {
     uint64_t bytes = 0;
     for (uint32_t row = 0; row < rows; ++row) bytes += read(segment, row);
     if (bytes != heap_bytes)
-      collected_.wrong += fmt::format("{} bytes of texts, but {} counted; ", bytes, heap_bytes);
+      collected_.wrong += fmt::format("{} bytes of strings, but {} counted; ", bytes, heap_bytes);
     consumer_.recycle();
     return Step::kProgress;
   }

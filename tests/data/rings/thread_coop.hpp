@@ -28,7 +28,7 @@ class ThreadCoop {
     sync();
     uint64_t total = 0;
     for (const uint64_t other : group_->values) total += other;
-    sync();  // nobody puts the next value in before all have read this one
+    sync();  // no thread puts the next value in before all have read this one
     return total;
   }
 

@@ -1,4 +1,4 @@
-// Texts through rings of many shapes, in orders that seeds choose.
+// Strings through rings of many shapes, in orders that seeds choose.
 #include <numeric>
 #include <random>
 
@@ -13,7 +13,7 @@ namespace crossdock::rings {
 namespace {
 
 // What is wrong after a run of a shape and an order that follow from the seed; "" if nothing.
-std::string run_texts(uint64_t seed) {
+std::string run_strings(uint64_t seed) {
   std::minstd_rand random(static_cast<uint32_t>(seed));
   const uint64_t units_max = 1 + random() % 6;
   const uint64_t heap_units = units_max + random() % 20;
@@ -49,7 +49,7 @@ std::string run_texts(uint64_t seed) {
 }
 
 TEST(RingTexts, seeds_deliver_every_text) {
-  for (uint64_t seed = 1; seed <= 2000; ++seed) ASSERT_EQ(run_texts(seed), "") << "seed " << seed;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) ASSERT_EQ(run_strings(seed), "") << "seed " << seed;
 }
 
 }  // namespace
