@@ -1,13 +1,18 @@
 // Cascades on GPU 0 against the copy rate of the same GPU in the same run, as JSON lines. One self-contained program.
 //
-//   crossdock_gpu_codec_bench [orders]
+//   crossdock_gpu_codec_bench [--orders 30000000] [--nvcomp <path of libnvcomp.so.6>]
+//
+// With nvCOMP its cascades code the same columns, as peers.
 //
 // Columns are like those of TPC-H: keys of orders, eight of each 32 numbers, in order; of their lines, one to seven of
 // each order; priorities, five of them, as numbers. Every column must have the bytes that the CPU's coder writes, and
 // come back.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,11 +21,13 @@
 #include "data/device/cuda_calls.hpp"
 #include "gpu/bench_run.hpp"
 #include "gpu/gpu_coding.hpp"
+#include "gpu/nvcomp_peer.hpp"
 
 namespace crossdock {
 namespace {
 
-constexpr uint32_t kBlocksPerMultiprocessor = 8;
+constexpr uint32_t kBlocksPerMultiprocessor =
+    7;  // that decode; of those that encode two fit, and claim tiles
 
 // What is wanted of an H100, of the values' bytes.
 constexpr double kEncodeBytesPerS = 100e9;
@@ -95,7 +102,32 @@ void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per
   require_right(is_right, "the GPU's coded column is not the reference's");
 }
 
-int run_codecs(int64_t orders) {
+// How near to the time of a copy that reads the one and writes the other.
+void print_peer(const std::string& name,
+                double moved_bytes,
+                double seconds,
+                double copy_bytes_per_s) {
+  fmt::print(
+      "{{\"schema_version\": 1, \"bench\": \"gpu-peer\", \"name\": \"{}\", \"moved_bytes\": {}, "
+      "\"seconds\": {:.6f}, \"of_copy_rate\": {:.3f}}}\n",
+      name,
+      moved_bytes,
+      seconds,
+      moved_bytes / copy_bytes_per_s / seconds);
+}
+
+void bench_nvcomp(const std::string& library, const BenchCase& bench, double copy_bytes_per_s) {
+  const auto& [values, kind, scheme] = bench.column;
+  const NvcompTimes times = take(time_nvcomp(library, values, kind.width));
+  require_right(times.is_right, "nvCOMP's column did not come back");
+  const double moved = static_cast<double>(values.size()) + times.coded_bytes;
+  const std::string of = fmt::format(
+      "{}, ratio {:.2f}", bench.name, static_cast<double>(values.size()) / times.coded_bytes);
+  print_peer("nvCOMP cascaded, encode " + of, moved, times.encode_s, copy_bytes_per_s);
+  print_peer("nvCOMP cascaded, decode " + of, moved, times.decode_s, copy_bytes_per_s);
+}
+
+int run_codecs(int64_t orders, const std::string& nvcomp) {
   const auto backend = take(device::open_cuda_backend(0), kNoGpu);
   const device::cuda_calls::GpuFacts facts = open_gpu_0();
   const double rate = copy_rate(uint64_t{1} << 30);
@@ -107,8 +139,10 @@ int run_codecs(int64_t orders) {
       kBlocksPerMultiprocessor * static_cast<uint32_t>(facts.room.multiprocessors);
   for (const BenchCase& bench : {BenchCase{"l_orderkey", {line_keys, {8, true}, {2, 1}}},
                                  BenchCase{"o_orderkey", {order_keys, {8, true}, {2, 1}}},
-                                 BenchCase{"o_orderpriority", {priorities, {4, true}, {0, 0}}}})
+                                 BenchCase{"o_orderpriority", {priorities, {4, true}, {0, 0}}}}) {
     bench_column(bench, blocks, rate);
+    if (!nvcomp.empty()) bench_nvcomp(nvcomp, bench, rate);
+  }
   return 0;
 }
 
@@ -116,6 +150,24 @@ int run_codecs(int64_t orders) {
 }  // namespace crossdock
 
 int main(int argc, char** argv) {
+  int64_t orders = 30'000'000;
+  std::string nvcomp;
+  bool is_wrong = argc % 2 == 0;
+  for (int at = 1; at + 1 < argc; at += 2) {
+    const std::string_view option = argv[at];
+    if (option == "--orders") {
+      orders = std::strtoll(argv[at + 1], nullptr, 10);
+    } else if (option == "--nvcomp") {
+      nvcomp = argv[at + 1];
+    } else {
+      is_wrong = true;
+    }
+  }
+  if (is_wrong || orders < 1) {
+    std::fprintf(stderr,
+                 "usage: crossdock_gpu_codec_bench [--orders <1 or more>] [--nvcomp <path>]\n");
+    return 2;
+  }
   crossdock::device::prepare_process();
-  return crossdock::run_codecs(argc > 1 ? std::strtoll(argv[1], nullptr, 10) : int64_t{30'000'000});
+  return crossdock::run_codecs(orders, nvcomp);
 }

@@ -85,10 +85,12 @@ void encode_as_device(const codecs::CodecScheme& scheme,
   work.tiles = codecs::number_tiles(columns);
   std::vector<uint64_t> memory(codecs::encode_work_words(1, work.tiles));
   work.words = memory.data();
-  codecs::CodecScratch scratch;
+  codecs::EncodeScratch scratch;
   const rings::SoloCoop coop;
+  using Team = codecs::OneMember<rings::SoloCoop>;
+  const Team team(coop);
   NoPatience patience;
-  codecs::ColumnEncoder<rings::CpuMemory, rings::SoloCoop>(work, scratch, coop).run(patience);
+  codecs::ColumnEncoder<rings::CpuMemory, Team>(work, scratch, team).run(patience);
   CD_CHECK(work.fault() == 0, "{}", work.fault());
   words.resize(work.coded_words(0));
   CD_CHECK(words == expected, "the device codes {} values otherwise", count);

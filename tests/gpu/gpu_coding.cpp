@@ -27,6 +27,7 @@ Status GpuCoding::open(std::span<const GpuColumn> columns, uint32_t blocks) {
   blocks_ = blocks;
   CD_TRY(memory_.open());
   CD_ASSIGN(stream_, memory_.stream());
+  CD_TRY(GpuMemory::checked(codecs::prepare_codecs()));
   for (const GpuColumn& column : columns) {
     const uint64_t count = column.values.size() / static_cast<size_t>(column.kind.width);
     codecs::EncodeColumn encode;

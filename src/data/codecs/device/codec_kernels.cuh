@@ -5,8 +5,12 @@
 
 namespace crossdock::codecs {
 
-// Answer a cudaError_t. The work's own words are cleared on the stream first. A block takes 128 threads and 25 KiB of
-// shared memory, so that eight or nine are on a multiprocessor; more than there are tiles are not launched.
+// All answer a cudaError_t. Once per GPU, before the first encode: the kernel gets the shared memory that it needs.
+int prepare_codecs();
+
+// The work's own words are cleared on the stream first. To encode, a block takes 512 threads and 100 KiB of shared
+// memory, so that two are on a multiprocessor; to decode 128 and 25 KiB, so that seven are. More than there are
+// tiles are not launched, and more than there is room for find no tile left.
 int launch_encode(const EncodeWork& work, uint32_t blocks, void* stream);
 int launch_decode(const DecodeWork& work, uint32_t blocks, void* stream);
 

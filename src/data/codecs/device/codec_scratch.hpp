@@ -1,9 +1,9 @@
 // What the threads of a group share while they code a block, and what they find out of all their values together: sums
 // of those before, and ranges.
 //
-// Everything here is a collective of a group (data/rings/coop.hpp) and the same source for a thread block and for CPU
-// threads: no shuffles and no warps, so that what tests run on a CPU is what a kernel runs. A sum or a range costs
-// log2(threads) + 2 syncs.
+// Everything here is a collective of a group (data/rings/coop.hpp) and the same source for threads of a GPU and of a
+// CPU, but for sums and ranges, which cost log2(threads) + 2 syncs in memory that the group shares. A group that knows
+// a shorter way, as one of warps does (codec_member.cuh), has it in sum_before() and range() of its own: two syncs.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@
 
 namespace crossdock::codecs {
 
-inline constexpr uint32_t kCodecThreadsMax = 128;
-inline constexpr uint32_t kLookBackMax = 32;  // tiles that one look back sees
+inline constexpr uint32_t kCodecThreadsMax = 128;  // that code a block together
+inline constexpr int kTileBlocks = 4;              // of an encoder's tile, which looks back once
+inline constexpr uint32_t kLookBackMax = 32;       // tiles that one look back sees
 
 // Where value i lies: a thread works through neighbours, and with a gap after every eighth the threads of a warp find
 // theirs in different banks.
@@ -27,6 +28,14 @@ struct CodecScratch {
   uint16_t starts[kRunLevelsMax][kBlockValues + 1];
   uint64_t parts[2][kCodecThreadsMax];
   uint64_t ahead[kLookBackMax];
+};
+
+// Of the threads that code a tile: a part for each of its blocks, and what they tell each other.
+struct EncodeScratch {
+  CodecScratch blocks[kTileBlocks];
+  uint64_t lengths[kTileBlocks];  // in words
+  uint64_t tile;
+  uint64_t before;  // words of the column before the tile
 };
 
 // Neighbours [begin, end) of `count` values, for each thread its own.
@@ -51,18 +60,22 @@ struct SumBefore {
 
 template <rings::Coop C>
 CD_HOST_DEVICE SumBefore sum_before(uint64_t mine, CodecScratch& scratch, const C& coop) {
-  const uint32_t rank = coop.rank();
-  int side = 0;
-  scratch.parts[side][rank] = mine;
-  coop.sync();
-  for (uint32_t step = 1; step < coop.size(); step *= 2, side ^= 1) {
-    const uint64_t left = rank >= step ? scratch.parts[side][rank - step] : 0;
-    scratch.parts[side ^ 1][rank] = left + scratch.parts[side][rank];
+  if constexpr (requires { coop.sum_before(mine); }) {
+    return coop.sum_before(mine);
+  } else {
+    const uint32_t rank = coop.rank();
+    int side = 0;
+    scratch.parts[side][rank] = mine;
     coop.sync();
+    for (uint32_t step = 1; step < coop.size(); step *= 2, side ^= 1) {
+      const uint64_t left = rank >= step ? scratch.parts[side][rank - step] : 0;
+      scratch.parts[side ^ 1][rank] = left + scratch.parts[side][rank];
+      coop.sync();
+    }
+    const SumBefore found{scratch.parts[side][rank] - mine, scratch.parts[side][coop.size() - 1]};
+    coop.sync();  // no thread writes the next parts before all have read these
+    return found;
   }
-  const SumBefore found{scratch.parts[side][rank] - mine, scratch.parts[side][coop.size() - 1]};
-  coop.sync();  // no thread writes the next parts before all have read these
-  return found;
 }
 
 CD_HOST_DEVICE constexpr int significant_bits(uint64_t word) {
@@ -91,23 +104,28 @@ range_of(int count, CodecScratch& scratch, const C& coop, const ValueAt& value_a
     const auto value = static_cast<int64_t>(value_at(i));
     widen(value, value);
   }
-  for (uint32_t step = 1;; step *= 2) {
-    scratch.parts[0][rank] = static_cast<uint64_t>(least);
-    scratch.parts[1][rank] = static_cast<uint64_t>(most);
-    coop.sync();
-    if (step >= coop.size()) break;
-    const uint32_t from = rank + step;
-    const bool is_there = rank % (2 * step) == 0 && from < coop.size();
-    if (is_there) {
-      widen(static_cast<int64_t>(scratch.parts[0][from]),
-            static_cast<int64_t>(scratch.parts[1][from]));
+  if constexpr (requires { coop.range(least, most); }) {
+    const auto [base, last] = coop.range(least, most);
+    return {base, significant_bits(last - base)};
+  } else {
+    for (uint32_t step = 1;; step *= 2) {
+      scratch.parts[0][rank] = static_cast<uint64_t>(least);
+      scratch.parts[1][rank] = static_cast<uint64_t>(most);
+      coop.sync();
+      if (step >= coop.size()) break;
+      const uint32_t from = rank + step;
+      const bool is_there = rank % (2 * step) == 0 && from < coop.size();
+      if (is_there) {
+        widen(static_cast<int64_t>(scratch.parts[0][from]),
+              static_cast<int64_t>(scratch.parts[1][from]));
+      }
+      coop.sync();
     }
-    coop.sync();
+    const uint64_t base = scratch.parts[0][0];
+    const uint64_t distance = scratch.parts[1][0] - base;
+    coop.sync();  // as in sum_before
+    return {base, significant_bits(distance)};
   }
-  const uint64_t base = scratch.parts[0][0];
-  const uint64_t distance = scratch.parts[1][0] - base;
-  coop.sync();  // as in sum_before
-  return {base, significant_bits(distance)};
 }
 
 // The words of a level, and beside them those of the next.

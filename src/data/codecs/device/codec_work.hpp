@@ -1,6 +1,6 @@
 // What one launch codes: any number of columns, of any widths and schemes, as a table of plain values that a kernel
-// reads. Columns of partitions are columns of their own. They are cut into tiles of kBlockValues, which are numbered
-// through all columns, so that small ones share a launch with large ones.
+// reads. Columns of partitions are columns of their own. They are cut into tiles, to be encoded of kTileBlocks blocks
+// and to be decoded of one, which are numbered through all columns, so that small ones share a launch with large ones.
 //
 // All pointers are the device's. A coded column is what ColumnCoder (data/codecs) reads and writes, byte by byte.
 #pragma once
@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "data/codecs/block_format.hpp"
+#include "data/codecs/device/codec_scratch.hpp"
 #include "data/rings/annotations.hpp"
 
 namespace crossdock::codecs {
@@ -53,10 +54,14 @@ struct DecodeWork {
   uint64_t* fault = nullptr;  // one word, cleared before every launch
 };
 
-// A column without values has one tile too: its head.
-CD_HOST_DEVICE constexpr uint64_t codec_tiles_of(uint64_t values) {
+// A column without values has one too: its head.
+CD_HOST_DEVICE constexpr uint64_t codec_blocks_of(uint64_t values) {
   return values == 0 ? 1 : (values + kBlockValues - 1) / kBlockValues;
 }
+constexpr uint64_t tiles_of(const EncodeColumn& column) {
+  return (codec_blocks_of(column.count) + kTileBlocks - 1) / kTileBlocks;
+}
+constexpr uint64_t tiles_of(const DecodeColumn& column) { return codec_blocks_of(column.count); }
 constexpr uint64_t encode_work_words(uint64_t columns, uint64_t tiles) {
   return 2 + columns + tiles;
 }

@@ -50,7 +50,7 @@ class ColumnDecoder {
     const auto* const ends = reinterpret_cast<const uint32_t*>(column.coded + 2);
     const uint64_t begin = block == 0 ? 0 : ends[block - 1];
     const uint64_t end = ends[block];
-    const bool is_last = block + 1 == codec_tiles_of(column.count);
+    const bool is_last = block + 1 == codec_blocks_of(column.count);
     if (end <= begin || end > words || (is_last && end != words)) return CodecFault::kBlockEnds;
     const uint64_t* coded = column.coded + words_before_blocks(column.count) + begin;
     return decode_block(column, head.scheme, block, {coded, static_cast<int64_t>(end - begin)});

@@ -1,9 +1,10 @@
 // Columns into coded columns, all of them in one pass: the actor of a kernel's blocks, and of CPU threads.
 //
-// Tiles are claimed in order. A tile is coded as far as its length, tells it, looks back for what the tiles before it
-// in the column have published, and so knows where it belongs before it writes a word: values are read once and coded
-// bytes written once. A pass that only measures would read them twice, and slots that are compacted afterwards would be
-// written, read and written again.
+// A tile is kTileBlocks blocks of a column, one behind the other, and is claimed by a team. Tiles are claimed in order.
+// A tile is coded as far as its length, tells it, looks back for what the tiles before it in the column have published,
+// and so knows where it belongs before it writes a word: values are read once and coded bytes written once. A pass that
+// only measures would read them twice, and slots that are compacted afterwards would be written, read and written
+// again.
 //
 // A tile waits only for tiles that were claimed before it, and these tell their length before they wait themselves, so
 // it does not matter how many blocks run at once. The word that is published is all that is: no order of memory hangs
@@ -13,11 +14,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "data/codecs/block_format.hpp"
 #include "data/codecs/device/block_encoder.hpp"
 #include "data/codecs/device/codec_fault.hpp"
 #include "data/codecs/device/codec_scratch.hpp"
+#include "data/codecs/device/codec_team.hpp"
 #include "data/codecs/device/codec_work.hpp"
 #include "data/codecs/device/value_access.hpp"
 #include "data/rings/atomic.hpp"
@@ -33,30 +36,32 @@ enum class TileState : uint8_t {
   kLost,    // this tile or one before it has waited too long
 };
 
-// All threads of a group have an object of their own over one scratch, and call together. Traits has Atomic (CpuMemory,
+// All threads of a team have an object of their own over one scratch, and call together. Traits has Atomic (CpuMemory,
 // CudaMemory). A Patience belongs to one thread: restart() begins a wait, and goes_on() answers false when it has taken
 // too long.
-template <class Traits, rings::Coop C>
+template <class Traits, CodecTeam Team>
 class ColumnEncoder {
  public:
-  CD_HOST_DEVICE ColumnEncoder(const EncodeWork& work, CodecScratch& scratch, const C& coop)
-      : work_(work), scratch_(scratch), coop_(coop) {}
+  CD_HOST_DEVICE ColumnEncoder(const EncodeWork& work, EncodeScratch& scratch, const Team& team)
+      : work_(work), scratch_(scratch), team_(team), coop_(team.coop()) {}
 
   // Tiles until none is left.
   template <class Patience>
   CD_HOST_DEVICE void run(Patience& patience) {
     for (;;) {
-      uint64_t tile = 0;
-      if (coop_.rank() == 0) tile = Shared(work_.ticket()).fetch_add(1, rings::Relaxed{});
-      tile = rings::from_leader(coop_, tile);
+      if (team_.member() == 0 && coop_.rank() == 0)
+        scratch_.tile = Shared(work_.ticket()).fetch_add(1, rings::Relaxed{});
+      team_.sync();
+      const uint64_t tile = scratch_.tile;
       if (tile >= work_.tiles) return;
-      encode_tile(tile, patience);
-      coop_.sync();  // no thread fills the scratch for the next before all have written this one
+      encode_tile(tile, patience, std::make_index_sequence<kTileBlocks / Team::kMembers>{});
+      team_.sync();  // no thread fills the scratch for the next before all have written this one
     }
   }
 
  private:
   using Shared = typename Traits::template Atomic<uint64_t, rings::Scope::kDevice>;
+  using Coop = typename Team::Member;
 
   static constexpr uint64_t kLostBefore = UINT64_MAX;
 
@@ -67,35 +72,80 @@ class ColumnEncoder {
     return static_cast<TileState>(word & 3);
   }
 
-  template <class Patience>
-  CD_HOST_DEVICE void encode_tile(uint64_t tile, Patience& patience) {
+  // A block of a tile, between what it measures and what it writes.
+  struct Part {
+    CD_HOST_DEVICE Part(EncodeScratch& scratch, const Team& team, size_t turn)
+        : at(team.member() + static_cast<uint32_t>(turn) * Team::kMembers),
+          encoder(scratch.blocks[at], team.coop()) {}
+
+    uint32_t at;  // in the tile
+    BlockEncoder<Coop> encoder;
+    uint64_t block = 0;  // in the column
+    int count = 0;
+    bool is_there = false;
+    bool is_plain = false;
+    const std::byte* values = nullptr;
+  };
+
+  // Each member the blocks that are its own: all are measured, then the tile is placed, then all are written.
+  template <class Patience, size_t... kTurns>
+  CD_HOST_DEVICE void encode_tile(uint64_t tile,
+                                  Patience& patience,
+                                  std::index_sequence<kTurns...>) {
     const EncodeColumn& column = column_of(work_.columns, work_.column_count, tile);
-    const uint64_t block = tile - column.first_tile;
-    const int count = values_in(column.count, block);
-    const std::byte* values =
-        column.values + block * static_cast<uint64_t>(kBlockValues) * column.width;
-    BlockEncoder<C> encoder(scratch_, coop_);
-    load_values(column, values, count, encoder);
-    coop_.sync();
-    const int plain = plain_words(count, column.width);
-    const int coded = count == 0 ? 0 : encoder.measure(column.scheme, count);
-    const bool is_plain = coded > plain;
-    const auto words = static_cast<uint64_t>(is_plain ? 1 + plain : coded);
-    const uint64_t before = place(tile, column.first_tile, words, patience);
-    if (before == kLostBefore) return;
-    uint64_t* out = column.out + words_before_blocks(column.count) + before;
-    if (is_plain) {
-      write_plain(column, values, count, out);
-    } else if (count > 0) {
-      encoder.write(out);
+    Part parts[] = {Part(scratch_, team_, kTurns)...};
+    for (Part& part : parts) {
+      part.block = (tile - column.first_tile) * kTileBlocks + part.at;
+      const uint64_t words = measure(column, part);
+      if (coop_.rank() == 0) scratch_.lengths[part.at] = words;
     }
-    if (coop_.rank() == 0) write_ends(column, block, before + words);
+    team_.sync();
+    if (team_.member() == 0) {
+      const uint64_t before = place(tile, column.first_tile, words_before(kTileBlocks), patience);
+      if (coop_.rank() == 0) scratch_.before = before;
+    }
+    team_.sync();
+    if (scratch_.before == kLostBefore) return;
+    for (const Part& part : parts) write(column, part);
+  }
+
+  // Of the blocks of the tile before number `at`.
+  CD_HOST_DEVICE uint64_t words_before(uint32_t at) const {
+    uint64_t words = 0;
+    for (uint32_t block = 0; block < at; ++block) words += scratch_.lengths[block];
+    return words;
+  }
+
+  // Words that the block will have; none of one behind the column's end. A column without values has one, of none.
+  CD_HOST_DEVICE uint64_t measure(const EncodeColumn& column, Part& part) const {
+    part.is_there = part.block < codec_blocks_of(column.count);
+    if (!part.is_there || column.count == 0) return 0;
+    part.count = values_in(column.count, part.block);
+    part.values = column.values + part.block * static_cast<uint64_t>(kBlockValues) * column.width;
+    load_values(column, part.values, part.count, part.encoder);
+    coop_.sync();
+    const int plain = plain_words(part.count, column.width);
+    const int coded = part.encoder.measure(column.scheme, part.count);
+    part.is_plain = coded > plain;
+    return static_cast<uint64_t>(part.is_plain ? 1 + plain : coded);
+  }
+
+  CD_HOST_DEVICE void write(const EncodeColumn& column, const Part& part) const {
+    if (!part.is_there) return;
+    const uint64_t before = scratch_.before + words_before(part.at);
+    uint64_t* out = column.out + words_before_blocks(column.count) + before;
+    if (part.is_plain) {
+      write_plain(column, part.values, part.count, out);
+    } else if (part.count > 0) {
+      part.encoder.write(out);
+    }
+    if (coop_.rank() == 0) write_ends(column, part.block, before + scratch_.lengths[part.at]);
   }
 
   CD_HOST_DEVICE void load_values(const EncodeColumn& column,
                                   const std::byte* values,
                                   int count,
-                                  BlockEncoder<C>& encoder) const {
+                                  BlockEncoder<Coop>& encoder) const {
     with_type(column.width, column.is_signed, [&](auto type) {
       using T = decltype(type);
       for (auto i = static_cast<int>(coop_.rank()); i < count; i += static_cast<int>(coop_.size()))
@@ -104,7 +154,8 @@ class ColumnEncoder {
     });
   }
 
-  // Words of the column's blocks before this one, which has `words`; kLostBefore if no block says so in time.
+  // By the first member: words of the column's tiles before this one, which has `words`; kLostBefore if none says so in
+  // time.
   template <class Patience>
   CD_HOST_DEVICE uint64_t place(uint64_t tile, uint64_t first, uint64_t words, Patience& patience) {
     if (tile > first && coop_.rank() == 0)
@@ -128,10 +179,10 @@ class ColumnEncoder {
     for (uint64_t behind = tile; behind > first;) {
       const uint64_t seen = behind - first < width ? behind - first : width;
       if (coop_.rank() < seen)
-        scratch_.ahead[coop_.rank()] = wait_for(behind - 1 - coop_.rank(), patience);
+        ahead()[coop_.rank()] = wait_for(behind - 1 - coop_.rank(), patience);
       coop_.sync();
       for (uint64_t i = 0; i < seen; ++i) {
-        const uint64_t word = scratch_.ahead[i];
+        const uint64_t word = ahead()[i];
         if (state_of(word) == TileState::kLost) return kLostBefore;
         before += word >> 2;
         if (state_of(word) == TileState::kEnd) return before;
@@ -141,6 +192,8 @@ class ColumnEncoder {
     }
     return before;
   }
+
+  CD_HOST_DEVICE uint64_t* ahead() const { return scratch_.blocks[0].ahead; }
 
   template <class Patience>
   CD_HOST_DEVICE uint64_t wait_for(uint64_t tile, Patience& patience) const {
@@ -197,8 +250,9 @@ class ColumnEncoder {
   }
 
   const EncodeWork& work_;
-  CodecScratch& scratch_;
-  const C& coop_;
+  EncodeScratch& scratch_;
+  const Team& team_;
+  const Coop& coop_;
 };
 
 }  // namespace crossdock::codecs

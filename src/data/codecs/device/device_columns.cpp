@@ -1,8 +1,12 @@
 // See device_columns.hpp.
 #include "data/codecs/device/device_columns.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "base/check.hpp"
 #include "data/codecs/device/codec_fault.hpp"
@@ -18,7 +22,7 @@ uint64_t number_in_order(std::span<Column> columns) {
     CD_CHECK(column.count <= kColumnValuesMax, "{} values", column.count);
     CD_CHECK(reinterpret_cast<uintptr_t>(column.values) % column.width == 0, "values lie askew");
     column.first_tile = tiles;
-    tiles += codec_tiles_of(column.count);
+    tiles += tiles_of(column);
   }
   return tiles;
 }
@@ -38,12 +42,21 @@ std::string_view text_of(CodecFault fault) {
     case CodecFault::kRunLengths:
       return "its runs do not make its values";
     case CodecFault::kStuck:
-      return "the block before it was never measured";
+      return "what is before was never measured";
     case CodecFault::kNone:
       break;
   }
   return "it has a fault without a name";
 }
+
+// Of a column, the blocks of one of its tiles.
+std::string blocks_of(const EncodeColumn& column, uint64_t tile) {
+  const uint64_t first = tile * kTileBlocks;
+  const uint64_t last = std::min(first + kTileBlocks, codec_blocks_of(column.count)) - 1;
+  return first == last ? fmt::format("block {}", first)
+                       : fmt::format("blocks {} to {}", first, last);
+}
+std::string blocks_of(const DecodeColumn&, uint64_t tile) { return fmt::format("block {}", tile); }
 
 template <class Column>
 Status status_of(uint64_t word, std::span<const Column> columns) {
@@ -53,8 +66,8 @@ Status status_of(uint64_t word, std::span<const Column> columns) {
   const Column& column = column_of(columns.data(), static_cast<uint32_t>(columns.size()), tile);
   return make_error(
       fault == CodecFault::kStuck ? ErrorCode::kInternal : ErrorCode::kMalformedMessage,
-      "block {} of column {} of {} cannot be coded on the device: {}",
-      tile - column.first_tile,
+      "{} of column {} of {} cannot be coded on the device: {}",
+      blocks_of(column, tile - column.first_tile),
       &column - columns.data(),
       columns.size(),
       text_of(fault));

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "data/codecs/device/column_decoder.hpp"
@@ -18,7 +19,27 @@ namespace crossdock::codecs {
 
 struct CodingShape {
   uint32_t groups = 1;
-  uint32_t threads = 1;  // of a group
+  uint32_t threads = 1;  // of a group, or of a member
+  bool is_a_team =
+      false;  // to encode, a group has a member for each block of a tile, as thread blocks have
+};
+
+// Threads of a group as kTileBlocks members.
+class ThreadTeam {
+ public:
+  using Member = rings::ThreadCoop;
+  static constexpr int kMembers = kTileBlocks;
+
+  ThreadTeam(const rings::ThreadCoop& all, const rings::ThreadCoop& mine, uint32_t member)
+      : all_(all), mine_(mine), member_(member) {}
+  uint32_t member() const { return member_; }
+  const rings::ThreadCoop& coop() const { return mine_; }
+  void sync() const { all_.sync(); }
+
+ private:
+  rings::ThreadCoop all_;
+  rings::ThreadCoop mine_;
+  uint32_t member_;
 };
 
 // Gives up after so many looks.
@@ -34,13 +55,13 @@ struct CountedPatience {
 };
 
 // step(group, scratch, coop) by all threads of all groups; one group of one thread is the caller.
-template <class Step>
+template <class Scratch, class Step>
 void play_groups(const CodingShape& shape, const Step& step) {
-  std::vector<std::unique_ptr<CodecScratch>> scratches;
+  std::vector<std::unique_ptr<Scratch>> scratches;
   std::vector<std::unique_ptr<rings::ThreadGroup>> groups;
   std::vector<std::thread> threads;
   for (uint32_t group = 0; group < shape.groups; ++group) {
-    scratches.push_back(std::make_unique<CodecScratch>());
+    scratches.push_back(std::make_unique<Scratch>());
     groups.push_back(std::make_unique<rings::ThreadGroup>(shape.threads));
   }
   if (shape.groups * shape.threads == 1) return step(0, *scratches[0], rings::SoloCoop());
@@ -54,19 +75,41 @@ void play_groups(const CodingShape& shape, const Step& step) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Teams of members of `threads` each.
+inline void play_teams(const EncodeWork& work, const CodingShape& shape) {
+  std::vector<std::unique_ptr<rings::ThreadGroup>> members;
+  for (uint32_t member = 0; member < shape.groups * kTileBlocks; ++member)
+    members.push_back(std::make_unique<rings::ThreadGroup>(shape.threads));
+  play_groups<EncodeScratch>(
+      {shape.groups, shape.threads * kTileBlocks},
+      [&]<class C>(uint32_t group, EncodeScratch& scratch, const C& all) {
+        if constexpr (std::is_same_v<C, rings::ThreadCoop>) {
+          const uint32_t member = all.rank() / shape.threads;
+          const rings::ThreadCoop mine(*members[group * kTileBlocks + member],
+                                       all.rank() % shape.threads);
+          CountedPatience patience;
+          const ThreadTeam team(all, mine, member);
+          ColumnEncoder<rings::CpuMemory, ThreadTeam>(work, scratch, team).run(patience);
+        }
+      });
+}
+
 inline void play_encode(const EncodeWork& work,
                         const CodingShape& shape = {},
                         const CountedPatience& patience = {}) {
-  play_groups(shape, [&]<class C>(uint32_t, CodecScratch& scratch, const C& coop) {
+  if (shape.is_a_team) return play_teams(work, shape);
+  play_groups<EncodeScratch>(shape, [&]<class C>(uint32_t, EncodeScratch& scratch, const C& coop) {
     CountedPatience mine = patience;
-    ColumnEncoder<rings::CpuMemory, C>(work, scratch, coop).run(mine);
+    const OneMember<C> team(coop);
+    ColumnEncoder<rings::CpuMemory, OneMember<C>>(work, scratch, team).run(mine);
   });
 }
 
 inline void play_decode(const DecodeWork& work, const CodingShape& shape = {}) {
-  play_groups(shape, [&]<class C>(uint32_t group, CodecScratch& scratch, const C& coop) {
-    ColumnDecoder<rings::CpuMemory, C>(work, scratch, coop).run(group, shape.groups);
-  });
+  play_groups<CodecScratch>(
+      shape, [&]<class C>(uint32_t group, CodecScratch& scratch, const C& coop) {
+        ColumnDecoder<rings::CpuMemory, C>(work, scratch, coop).run(group, shape.groups);
+      });
 }
 
 }  // namespace crossdock::codecs

@@ -115,7 +115,7 @@ TEST(ColumnDecoder, FindsTheColumnOfEachTileAmongManyAndEmptyOnes) {
   for (uint64_t tile = 0; tile < tiles; ++tile) {
     const DecodeColumn& column = column_of(columns.data(), 1000, tile);
     ASSERT_GE(tile, column.first_tile);
-    ASSERT_LT(tile, column.first_tile + codec_tiles_of(column.count));
+    ASSERT_LT(tile, column.first_tile + tiles_of(column));
   }
 }
 

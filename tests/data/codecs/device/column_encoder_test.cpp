@@ -125,6 +125,19 @@ TEST(ColumnEncoder, WritesTheSameByGroupsOfAsManyThreadsAsAKernelHas) {
   travel(trips, {1, kCodecThreadsMax});
 }
 
+TEST(ColumnEncoder, ConcurrentTeamsEncodeBlocksOfATileAtOnce) {
+  for (const int64_t count : {0, 1, 1024, 1025, 3 * 1024 + 5, 4096, 4097, 9000}) {
+    std::deque<Trip> trips;
+    for (const HardColumn& made : hard_columns(count)) {
+      trips.push_back(trip_of(made, {8, true}, {2, 1}));
+      trips.push_back(trip_of(made, {2, false}, {1, 1}));
+    }
+    travel(trips, {2, 1, true});
+    if (count == 9000) travel(trips, {1, 3, true});
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(ColumnEncoder, ConcurrentGroupsPlaceWhatTheyWriteByWhatOthersTell) {
   for (const auto& [shape, count] : {std::pair(CodingShape{1, 7}, 1100),
                                      std::pair(CodingShape{2, 3}, 5000),
@@ -143,7 +156,7 @@ TEST(ColumnEncoder, ConcurrentGroupsPlaceWhatTheyWriteByWhatOthersTell) {
 
 // As if the block that claimed the first tile had gone.
 TEST(ColumnEncoder, EndsWithAnErrorWhenATileIsNeverMeasured) {
-  Trip trip = trip_of(hard_columns(3000)[0], {8, true}, {0, 0});
+  Trip trip = trip_of(hard_columns(5000)[0], {8, true}, {0, 0});
   std::vector<EncodeColumn> columns = {encode_column(trip)};
   EncodeWork work;
   work.columns = columns.data();
@@ -156,8 +169,10 @@ TEST(ColumnEncoder, EndsWithAnErrorWhenATileIsNeverMeasured) {
   const Status status = fault_status(work.fault(), columns);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kInternal);
-  EXPECT_THAT(status.error().message, HasSubstr("block 1 of column 0 of 1"));
+  EXPECT_THAT(status.error().message, HasSubstr("block 4 of column 0 of 1"));
   EXPECT_THAT(status.error().message, HasSubstr("never measured"));
+  const Status of_first = fault_status(fault_word(0, CodecFault::kStuck), columns);
+  EXPECT_THAT(of_first.error().message, HasSubstr("blocks 0 to 3 of column 0 of 1"));
   EXPECT_EQ(work.coded_words(0), 0U);
   EXPECT_EQ(trip.coded[4], kCanary) << "nothing was written";
 }
