@@ -162,6 +162,14 @@ foreach(room IN LISTS rooms)
   endif()
 endforeach()
 
+# The suites that GPUs run, too, in one process: together they launch every kernel and primitive of operators.
+if(TARGET crossdock_operators_device_test AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
+  add_test(NAME operators_device.launches COMMAND crossdock_operators_device_test "--gtest_filter=*Concurrent*/0"
+    --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(operators_device.launches PROPERTIES LABELS operators_device TIMEOUT 300
+    ENVIRONMENT CROSSDOCK_REQUIRE_ALL_LAUNCHED=1)
+endif()
+
 # A library in NVML's place, which tests of the topology load by its path.
 if(TARGET crossdock_topology_test)
   add_library(crossdock_fake_nvml MODULE "${PROJECT_SOURCE_DIR}/tests/nvml/fake_nvml.cpp")

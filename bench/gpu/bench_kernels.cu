@@ -40,6 +40,12 @@ __global__ void check_partition(const uint64_t* keys,
   if (mine != 0) atomicAdd(wrong, mine);
 }
 
+__global__ void add_words(const uint64_t* words, uint64_t count, unsigned long long* sum) {
+  unsigned long long mine = 0;
+  for (uint64_t at = first_row(); at < count; at += row_step()) mine += words[at];
+  atomicAdd(sum, mine);
+}
+
 __global__ void read_randomly(const uint64_t* words,
                               uint64_t count,
                               uint64_t reads,
@@ -66,6 +72,12 @@ int launch_partition_check(const uint64_t* keys,
                            const BenchSink& sink) {
   check_partition<<<kBenchBlocks, kBenchThreads, 0, static_cast<cudaStream_t>(sink.stream)>>>(
       keys, numbers, offsets, rule, reinterpret_cast<unsigned long long*>(sink.word));
+  return static_cast<int>(cudaGetLastError());
+}
+
+int launch_sum(const uint64_t* words, uint64_t count, const BenchSink& sink) {
+  add_words<<<kBenchBlocks, kBenchThreads, 0, static_cast<cudaStream_t>(sink.stream)>>>(
+      words, count, reinterpret_cast<unsigned long long*>(sink.word));
   return static_cast<int>(cudaGetLastError());
 }
 

@@ -24,6 +24,9 @@ int launch_partition_check(const uint64_t* keys,
                            const operators::PartitionRule& rule,
                            const BenchSink& wrong);
 
+// Adds all words to *sum.
+int launch_sum(const uint64_t* words, uint64_t count, const BenchSink& sum);
+
 // Independent reads of 8 bytes, `reads` of them, at places that a hash names.
 int launch_random_reads(const uint64_t* words,
                         uint64_t count,

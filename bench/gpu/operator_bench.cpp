@@ -17,6 +17,7 @@
 #include "data/device/cuda_calls.hpp"
 #include "gpu/bench_kernels.hpp"
 #include "gpu/bench_run.hpp"
+#include "gpu/peer_kernels.hpp"
 #include "operators/device/cuda_runner.hpp"
 #include "operators/device/device_group_by.hpp"
 #include "operators/device/device_join.hpp"
@@ -44,8 +45,11 @@ class OperatorBench {
     word_ = words(1);
     copy_bytes_per_s_ = copy_rate(scaled(uint64_t{4} << 30));
     measure_random_reads();
+    copy_by_kernels();
+    count_ways();
     sort_one_digit();
     partition();
+    map();
     join();
     for (const GroupCase& group_case : kGroupCases) group(group_case);
   }
@@ -73,12 +77,9 @@ class OperatorBench {
     return take(operators::read_values<uint64_t>(*runner_, from, 1))[0];
   }
   uint64_t sum_of(const uint64_t* column, uint64_t rows) {
-    const uint64_t tiles = operators::tiles_of(rows, operators::kScanTileRows);
-    const operators::DeviceBuffer totals = words(tiles + 1);
-    const operators::TileTotals work{.words = column, .count = rows, .totals = totals.words()};
-    require(runner_->launch(work, runner_->traits().blocks));
-    require(operators::scan_exclusive(*runner_, totals.words(), tiles));
-    return read_word(totals.words() + tiles);
+    clear_word();
+    require_call(launch_sum(column, rows, sink()));
+    return read_word(word_.words());
   }
   void clear_word() {
     const operators::FillWords work{.words = word_.words(), .count = 1};
@@ -109,33 +110,91 @@ class OperatorBench {
         random_per_s_);
   }
 
-  // CUB's radix sort of one digit of 8 bits moves the rows that a partition into 256 moves: the peer of that.
+  void print_peer(const char* name, uint64_t rows, uint64_t row_bytes, double seconds) {
+    fmt::print(
+        "{{\"schema_version\": 1, \"bench\": \"gpu-peer\", \"name\": \"{}\", \"rows\": {}, "
+        "\"row_bytes\": {}, \"seconds\": {:.6f}, \"of_copy_rate\": {:.3f}}}\n",
+        name,
+        rows,
+        row_bytes,
+        seconds,
+        static_cast<double>(row_bytes * rows) / copy_bytes_per_s_ / seconds);
+  }
+
+  // A copy by kernels, which the copy rate may or may not be.
+  void copy_by_kernels() {
+    const uint64_t rows = scaled(400'000'000);
+    const operators::DeviceBuffer from = numbers(rows);
+    const operators::DeviceBuffer to = words(rows);
+    const double seconds = median_s(
+        [&] { require_call(launch_cub_copy(from.words(), to.words(), rows, runner_->stream())); });
+    require_right(sum_of(to.words(), rows) == sum_of(from.words(), rows), "words of a copy");
+    print_peer("CUB transform, a copy", rows, 16, seconds);
+  }
+
+  // Of the keys that a partition counts first, per block, all together.
+  void count_ways() {
+    const uint64_t rows = scaled(400'000'000);
+    const operators::DeviceBuffer key = keys(rows, 0, 0);
+    const operators::DeviceBuffer counts = words(256);
+    const WayCounts ways{{.mix = WordMix::from_seed(1), .ways = 256}, counts.words()};
+    PeerScratch scratch;
+    require_call(launch_cub_histogram(key.words(), rows, ways, &scratch, runner_->stream()));
+    const operators::DeviceBuffer memory =
+        take(operators::DeviceBuffer::make(*runner_, scratch.bytes));
+    scratch.memory = memory.as<std::byte>();
+    const double seconds = median_s([&] {
+      require_call(launch_cub_histogram(key.words(), rows, ways, &scratch, runner_->stream()));
+    });
+    require_right(sum_of(counts.words(), 256) == rows, "keys of all ways");
+    print_peer("CUB histogram, 256 bins", rows, 8, seconds);
+  }
+
+  // A digit of 8 bits moves the rows that a partition into 256 moves: the peer of that.
   void sort_one_digit() {
     const uint64_t rows = scaled(400'000'000);
     const operators::DeviceBuffer key = keys(rows, 0, 0);
     const operators::DeviceBuffer number = numbers(rows);
     const operators::DeviceBuffer sorted_keys = words(rows);
     const operators::DeviceBuffer sorted_rows = words(rows);
-    const uint64_t scratch_bytes = take(runner_->sort_scratch_bytes(rows));
-    const operators::DeviceBuffer scratch =
-        take(operators::DeviceBuffer::make(*runner_, scratch_bytes));
     const operators::DeviceSortWork work{.keys = key.as<int64_t>(),
                                          .rows = number.words(),
                                          .sorted_keys = sorted_keys.as<int64_t>(),
                                          .sorted_rows = sorted_rows.words(),
                                          .count = rows,
-                                         .scratch = scratch.as<std::byte>(),
-                                         .scratch_bytes = scratch_bytes,
                                          .key_bits = 8};
     const double seconds = median_s([&] { require(runner_->sort(work)); });
     require_right(sum_of(sorted_rows.words(), rows) == sum_of(number.words(), rows),
                   "numbers of rows after a sort");
+    print_peer("CUB radix sort, 8 bits", rows, 32, seconds);
+  }
+
+  // The join's rows, half of which have a partner, in a map of 8-byte slots.
+  void map() {
+    const uint64_t rows = scaled(200'000'000);
+    const operators::DeviceBuffer build_keys = keys(rows, 0, 0);
+    const operators::DeviceBuffer probe_keys = keys(rows, rows / 2, 0);
+    const operators::DeviceBuffer slots = words(2 * rows);
+    const PeerMap peer{slots.words(), 2 * rows, build_keys.words()};
+    const double insert_s =
+        median_s([&] { require_call(launch_map_insert(peer, rows, runner_->stream())); });
+    const auto count = [&] {
+      require_call(launch_map_count(peer, probe_keys.words(), rows, sink()));
+    };
+    clear_word();
+    count();
+    require_right(read_word(word_.words()) == rows - rows / 2, "pairs of the map");
+    const double count_s = median_s(count);
+    const double bound_s = 2 * static_cast<double>(rows) / random_per_s_;
     fmt::print(
-        "{{\"schema_version\": 1, \"bench\": \"gpu-peer\", \"name\": \"CUB radix sort, 8 bits\", "
-        "\"rows\": {}, \"row_bytes\": 16, \"seconds\": {:.6f}, \"of_copy_rate\": {:.3f}}}\n",
+        "{{\"schema_version\": 1, \"bench\": \"gpu-map\", \"name\": \"8-byte slots\", \"rows\": "
+        "{}, "
+        "\"insert_s\": {:.6f}, \"count_s\": {:.6f}, \"of_random_bound\": {:.3f}}}\n",
         rows,
-        seconds,
-        32 * static_cast<double>(rows) / copy_bytes_per_s_ / seconds);
+        insert_s,
+        count_s,
+        bound_s / (insert_s + count_s));
+    runner_->give_back();
   }
 
   void partition() {

@@ -57,7 +57,7 @@ CD_HOST_DEVICE BlockPrefix block_prefix(const G& group, uint64_t value, WarpTota
     if (warp < group.warp()) prefix.before += totals.of_warp[warp];
     prefix.total += totals.of_warp[warp];
   }
-  group.sync();  // nobody puts the next total in before all have read this one
+  group.sync();  // no thread puts the next total in before all have read this one
   return prefix;
 }
 

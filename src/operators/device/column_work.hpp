@@ -7,7 +7,7 @@
 
 #include "data/rings/atomic.hpp"
 #include "operators/device/device_values.hpp"
-#include "operators/device/scan_work.hpp"
+#include "operators/device/word_work.hpp"
 
 namespace crossdock::operators {
 
@@ -42,7 +42,7 @@ CD_HOST_DEVICE void for_grid(BlockPlace place, const G& group, uint64_t count, V
 // it has a value, and its ordered word is from `low` to `high`; or, if NULLs are asked for, where it has none.
 struct TestRows {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   DeviceValues from{};
   bool wants_nulls = false;
@@ -73,7 +73,7 @@ struct TestRows {
 // The halves of numbers of 128 bits.
 struct ReadHalves {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   DeviceValues from{};
   uint64_t* low = nullptr;
@@ -92,7 +92,7 @@ struct ReadHalves {
 // to[i] = the row of a dictionary that index i names, kNoRow for a NULL. *misfits becomes 1 if it has no such row.
 struct ReadIndices {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   DeviceValues from{};
   uint64_t dictionary_rows = 0;
@@ -119,7 +119,7 @@ struct ReadIndices {
 // The values of words.
 struct WriteWords {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   const uint64_t* words = nullptr;
   Stored stored = Stored::kInt64;
@@ -144,7 +144,7 @@ struct WriteWords {
 // A bit per count, 1 where it is not 0, a byte of eight to a thread. Adds how many are 0 to *zeros.
 struct CountedBits {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   const uint64_t* counts = nullptr;
   uint64_t count = 0;
@@ -172,7 +172,7 @@ struct CountedBits {
 // Adds to *zeros how many bits from `first` on are 0, of `count`.
 struct CountZeros {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   const uint8_t* bits = nullptr;
   uint64_t first = 0;
@@ -202,7 +202,7 @@ struct CountZeros {
 // numbers come with how many there were (unshift_sum).
 struct NarrowSums {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   const uint64_t* low = nullptr;
   const uint64_t* high = nullptr;
@@ -228,7 +228,7 @@ struct NarrowSums {
 // Sums of 192 bits as decimals of 128; *misfits becomes 1 if one has more than 38 digits.
 struct DecimalSums {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   const uint64_t* words = nullptr;  // word w of sum i at w * count + i
   uint64_t* to = nullptr;           // two words each

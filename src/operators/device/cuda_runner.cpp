@@ -7,6 +7,7 @@
 #include "data/device/cuda_backend.hpp"
 #include "data/device/cuda_calls.hpp"
 #include "operators/device/operator_calls.hpp"
+#include "operators/device/primitive_calls.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -84,16 +85,17 @@ Status CudaRunner::launch(const DeviceKernel& kernel, uint32_t blocks) {
   return {};
 }
 
-Result<uint64_t> CudaRunner::sort_scratch_bytes(uint64_t count) {
-  uint64_t bytes = 0;
-  if (const int error = operator_calls::sort_scratch(count, &bytes); error != 0)
-    return operator_error(error, "asking what a sort needs");
-  return bytes;
+Result<uint64_t> CudaRunner::scratch_bytes(const DevicePrimitive& primitive) {
+  DeviceScratch scratch;
+  if (const int error = operator_calls::run(primitive, &scratch, stream_); error != 0)
+    return operator_error(error, "asking what a sort, scan, range or selection needs");
+  return scratch.bytes;
 }
 
-Status CudaRunner::sort(const DeviceSortWork& work) {
-  if (const int error = operator_calls::sort(work, stream_); error != 0)
-    return operator_error(error, "a sort");
+Status CudaRunner::run(const DevicePrimitive& primitive, const DeviceScratch& scratch) {
+  DeviceScratch given = scratch;
+  if (const int error = operator_calls::run(primitive, &given, stream_); error != 0)
+    return operator_error(error, "a sort, scan, range or selection");
   return {};
 }
 

@@ -1,4 +1,4 @@
-// A GPU as the runner of operators: one stream, kernels of operator_calls_cuda.cu, CUB's radix sort, and a pool of
+// A GPU as the runner of operators: one stream, kernels of operator_calls_cuda.cu, primitives by CUB, and a pool of
 // memory that is taken and given back in the order of the stream, so that neither waits.
 #pragma once
 
@@ -20,8 +20,8 @@ class CudaRunner : public DeviceRunner {
   Result<std::byte*> allocate(uint64_t bytes) override;
   void release(std::byte* memory, uint64_t bytes) override;
   Status launch(const DeviceKernel& kernel, uint32_t blocks) override;
-  Result<uint64_t> sort_scratch_bytes(uint64_t count) override;
-  Status sort(const DeviceSortWork& work) override;
+  Result<uint64_t> scratch_bytes(const DevicePrimitive& primitive) override;
+  Status run(const DevicePrimitive& primitive, const DeviceScratch& scratch) override;
   Status read(void* to, const void* from, uint64_t bytes) override;
   Status write(void* to, const void* from, uint64_t bytes) override;
 

@@ -20,21 +20,21 @@ Status gather_bits(DeviceRunner& runner, GatherBits work, DeviceBuffer& to, uint
   return runner.read(&zero_count, zeros.words(), sizeof(zero_count));
 }
 
-Status gather_texts(DeviceRunner& runner,
-                    const DeviceValues& from,
-                    const ChosenRows& chosen,
-                    DeviceColumnData& made) {
+Status gather_strings(DeviceRunner& runner,
+                      const DeviceValues& from,
+                      const ChosenRows& chosen,
+                      DeviceColumnData& made) {
   const uint32_t blocks = grid_of_chosen(runner, chosen.count);
   CD_ASSIGN(DeviceBuffer offsets, DeviceBuffer::words(runner, chosen.count + 1));
   CD_TRY(runner.launch(GatherTextSizes{.from = from, .chosen = chosen, .sizes = offsets.words()},
                        blocks));
-  CD_TRY(scan_exclusive(runner, offsets.words(), chosen.count));
+  CD_TRY(runner.scan({.words = offsets.words(), .count = chosen.count}));
   CD_TRY(runner.read(&made.text_bytes, offsets.words() + chosen.count, sizeof(uint64_t)));
   GatherTextBytes work{.from = from, .chosen = chosen, .offsets = offsets.words()};
   if (from.stored == Stored::kBytes32) {
     if (made.text_bytes > INT32_MAX) {
       return make_error(ErrorCode::kTooManyRows,
-                        "texts of {} bytes come together in one column, and its offsets have 32 "
+                        "strings of {} bytes come together in one column, and its offsets have 32 "
                         "bits; cast it to large_utf8 or large_binary, or take fewer rows at once",
                         made.text_bytes);
     }
@@ -66,7 +66,7 @@ Result<DeviceColumnData> gather_column_on_device(DeviceRunner& runner,
     if (made.null_count == 0) made.validity = DeviceBuffer();
   }
   if (is_text(from.stored)) {
-    CD_TRY(gather_texts(runner, from, chosen, made));
+    CD_TRY(gather_strings(runner, from, chosen, made));
   } else if (from.stored == Stored::kBit) {
     uint64_t falses = 0;
     CD_TRY(gather_bits(

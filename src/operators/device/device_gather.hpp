@@ -1,4 +1,4 @@
-// Columns of chosen rows, made anew on the device (gather_work.hpp): how payloads come out of joins and group-bys.
+// Columns of chosen rows, made on the device (gather_work.hpp): how payloads come out of joins and group-bys.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct DeviceColumnData {
   uint64_t rows = 0;
   uint64_t null_count = 0;
   uint64_t text_bytes = 0;
-  DeviceBuffer values;    // of texts the offsets, rows + 1 of them; of bools bits
-  DeviceBuffer bytes;     // of texts
+  DeviceBuffer values;    // of strings the offsets, rows + 1 of them; of bools bits
+  DeviceBuffer bytes;     // of strings
   DeviceBuffer validity;  // bits; without NULLs nothing
 
   DeviceValues view() const {
@@ -34,8 +34,8 @@ struct DeviceGatherSpec {
   bool is_key = false;    // floats get one NaN and no -0, as keys of groups have
 };
 
-// CD-105 for columns that kernels do not read, CD-202 where texts outgrow offsets of 32 bits, CD-201 without memory.
-// Reads back one word, or two of texts.
+// CD-105 for columns that kernels do not read, CD-202 where strings outgrow offsets of 32 bits, CD-201 without memory.
+// Reads back one word, or two of strings.
 Result<DeviceColumnData> gather_column_on_device(DeviceRunner& runner,
                                                  const DeviceGatherSpec& spec);
 

@@ -51,19 +51,11 @@ struct GroupRun {
 
 // How many words an exact sum of these floats has.
 Status measure_reals(DeviceRunner& runner, uint64_t rows, AggregateColumn& column) {
-  CD_ASSIGN(const DeviceBuffer range, DeviceBuffer::words(runner, 2));
-  FillWords fill{.words = range.words(), .count = 2, .pattern_words = 2};
-  fill.pattern[0] = uint64_t{INT64_MAX};
-  fill.pattern[1] = static_cast<uint64_t>(INT64_MIN);
-  CD_TRY(runner.launch(fill, 1));
-  CD_TRY(runner.launch(
-      MeasureReals{
-          .values = column.values, .valid = column.valid, .rows = rows, .range = range.words()},
-      grid_of(runner, tiles_of(rows, kGroupTileRows))));
-  CD_ASSIGN(const std::vector<int64_t> ends, read_values<int64_t>(runner, range.words(), 2));
-  const bool is_empty = ends[0] > ends[1];
-  column.unit = is_empty ? 0 : static_cast<uint32_t>(ends[0]);
-  const uint64_t bits = is_empty ? 1 : static_cast<uint64_t>(ends[1] - ends[0]);
+  const RealRange values{.values = column.values, .valid = column.valid};
+  CD_ASSIGN(const std::vector<WordRange> ranges, measure_ranges(runner, {values}, rows));
+  const WordRange range = ranges[0].is_empty() ? WordRange{0, 1} : ranges[0];
+  column.unit = static_cast<uint32_t>(range.least);
+  const auto bits = static_cast<uint64_t>(range.most - range.least);
   column.words = static_cast<uint32_t>(tiles_of(bits + bit_length(rows) + 1, 64));
   return {};
 }
@@ -206,15 +198,20 @@ Result<DeviceGroups> collect_groups(GroupRun& run, const KeyTable& table) {
   CD_TRY(run.runner.read(
       &null_rows, &table.word(table.slots + 1, kGroupCountWord), sizeof(null_rows)));
   made.has_null_key = null_rows != 0;
-  const uint64_t tiles = tiles_of(table.slots + 2, kGroupTileRows);
-  const uint32_t blocks = grid_of(run.runner, tiles);
-  CD_ASSIGN(const DeviceBuffer tile_groups, DeviceBuffer::words(run.runner, tiles + 1));
-  GroupCollect collect{.table = table, .tile_groups = tile_groups.words()};
-  CD_TRY(run.runner.launch(collect, blocks));
-  CD_TRY(scan_exclusive(run.runner, tile_groups.words(), tiles));
-  CD_TRY(run.runner.read(&made.groups, tile_groups.words() + tiles, sizeof(made.groups)));
+  // No more groups than rows, and the slots of kFreeKey and of NULL are two of them at most.
+  const uint64_t slots = table.slots + 2;
+  CD_ASSIGN(const DeviceBuffer chosen,
+            DeviceBuffer::words(run.runner, std::min(slots, run.spec.rows)));
+  CD_ASSIGN(const DeviceBuffer groups, DeviceBuffer::words(run.runner, 1));
+  CD_TRY(run.runner.select({.flags = &table.word(0, kGroupCountWord),
+                            .flag_stride = table.slot_step,
+                            .count = slots,
+                            .selected = chosen.words(),
+                            .selected_count = groups.words()}));
+  CD_TRY(run.runner.read(&made.groups, groups.words(), sizeof(made.groups)));
   CD_ASSIGN(made.words, DeviceBuffer::words(run.runner, made.groups * run.result_words()));
-  collect.groups = made.groups;
+  GroupCollect collect{.table = table, .slots = chosen.words(), .groups = made.groups};
+  const uint32_t blocks = grid_of(run.runner, tiles_of(made.groups, GroupCollect::kThreads));
   for (GroupPass& pass : run.passes) {
     if (!pass.is_first()) CD_TRY(add_other_pass(run, pass, table));
     collect.first_word = pass.first_word();

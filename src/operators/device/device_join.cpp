@@ -64,7 +64,7 @@ uint32_t grid_of_rows(const DeviceRunner& runner, uint64_t rows) {
 
 // From the tiles' numbers of rows to where each writes; answers the number of all.
 Result<uint64_t> place_tiles(DeviceRunner& runner, uint64_t* tile_rows, uint64_t tiles) {
-  CD_TRY(scan_exclusive(runner, tile_rows, tiles));
+  CD_TRY(runner.scan({.words = tile_rows, .count = tiles}));
   uint64_t total = 0;
   CD_TRY(runner.read(&total, tile_rows + tiles, sizeof(total)));
   return total;
@@ -166,7 +166,7 @@ Result<DeviceHashTable> DeviceHashTable::build(DeviceRunner& runner,
   table.slots = std::max<uint64_t>(kSlotsPerRow * rows.count, 1);
   table.slot_step = kSlotWords;
   table.mix = options.mix;
-  // Behind the slots that of kFreeKey, and the end of its stretch.
+  // Behind the slots that of kFreeKey, and the end of its range.
   CD_ASSIGN(made.words_, DeviceBuffer::words(runner, (table.slots + 2) * kSlotWords));
   CD_ASSIGN(const DeviceBuffer duplicates, DeviceBuffer::words(runner, 1));
   table.words = made.words_.words();
@@ -192,7 +192,8 @@ Status DeviceHashTable::list_duplicates(const JoinRows& rows) {
       FillWords{.words = &table_.word(0, 1), .count = table_.slots + 1, .stride = kSlotWords},
       grid_of(*runner_, tiles_of(table_.slots + 1, FillWords::kThreads))));
   CD_TRY(runner_->launch(JoinCount{.rows = rows, .table = table_, .ranks = ranks.words()}, blocks));
-  CD_TRY(scan_exclusive(*runner_, &table_.word(0, 1), table_.slots + 1, kSlotWords));
+  CD_TRY(runner_->scan(
+      {.words = &table_.word(0, 1), .count = table_.slots + 1, .stride = kSlotWords}));
   CD_TRY(runner_->launch(
       JoinList{.rows = rows, .table = table_, .ranks = ranks.words(), .list = list_.words()},
       blocks));
@@ -224,7 +225,7 @@ Result<uint64_t> DeviceHashTable::probe(const JoinRows& rows,
   return place_tiles(*runner_, matches.tile_rows, tiles_of(rows.count, kMatchTileRows));
 }
 
-// Rows of the build side whose slot nobody has marked, as an anti join finds them.
+// Rows of the build side whose slot no probe has marked, as an anti join finds them.
 Result<uint64_t> DeviceHashTable::find_unmatched(const ProbeMatches& matches,
                                                  uint64_t* marks) const {
   CD_TRY(runner_->launch(JoinProbe{.rows = build_,
@@ -271,8 +272,6 @@ Result<DeviceSortedSide> DeviceSortedSide::sort(DeviceRunner& runner, const Join
   side.key_count_ = rows.count;
   CD_ASSIGN(side.keys_, DeviceBuffer::words(runner, rows.count));
   CD_ASSIGN(side.rows_, DeviceBuffer::words(runner, rows.count));
-  CD_ASSIGN(const uint64_t bytes, runner.sort_scratch_bytes(rows.count));
-  CD_ASSIGN(const DeviceBuffer scratch, DeviceBuffer::make(runner, bytes));
   DeviceBuffer numbers;
   if (rows.ids == nullptr) {
     CD_ASSIGN(numbers, number_rows(runner, rows.count));
@@ -281,9 +280,7 @@ Result<DeviceSortedSide> DeviceSortedSide::sort(DeviceRunner& runner, const Join
                       .rows = rows.ids == nullptr ? numbers.words() : rows.ids,
                       .sorted_keys = side.keys_.as<int64_t>(),
                       .sorted_rows = side.rows_.words(),
-                      .count = rows.count,
-                      .scratch = scratch.as<std::byte>(),
-                      .scratch_bytes = bytes};
+                      .count = rows.count};
   DevicePartitions parts;  // rows whose key is NULL, and those that are sorted
   if (rows.valid != nullptr && rows.count != 0) {
     CD_ASSIGN(parts,

@@ -2,8 +2,6 @@
 // kernels, tests on CPU threads.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <variant>
 
 #include "operators/device/column_work.hpp"
@@ -13,16 +11,13 @@
 #include "operators/device/key_work.hpp"
 #include "operators/device/merge_work.hpp"
 #include "operators/device/partition_work.hpp"
-#include "operators/device/scan_work.hpp"
 #include "operators/device/sort_work.hpp"
+#include "operators/device/word_work.hpp"
 
 namespace crossdock::operators {
 
 using DeviceKernel = std::variant<FillWords,
                                   GatherWords,
-                                  TileTotals,
-                                  ScanWords,
-                                  ScanTiles,
                                   PartitionCount,
                                   PartitionScatter,
                                   JoinBuild,
@@ -32,7 +27,6 @@ using DeviceKernel = std::variant<FillWords,
                                   MergeProbe,
                                   ExpandMatches,
                                   PackKeys,
-                                  MeasureKeys,
                                   NumberKeys,
                                   GatherFixed,
                                   GatherBits,
@@ -50,22 +44,8 @@ using DeviceKernel = std::variant<FillWords,
                                   ReadSortWords,
                                   PlaceRows,
                                   MarkTies,
-                                  FindEnd,
                                   NarrowSums,
                                   DecimalSums,
-                                  MeasureReals,
                                   FinishAggregate>;
-
-// Pairs in ascending order of their keys as signed numbers; equal keys keep their order.
-struct DeviceSortWork {
-  const int64_t* keys = nullptr;
-  const uint64_t* rows = nullptr;
-  int64_t* sorted_keys = nullptr;
-  uint64_t* sorted_rows = nullptr;
-  uint64_t count = 0;
-  std::byte* scratch = nullptr;
-  uint64_t scratch_bytes = 0;
-  uint32_t key_bits = 64;  // where they are fewer, keys are positive, and below 2^key_bits
-};
 
 }  // namespace crossdock::operators

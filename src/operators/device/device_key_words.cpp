@@ -90,24 +90,19 @@ Result<DeviceKeyWords> words_for(DeviceRunner& runner, uint64_t rows, bool has_v
 
 }  // namespace
 
-Result<std::vector<int64_t>> measure_keys(DeviceRunner& runner,
-                                          const KeyFields& keys,
-                                          uint64_t rows) {
-  CD_ASSIGN(const DeviceBuffer ranges, DeviceBuffer::words(runner, 2 * keys.count));
-  FillWords fill{.words = ranges.words(), .count = 2 * keys.count, .pattern_words = 2};
-  fill.pattern[0] = static_cast<uint64_t>(INT64_MAX);
-  fill.pattern[1] = static_cast<uint64_t>(INT64_MIN);
-  CD_TRY(runner.launch(fill, 1));
-  CD_TRY(runner.launch(MeasureKeys{.keys = keys, .rows = rows, .ranges = ranges.words()},
-                       grid_of_keys(runner, rows)));
-  return read_values<int64_t>(runner, ranges.words(), 2 * keys.count);
+Result<std::vector<WordRange>> measure_keys(DeviceRunner& runner,
+                                            const KeyFields& keys,
+                                            uint64_t rows) {
+  std::vector<DeviceRangeSource> fields;
+  for (uint32_t at = 0; at < keys.count; ++at) fields.emplace_back(FieldRange{keys.fields[at]});
+  return measure_ranges(runner, fields, rows);
 }
 
 Status check_device_values(const DeviceValues& values) {
   if (values.stored != Stored::kFloat16 && values.stored != Stored::kByteViews) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "a column of {}; cast it to {} before it goes to a device",
-                    values.stored == Stored::kFloat16 ? "float16 values" : "views of texts",
+                    values.stored == Stored::kFloat16 ? "float16 values" : "views of strings",
                     values.stored == Stored::kFloat16 ? "float32" : "utf8 or binary");
 }
 
@@ -118,7 +113,7 @@ Result<DeviceKeyWords> read_words_on_device(DeviceRunner& runner,
   CD_TRY(check_device_values(values));
   if (key_class_of(values.stored) >= KeyClass::kWide) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "a column of texts or decimals has no words to compute with on a device; "
+                      "a column of strings or decimals has no words to compute with on a device; "
                       "count it, or take it as a key");
   }
   CD_ASSIGN(DeviceKeyWords made, words_for(runner, rows, values.validity != nullptr));
@@ -169,13 +164,12 @@ bool DeviceKeys::place_fields() {
 
 // Fields as wide as the values are.
 Status DeviceKeys::measure() {
-  CD_ASSIGN(const std::vector<int64_t> bounds, measure_keys(*runner_, fields_, own_.rows.count));
+  CD_ASSIGN(const std::vector<WordRange> ranges, measure_keys(*runner_, fields_, own_.rows.count));
   for (uint32_t at = 0; at < fields_.count; ++at) {
-    const bool is_empty = bounds[2 * at] > bounds[2 * at + 1];
-    const auto least = static_cast<uint64_t>(bounds[2 * at]);
-    fields_.fields[at].base = is_empty ? 0 : least;
+    const WordRange range = ranges[at].is_empty() ? WordRange{0, 0} : ranges[at];
+    fields_.fields[at].base = static_cast<uint64_t>(range.least);
     fields_.fields[at].distance_max =
-        is_empty ? 0 : static_cast<uint64_t>(bounds[2 * at + 1]) - least;
+        static_cast<uint64_t>(range.most) - static_cast<uint64_t>(range.least);
   }
   return {};
 }
@@ -263,7 +257,7 @@ Result<DeviceKeyWords> DeviceKeys::match(const DeviceKeySpec& other) const {
       return make_error(
           ErrorCode::kKeyTypeMismatch,
           "key column {} of two sides has values of two kinds; on a device "
-          "integers, uint64, floats, bools, decimals and texts are kinds of their own: "
+          "integers, uint64, floats, bools, decimals and strings are kinds of their own: "
           "cast one",
           at);
     }

@@ -1,7 +1,7 @@
 // Keys of any columns as words that joins and group-bys take (key_work.hpp says how, and what it costs).
 //
 // One 64-bit integer column without NULLs is its own words, and nothing runs. Columns whose types, or else values, need
-// at most 64 bits together are packed. Others (texts, decimals, several wide columns) are numbered: the word of a
+// at most 64 bits together are packed. Others (strings, decimals, several wide columns) are numbered: the word of a
 // key is the number of a row that has it.
 #pragma once
 
@@ -57,19 +57,18 @@ class DeviceKeys {
 };
 
 // A column's values as words, for what computes with them: integers sign- or zero-extended, the bits of doubles, or
-// words that order as signed numbers (DeviceValues::ordered_word). CD-105 for texts and decimals.
+// words that order as signed numbers (DeviceValues::ordered_word). CD-105 for strings and decimals.
 Result<DeviceKeyWords> read_words_on_device(DeviceRunner& runner,
                                             const DeviceValues& values,
                                             uint64_t rows,
                                             KeyOrder order = KeyOrder::kNone);
 
-// Least and greatest of the words of each field, or of its ordered words, as signed numbers; the least is the greater
-// one of a field without values.
-Result<std::vector<int64_t>> measure_keys(DeviceRunner& runner,
-                                          const KeyFields& keys,
-                                          uint64_t rows);
+// Of the words of each field, or of its ordered words.
+Result<std::vector<WordRange>> measure_keys(DeviceRunner& runner,
+                                            const KeyFields& keys,
+                                            uint64_t rows);
 
-// CD-105 for float16, views of texts, and what is not there.
+// CD-105 for float16, views of strings, and what is not there.
 Status check_device_values(const DeviceValues& values);
 
 }  // namespace crossdock::operators

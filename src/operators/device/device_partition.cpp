@@ -56,8 +56,8 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
   CD_TRY(check_partition(spec));
   const uint64_t tiles = tiles_of(spec.rows, kPartitionTileRows);
   const uint32_t blocks = grid_of(runner, tiles);
-  const PartitionStretch stretch{.rows = spec.rows,
-                                 .rows_per_block = tiles_of(tiles, blocks) * kPartitionTileRows};
+  const BlockRows block_rows{.rows = spec.rows,
+                             .rows_per_block = tiles_of(tiles, blocks) * kPartitionTileRows};
   const PartitionKeys keys = integers_of(spec.key);
   const PartitionFilter filter{
       .values = integers_of(spec.filter), .low = spec.low, .high = spec.high};
@@ -69,7 +69,7 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
   PartitionScatter scatter{.keys = keys,
                            .rule = spec.rule,
                            .filter = filter,
-                           .stretch = stretch,
+                           .block_rows = block_rows,
                            .starts = places.words(),
                            .offsets = made.offsets.words()};
   for (const PartitionColumn& column : spec.columns) {
@@ -82,10 +82,10 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
   CD_TRY(runner.launch(PartitionCount{.keys = keys,
                                       .rule = spec.rule,
                                       .filter = filter,
-                                      .stretch = stretch,
+                                      .block_rows = block_rows,
                                       .counts = places.words()},
                        blocks));
-  CD_TRY(scan_exclusive(runner, places.words(), counts));
+  CD_TRY(runner.scan({.words = places.words(), .count = counts}));
   CD_TRY(runner.launch(scatter, blocks));
   return made;
 }

@@ -1,15 +1,9 @@
-// Grids and scans, for every runner.
+// Grids, and primitives with their scratch, for every runner.
 #include "operators/device/device_runner.hpp"
 
 #include <algorithm>
 
 namespace crossdock::operators {
-namespace {
-
-constexpr uint64_t kOneBlockWords = 16 * kScanTileRows;
-
-}  // namespace
-
 uint32_t grid_of(const DeviceRunner& runner, uint64_t tiles) {
   const uint64_t blocks = std::max<uint32_t>(runner.traits().blocks, 1);
   return static_cast<uint32_t>(std::clamp<uint64_t>(tiles, 1, blocks));
@@ -22,19 +16,21 @@ Result<DeviceBuffer> number_rows(DeviceRunner& runner, uint64_t count) {
   return Result<DeviceBuffer>(std::move(rows));
 }
 
-Status scan_exclusive(DeviceRunner& runner, uint64_t* words, uint64_t count, uint64_t stride) {
-  if (count <= kOneBlockWords)
-    return runner.launch(ScanWords{.words = words, .count = count, .stride = stride}, 1);
-  const uint64_t tiles = tiles_of(count, kScanTileRows);
-  CD_ASSIGN(const DeviceBuffer totals, DeviceBuffer::words(runner, tiles + 1));
-  const uint32_t blocks = grid_of(runner, tiles);
-  CD_TRY(runner.launch(
-      TileTotals{.words = words, .count = count, .stride = stride, .totals = totals.words()},
-      blocks));
-  CD_TRY(runner.launch(ScanWords{.words = totals.words(), .count = tiles}, 1));
-  return runner.launch(
-      ScanTiles{.words = words, .count = count, .stride = stride, .starts = totals.words()},
-      blocks);
+Result<std::vector<WordRange>> measure_ranges(DeviceRunner& runner,
+                                              const std::vector<DeviceRangeSource>& sources,
+                                              uint64_t count) {
+  CD_ASSIGN(const DeviceBuffer ranges,
+            DeviceBuffer::make(runner, sources.size() * sizeof(WordRange)));
+  for (size_t at = 0; at < sources.size(); ++at)
+    CD_TRY(
+        runner.reduce({.of = sources[at], .count = count, .range = ranges.as<WordRange>() + at}));
+  return read_values<WordRange>(runner, ranges.words(), sources.size());
+}
+
+Status DeviceRunner::run_with_scratch(const DevicePrimitive& primitive) {
+  CD_ASSIGN(const uint64_t bytes, scratch_bytes(primitive));
+  CD_ASSIGN(const DeviceBuffer scratch, DeviceBuffer::make(*this, bytes));
+  return run(primitive, {scratch.as<std::byte>(), bytes});
 }
 
 }  // namespace crossdock::operators

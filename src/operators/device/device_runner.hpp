@@ -1,5 +1,5 @@
-// What operators on a device need of it: memory, kernels, sorts, and words back. One is a GPU (cuda_runner.hpp); tests
-// have one whose kernels run on CPU threads.
+// What operators on a device need of it: memory, kernels, primitives (sorts, scans, ranges, selections), and words
+// back. One is a GPU (cuda_runner.hpp); tests have one whose kernels run on CPU threads.
 //
 // Everything that is asked of a runner happens in the order in which it was asked, and only read() waits. A runner is
 // used by one thread at a time.
@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "operators/device/device_kernel.hpp"
+#include "operators/device/device_primitive.hpp"
 
 namespace crossdock::operators {
 
@@ -30,11 +31,20 @@ class DeviceRunner {
   virtual void release(std::byte* memory, uint64_t bytes) = 0;
   // CD-901 if it cannot be launched. What fails while it runs shows in read().
   virtual Status launch(const DeviceKernel& kernel, uint32_t blocks) = 0;
-  virtual Result<uint64_t> sort_scratch_bytes(uint64_t count) = 0;
-  virtual Status sort(const DeviceSortWork& work) = 0;
+  virtual Result<uint64_t> scratch_bytes(const DevicePrimitive& primitive) = 0;
+  virtual Status run(const DevicePrimitive& primitive, const DeviceScratch& scratch) = 0;
   // After all that was asked for before. `to` is the host's. CD-901 if a kernel has failed.
   virtual Status read(void* to, const void* from, uint64_t bytes) = 0;
   virtual Status write(void* to, const void* from, uint64_t bytes) = 0;
+
+  // With scratch of this runner. CD-201 where it finds no room.
+  Status sort(const DeviceSortWork& work) { return run_with_scratch(work); }
+  Status scan(const DeviceScanWork& work) { return run_with_scratch(work); }
+  Status reduce(const DeviceRangeWork& work) { return run_with_scratch(work); }
+  Status select(const DeviceSelectWork& work) { return run_with_scratch(work); }
+
+ private:
+  Status run_with_scratch(const DevicePrimitive& primitive);
 };
 
 // Memory of a runner, which goes back with it. The runner outlives it.
@@ -52,7 +62,7 @@ class DeviceBuffer {
     return *this;
   }
   ~DeviceBuffer() {
-    if (memory_ != nullptr) runner_->release(memory_, bytes_);
+    if (runner_ != nullptr && memory_ != nullptr) runner_->release(memory_, bytes_);
   }
 
   // At least one byte, so that there is an address.
@@ -91,11 +101,12 @@ Result<std::vector<T>> read_values(DeviceRunner& runner, const void* from, uint6
 // A grid for so many tiles of work: no block without any, and no more than the device runs at once.
 uint32_t grid_of(const DeviceRunner& runner, uint64_t tiles);
 
+// Of each source its range over `count` rows, on the host.
+Result<std::vector<WordRange>> measure_ranges(DeviceRunner& runner,
+                                              const std::vector<DeviceRangeSource>& sources,
+                                              uint64_t count);
+
 // 0 to count - 1.
 Result<DeviceBuffer> number_rows(DeviceRunner& runner, uint64_t count);
-
-// words[i * stride] for i < count become the sums of those before them, and words[count * stride] the sum of all.
-// CD-201 where the totals of tiles (8 bytes for 4,096 words) find no room.
-Status scan_exclusive(DeviceRunner& runner, uint64_t* words, uint64_t count, uint64_t stride = 1);
 
 }  // namespace crossdock::operators

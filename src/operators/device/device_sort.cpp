@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "operators/device/device_key_words.hpp"
-#include "operators/device/device_partition.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -44,11 +43,11 @@ Status narrow_fields(DeviceRunner& runner, uint64_t rows, std::vector<SortField>
     KeyFields keys;
     for (size_t at = begin; at < std::min(values.size(), begin + kKeyColumnsMax); ++at)
       keys.fields[keys.count++] = {.values = values[at]->values, .order = KeyOrder::kNanLast};
-    CD_ASSIGN(const std::vector<int64_t> bounds, measure_keys(runner, keys, rows));
+    CD_ASSIGN(const std::vector<WordRange> ranges, measure_keys(runner, keys, rows));
     for (uint32_t at = 0; at < keys.count; ++at) {
-      const auto least = static_cast<uint64_t>(bounds[2 * at]);
-      const bool is_empty = bounds[2 * at] > bounds[2 * at + 1];
-      const uint64_t apart = is_empty ? 0 : static_cast<uint64_t>(bounds[2 * at + 1]) - least;
+      const auto least = static_cast<uint64_t>(ranges[at].least);
+      const uint64_t apart =
+          ranges[at].is_empty() ? 0 : static_cast<uint64_t>(ranges[at].most) - least;
       values[begin + at]->base = least;
       values[begin + at]->bits = static_cast<uint32_t>(std::bit_width(apart));
     }
@@ -96,15 +95,11 @@ Result<DeviceBuffer> sort_words(DeviceRunner& runner,
                                 uint32_t bits) {
   CD_ASSIGN(const DeviceBuffer sorted_words, DeviceBuffer::words(runner, count));
   CD_ASSIGN(DeviceBuffer sorted, DeviceBuffer::words(runner, count));
-  CD_ASSIGN(const uint64_t bytes, runner.sort_scratch_bytes(count));
-  CD_ASSIGN(const DeviceBuffer scratch, DeviceBuffer::make(runner, bytes));
   CD_TRY(runner.sort({.keys = words.as<int64_t>(),
                       .rows = rows.words(),
                       .sorted_keys = sorted_words.as<int64_t>(),
                       .sorted_rows = sorted.words(),
                       .count = count,
-                      .scratch = scratch.as<std::byte>(),
-                      .scratch_bytes = bytes,
                       .key_bits = bits}));
   return Result<DeviceBuffer>(std::move(sorted));
 }
@@ -136,7 +131,7 @@ class TieSorter {
   DeviceBuffer take_rows() { return std::move(rows_); }
 
  private:
-  // By a digit; of texts by those behind it, too.
+  // By a digit; of strings by those behind it, too.
   Status sort_ties(SortDigit digit, TieList list) {
     while (list.count != 0) {
       CD_ASSIGN(DeviceBuffer words, DeviceBuffer::words(runner_, list.count));
@@ -159,7 +154,7 @@ class TieSorter {
     if (work.tied.places != nullptr) {
       CD_ASSIGN(taken, gather_words(runner_, rows_.words(), work.tied.places, list.count));
       CD_ASSIGN(ties, gather_words(runner_, ends_.words(), work.tied.places, list.count));
-      CD_TRY(scan_exclusive(runner_, ties.words(), list.count));
+      CD_TRY(runner_.scan({.words = ties.words(), .count = list.count}));
       work.taken = taken.words();
       work.ties = ties.words();
     }
@@ -188,22 +183,15 @@ class TieSorter {
     work.ends = ends_.words();
     work.stays = stays.words();
     CD_TRY(launch_over(runner_, work, list.count));
-    DeviceBuffer all;
-    if (work.tied.places == nullptr) {
-      CD_ASSIGN(all, number_rows(runner_, list.count));
-    }
-    const DeviceBuffer& places = work.tied.places == nullptr ? all : list.places;
-    CD_ASSIGN(DevicePartitions kept,
-              partition_on_device(runner_,
-                                  {.key = {stays.words(), 8},
-                                   .columns = {{places.words(), 8}},
-                                   .rows = list.count,
-                                   .filter = {stays.words(), 8},
-                                   .low = 1,
-                                   .high = 1}));
     TieList made;
-    CD_TRY(runner_.read(&made.count, kept.offsets.words() + 1, sizeof(made.count)));
-    made.places = std::move(kept.columns[0]);
+    CD_ASSIGN(made.places, DeviceBuffer::words(runner_, list.count));
+    CD_ASSIGN(const DeviceBuffer kept, DeviceBuffer::words(runner_, 1));
+    CD_TRY(runner_.select({.flags = stays.words(),
+                           .values = work.tied.places,
+                           .count = list.count,
+                           .selected = made.places.words(),
+                           .selected_count = kept.words()}));
+    CD_TRY(runner_.read(&made.count, kept.words(), sizeof(made.count)));
     return Result<TieList>(std::move(made));
   }
 
@@ -216,15 +204,10 @@ class TieSorter {
       return Result<TieList>(std::move(all));
     }
     if (wanted_ < count_) {
-      CD_ASSIGN(const DeviceBuffer end, DeviceBuffer::words(runner_, 1));
-      FillWords fill{.words = end.words(), .count = 1};
-      fill.pattern[0] = static_cast<uint64_t>(INT64_MAX);
-      CD_TRY(runner_.launch(fill, 1));
-      const FindEnd work{
-          .ends = ends_.words(), .first = wanted_ - 1, .count = count_, .found = end.words()};
-      CD_TRY(launch_over(runner_, work, count_ - work.first));
-      CD_TRY(runner_.read(&all.count, end.words(), sizeof(all.count)));
-      ++all.count;
+      const TieEnds ends{.ends = ends_.words(), .first = wanted_ - 1};
+      CD_ASSIGN(const std::vector<WordRange> range,
+                measure_ranges(runner_, {ends}, count_ - ends.first));
+      all.count = static_cast<uint64_t>(range[0].least) + 1;
     }
     return remaining(all, {});
   }

@@ -4,7 +4,7 @@
 // A pass before says how far values are apart, so that columns take no more bits, and sorts no more passes, than that.
 // A radix sort by the words of a digit, and, where there are several ties, one by their numbers, of as many bits as
 // these have, bring the rows of each tie in order; places that are tied still are the list of the next digit. So a
-// second column costs what its ties cost, and texts are read on for as long as others begin like them. With `wanted`,
+// second column costs what its ties cost, and strings are read on for as long as others begin like them. With `wanted`,
 // ties behind it stay as they are after the first digit.
 #pragma once
 
@@ -29,9 +29,9 @@ struct DeviceSortSpec {
 };
 
 // The numbers of rows in order, of which the first `wanted` are right: those of all columns equal keep theirs. NaN is
-// above all numbers, -0 equals 0, texts compare byte by byte, false comes before true. CD-105 for columns that kernels
-// do not read, CD-201 without memory: 48 bytes a row, 80 of a row that is tied then, and what the runner's sort takes.
-// Reads back the ranges of up to eight columns at once, and two words per digit.
+// above all numbers, -0 equals 0, strings compare byte by byte, false comes before true. CD-105 for columns that
+// kernels do not read, CD-201 without memory: 48 bytes a row, 80 of a row that is tied then, and what the runner's sort
+// takes. Reads back the ranges of up to eight columns at once, and two words per digit.
 Result<DeviceBuffer> sort_on_device(DeviceRunner& runner, const DeviceSortSpec& spec);
 
 }  // namespace crossdock::operators

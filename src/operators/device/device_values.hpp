@@ -1,5 +1,5 @@
 // A column in Arrow's layout that lies on a device, as kernels read it: bools as bits, integers, floats, decimals of
-// 128 bits, and texts by offsets of 32 or 64 bits; NULLs by a bitmap. No dictionaries and no views.
+// 128 bits, and strings by offsets of 32 or 64 bits; NULLs by a bitmap. No dictionaries and no views.
 //
 // Words are those of the CPU's operators (table/key_word.hpp): integers sign- or zero-extended, floats as the bits of a
 // double with one NaN and no -0. Which kind of value a column has is asked per value, but all threads get the same
@@ -46,11 +46,11 @@ CD_HOST_DEVICE constexpr bool is_unsigned(Stored stored) {
          stored == Stored::kUInt64;
 }
 
-// A plain handle: the memory is somebody else's.
+// A plain handle: it does not own the memory.
 struct DeviceValues {
   Stored stored = Stored::kInt64;     // neither kFloat16 nor kByteViews
-  const void* values = nullptr;       // of texts the offsets, of bools bits
-  const uint8_t* bytes = nullptr;     // of texts
+  const void* values = nullptr;       // of strings the offsets, of bools bits
+  const uint8_t* bytes = nullptr;     // of strings
   const uint8_t* validity = nullptr;  // a bit per element, 1 = value; nullptr: no NULLs
   uint64_t first = 0;                 // element of row 0
 
@@ -65,7 +65,7 @@ struct DeviceValues {
     return static_cast<const T*>(values)[at];
   }
 
-  // Of 128 bits the lower half. Not for texts; of a NULL anything.
+  // Of 128 bits the lower half. Not for strings; of a NULL anything.
   CD_HOST_DEVICE uint64_t word(uint64_t row) const {
     const uint64_t at = first + row;
     switch (stored) {
@@ -115,7 +115,7 @@ struct DeviceValues {
   }
 
   // Words that order as signed numbers do: integers of one sign, and floats with NaN above all, or with `nan_first`
-  // below, where it gives way to any other value in a maximum. Neither for texts nor for decimals.
+  // below, where it gives way to any other value in a maximum. Neither for strings nor for decimals.
   CD_HOST_DEVICE uint64_t ordered_word(uint64_t row, bool nan_first) const {
     const uint64_t bits = word(row);
     if (stored == Stored::kUInt64) return bits ^ kSignBit;
@@ -134,7 +134,7 @@ struct DeviceValues {
     return hash;
   }
 
-  // Whether one value of the column is before another: of texts by bytes. Not for floats and NULLs.
+  // Whether one value of the column is before another: of strings by bytes. Not for floats and NULLs.
   CD_HOST_DEVICE bool is_less(uint64_t row, uint64_t than) const {
     if (is_text(stored)) return is_less_text(text(row), text(than));
     if (stored == Stored::kInt128) {

@@ -1,7 +1,8 @@
 // Kernels that bring the values of chosen rows together: rows[i], or row i where `rows` is left out; kNoRow is a NULL.
 //
-// Bound: 8 bytes of the row's number, a random sector per value and buffer, and what is written. Texts take two passes
-// with a scan between: lengths, then bytes, a warp to a text, so that short texts leave lanes idle and long ones none.
+// Bound: 8 bytes of the row's number, a random sector per value and buffer, and what is written. Strings take two
+// passes with a scan between: lengths, then bytes, a warp to a text, so that short strings leave lanes idle and long
+// ones none.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include "data/rings/atomic.hpp"
 #include "operators/device/block_group.hpp"
 #include "operators/device/device_values.hpp"
-#include "operators/device/scan_work.hpp"
+#include "operators/device/word_work.hpp"
 
 namespace crossdock::operators {
 
@@ -25,7 +26,7 @@ struct ChosenRows {
 // Values of 1, 2, 4, 8 or 16 bytes, zeros for NULLs.
 struct GatherFixed {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   DeviceValues from{};
   ChosenRows chosen{};
@@ -77,7 +78,7 @@ struct GatherFixed {
 // Bits of a bitmap, a byte of eight rows to a thread: validity, or bools. Adds how many are 0 to *zeros.
 struct GatherBits {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   const uint8_t* from = nullptr;  // left out: 1 wherever there is a row
   uint64_t first = 0;
@@ -111,7 +112,7 @@ struct GatherBits {
 // sizes[i] = bytes of the text, none of a NULL.
 struct GatherTextSizes {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   DeviceValues from{};
   ChosenRows chosen{};
@@ -128,10 +129,10 @@ struct GatherTextSizes {
   }
 };
 
-// Bytes of texts to where the scan of their sizes says, and the offsets in 32 bits where they are wanted so.
+// Bytes of strings to where the scan of their sizes says, and the offsets in 32 bits where they are wanted so.
 struct GatherTextBytes {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   DeviceValues from{};
   ChosenRows chosen{};

@@ -6,8 +6,8 @@
 //
 // Sums have 128 bits, so that none overflows: a word that is added to, and one for carries and signs that nearly no row
 // touches. Sums of numbers of 128 bits have 192, those of floats as many words as their values need (real_sum.hpp). The
-// least or greatest of values that are no words, as texts, is a row that has it. All operations commute, so values are
-// the same to the last bit, whatever the order. Rows with a NULL as key have a slot of their own, the last one.
+// least or greatest of values that are no words, as strings, is a row that has it. All operations commute, so values
+// are the same to the last bit, whatever the order. Rows with a NULL as key have a slot of their own, the last one.
 //
 // Bound: key and values are read once, and each row that leaves its block reads and writes one random sector per 32
 // bytes of a slot. Key, count and one sum are one sector.
@@ -18,7 +18,8 @@
 #include "operators/device/device_values.hpp"
 #include "operators/device/key_table.hpp"
 #include "operators/device/real_sum.hpp"
-#include "operators/device/scan_work.hpp"
+#include "operators/device/word_range.hpp"
+#include "operators/device/word_work.hpp"
 
 namespace crossdock::operators {
 
@@ -261,7 +262,7 @@ struct GroupAdd {
 // All words but the keys become what they are before any row: keys stay where they are, for another pass.
 struct ClearGroups {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   GroupColumns columns{};
   KeyTable table{};
@@ -279,64 +280,38 @@ struct ClearGroups {
   }
 };
 
-// The groups of a table, one behind the other: counted by tile of slots, then, after a scan of the tiles, written.
+// The words of the slots that have a group, as columns.
 struct GroupCollect {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   KeyTable table{};
   uint32_t first_word = 0;
   uint32_t words = kGroupFixedWords;  // the end of those that are collected
-  uint64_t* tile_groups = nullptr;    // written where `out` is left out, read where it is not
-  uint64_t* out = nullptr;            // word first_word + w of group g at w * groups + g
+  const uint64_t* slots = nullptr;    // of the groups
   uint64_t groups = 0;
+  uint64_t* out = nullptr;  // word first_word + w of group g at w * groups + g
 
   template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    const uint64_t slots = table.slots + 2;
-    const uint64_t tiles = tiles_of(slots, kGroupTileRows);
-    for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
-      const TileRange range = tile_range(tile, kGroupTileRows, slots);
-      uint64_t to = out == nullptr ? 0 : tile_groups[tile];
-      for (uint64_t at = range.begin; at < range.end; at += group.size()) {
-        const uint64_t slot = at + group.rank();
-        const bool has_rows = slot < range.end && table.word(slot, kGroupCountWord) != 0;
-        const BlockPrefix prefix = block_prefix(group, has_rows ? 1 : 0, scratch.totals);
-        for (uint32_t word = first_word; out != nullptr && has_rows && word < words; ++word)
-          out[(word - first_word) * groups + to + prefix.before] = table.word(slot, word);
-        to += prefix.total;
-      }
-      if (out == nullptr && group.rank() == 0) tile_groups[tile] = to;
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    const uint64_t step = uint64_t{place.blocks} * group.size();
+    for (uint64_t at = uint64_t{place.block} * group.size() + group.rank(); at < groups;
+         at += step) {
+      for (uint32_t word = first_word; word < words; ++word)
+        out[(word - first_word) * groups + at] = table.word(slots[at], word);
     }
   }
 };
 
-// range[0] and range[1] become the lowest bit of all values and the end of the highest, as positions (real_sum.hpp).
-struct MeasureReals {
-  static constexpr uint32_t kThreads = 512;
-  using Scratch = BlockRange;
-
+// Where the bits of a float that is not 0 begin and end, as positions (real_sum.hpp).
+struct RealRange {
   const int64_t* values = nullptr;
   const uint8_t* valid = nullptr;
-  uint64_t rows = 0;
-  uint64_t* range = nullptr;
 
-  template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    int64_t least = INT64_MAX;
-    int64_t most = INT64_MIN;
-    const uint64_t tiles = tiles_of(rows, kGroupTileRows);
-    for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
-      const TileRange part = tile_range(tile, kGroupTileRows, rows);
-      for_rows(group, part.begin, part.end, [&](uint64_t row) {
-        if (valid != nullptr && valid[row] == 0) return;
-        const RealParts parts = RealParts::of(static_cast<uint64_t>(values[row]));
-        if (parts.mantissa == 0) return;
-        least = parts.lowest() < least ? parts.lowest() : least;
-        most = parts.end() > most ? parts.end() : most;
-      });
-    }
-    scratch.improve<Memory>(group, least, most, range[0], &range[1]);
+  CD_HOST_DEVICE WordRange at(uint64_t row) const {
+    if (valid != nullptr && valid[row] == 0) return kNoRange;
+    const RealParts parts = RealParts::of(static_cast<uint64_t>(values[row]));
+    return parts.mantissa == 0 ? kNoRange : WordRange{parts.lowest(), parts.end()};
   }
 };
 
@@ -344,7 +319,7 @@ struct MeasureReals {
 // divided by the number of values for a mean; extremes as the bits of their values. NULL where no value came.
 struct FinishAggregate {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   const uint64_t* columns = nullptr;  // word w of group g at w * groups + g
   uint64_t groups = 0;

@@ -1,10 +1,10 @@
 // Hash join without partitions: a table of key and row number in the device's memory, 16 bytes a slot, so that a row
 // costs one random access to build and about one to probe.
 //
-// Build rows are put in as if keys were distinct. Whoever finds a row number already there has found a duplicate, and
-// is counted; only if there were any, the same slots then count rows by key, the counts become places in one list of
-// build rows, and a slot says where its stretch begins. So nothing is chained: no probe is longer than the way to its
-// slot, and however many rows have a key, their matches are a stretch that threads share (match_work.hpp).
+// Build rows are put in as if keys were distinct. A thread that finds a row number already there has found a duplicate,
+// and is counted; only if there were any, the same slots then count rows by key, the counts become places in one list
+// of build rows, and a slot says where its range begins. So nothing is chained: no probe is longer than the way to its
+// slot, and however many rows have a key, their matches are a range that threads share (match_work.hpp).
 //
 // Bound: build reads 8 bytes in order and reads and writes one random sector; a probe reads 8 in order and one random
 // sector. Counting duplicates adds two more random accesses per build row, and reads and writes the table twice.
@@ -33,7 +33,7 @@ struct JoinRows {
 // Word 1 of each slot becomes the number of a row with its key plus 1. Adds to *duplicates.
 struct JoinBuild {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   JoinRows rows{};
   KeyTable table{};
@@ -68,7 +68,7 @@ struct JoinBuild {
 // Word 1 of each slot, 0 before, becomes how many rows have its key; ranks[row] is which of these a row is.
 struct JoinCount {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   JoinRows rows{};
   KeyTable table{};
@@ -93,7 +93,7 @@ struct JoinCount {
 // Lists the rows of each key from the place in word 1 on, the scan of the counts.
 struct JoinList {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   JoinRows rows{};
   KeyTable table{};
@@ -121,7 +121,7 @@ enum class JoinMarks : uint8_t { kNone, kWrite, kRead };
 
 struct JoinProbe {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   JoinRows rows{};
   KeyTable table{};
@@ -142,13 +142,13 @@ struct JoinProbe {
         const SlotPair pair = table.pair(key == kFreeKey ? table.slots : table.home(key));
         return {key, key == kFreeKey ? SlotPair{0, pair.value} : pair};
       };
-      const auto find = [&](uint64_t, Look& at) -> MatchStretch {
+      const auto find = [&](uint64_t, Look& at) -> MatchRange {
         const bool is_free_key = at.key == kFreeKey;
         if (is_free_key && at.pair.key == kFreeKey) return {};  // no key
         const uint64_t slot = is_free_key ? table.slots : table.find_pair(at.key, at.pair);
         if (slot == kNoSlot) return {};
         if (use == JoinMarks::kRead) return {0, marks[slot / 64] >> slot % 64 & 1};
-        const MatchStretch match = stretch_of(slot, at.pair.value);
+        const MatchRange match = range_of(slot, at.pair.value);
         if (use == JoinMarks::kWrite && match.count != 0) mark<Memory>(slot);
         return match;
       };
@@ -163,9 +163,9 @@ struct JoinProbe {
     SlotPair pair;
   };
 
-  CD_HOST_DEVICE MatchStretch stretch_of(uint64_t slot, uint64_t word) const {
+  CD_HOST_DEVICE MatchRange range_of(uint64_t slot, uint64_t word) const {
     if (is_listed) return {word, table.word(slot + 1, 1) - word};
-    return word == 0 ? MatchStretch{} : MatchStretch{word - 1, 1};
+    return word == 0 ? MatchRange{} : MatchRange{word - 1, 1};
   }
   // A bit that is set already costs a load.
   template <class Memory>

@@ -1,11 +1,11 @@
 // Keys to slots, by open addressing: what joins and group-bys share.
 //
-// A slot is a few words; word 0 is the key, which the first who needs it puts in by compare-exchange, and nobody
-// changes again. So whoever finds a key has found its slot, without a lock and without waiting. A free slot holds
+// A slot is a few words; word 0 is the key, which the first thread that needs it puts in by compare-exchange, and none
+// changes again. So a thread that finds a key has found its slot, without a lock and without waiting. A free slot holds
 // kFreeKey; the key of that value, which data may well have, has a slot of its own behind all others.
 //
 // A key's home is the top of its hash times the number of slots, so homes grow with hashes: rows in the order of a hash
-// partition by the same mix meet one stretch of the table after the other, and a table that no cache holds is used a
+// partition by the same mix meet one part of the table after the other, and a table that no cache holds is used a
 // cached piece at a time, by the same code (device_join.cpp). The mix must not be one by which these rows were
 // partitioned before, or they would know few homes.
 #pragma once
@@ -31,33 +31,6 @@ CD_HOST_DEVICE inline void improve_word(uint64_t& word, int64_t value, bool is_m
     if (at.compare_exchange(found, static_cast<uint64_t>(value), rings::Relaxed{})) return;
   }
 }
-
-// The least and the greatest of what threads have seen, kept in shared memory until the block is through: so a block
-// goes to the device's words once, and not each of its threads.
-struct BlockRange {
-  uint64_t least;
-  uint64_t most;
-
-  template <class Memory, rings::Coop C>
-  CD_HOST_DEVICE void improve(
-      const C& group, int64_t low, int64_t high, uint64_t& device_least, uint64_t* device_most) {
-    if (group.rank() == 0) {
-      least = static_cast<uint64_t>(INT64_MAX);
-      most = static_cast<uint64_t>(INT64_MIN);
-    }
-    group.sync();
-    improve_word<Memory, rings::Scope::kBlock>(least, low, true);
-    improve_word<Memory, rings::Scope::kBlock>(most, high, false);
-    group.sync();
-    if (group.rank() == 0) {
-      improve_word<Memory, rings::Scope::kDevice>(device_least, static_cast<int64_t>(least), true);
-      if (device_most != nullptr)
-        improve_word<Memory, rings::Scope::kDevice>(
-            *device_most, static_cast<int64_t>(most), false);
-    }
-    group.sync();  // no thread begins the next range before it is done
-  }
-};
 
 // A slot of two words, read at once.
 struct alignas(16) SlotPair {
@@ -138,7 +111,7 @@ struct KeyTable {
     return kNoSlot;
   }
 
-  // Once nobody claims any more. That the slot of kFreeKey is answered says nothing of whether it was claimed.
+  // Once no thread claims any more. That the slot of kFreeKey is answered says nothing of whether it was claimed.
   CD_HOST_DEVICE uint64_t find(uint64_t key) const {
     if (key == kFreeKey) return slots;
     uint64_t slot = home(key);

@@ -1,5 +1,5 @@
-// Kernels that make 64-bit words of keys, equal exactly if keys are, of any number of columns with NULLs and texts, so
-// that joins and group-bys have one kind of key (device_key_words.hpp).
+// Kernels that make 64-bit words of keys, equal exactly if keys are, of any number of columns with NULLs and strings,
+// so that joins and group-bys have one kind of key (device_key_words.hpp).
 //
 // Packed: each column is its distance from a base, in as many bits as its values need, and columns stand side by side.
 // Numbered: a table of the rows that have a key first, as far as threads are concerned; a slot holds 32 bits of the
@@ -15,7 +15,8 @@
 #include "operators/device/block_group.hpp"
 #include "operators/device/device_values.hpp"
 #include "operators/device/key_table.hpp"
-#include "operators/device/scan_work.hpp"
+#include "operators/device/word_range.hpp"
+#include "operators/device/word_work.hpp"
 
 namespace crossdock::operators {
 
@@ -78,7 +79,7 @@ struct KeyFields {
 // are those of rows that no key of the side equals by which fields were measured.
 struct PackKeys {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   KeyFields keys{};
   uint64_t rows = 0;
@@ -107,33 +108,14 @@ struct PackKeys {
   }
 };
 
-// Widens [ranges[2 * field], ranges[2 * field + 1]] by the words of all values, as signed numbers.
-struct MeasureKeys {
-  static constexpr uint32_t kThreads = 512;
-  using Scratch = BlockRange;
+// The words of a field's values.
+struct FieldRange {
+  KeyField field{};
 
-  KeyFields keys{};
-  uint64_t rows = 0;
-  uint64_t* ranges = nullptr;
-
-  template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    const uint64_t tiles = tiles_of(rows, kKeyTileRows);
-    for (uint32_t at = 0; at < keys.count; ++at) {
-      const KeyField& field = keys.fields[at];
-      int64_t least = INT64_MAX;
-      int64_t most = INT64_MIN;
-      for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
-        const TileRange range = tile_range(tile, kKeyTileRows, rows);
-        for_rows(group, range.begin, range.end, [&](uint64_t row) {
-          if (!field.values.is_valid(row)) return;
-          const auto word = static_cast<int64_t>(field.word(row));
-          least = word < least ? word : least;
-          most = word > most ? word : most;
-        });
-      }
-      scratch.improve<Memory>(group, least, most, ranges[2 * at], &ranges[2 * at + 1]);
-    }
+  CD_HOST_DEVICE WordRange at(uint64_t row) const {
+    if (!field.values.is_valid(row)) return kNoRange;
+    const auto word = static_cast<int64_t>(field.word(row));
+    return {word, word};
   }
 };
 
@@ -164,7 +146,7 @@ struct KeyNumbers {
     }
   }
 
-  // kNoRow where no row of `known`, which made the numbers, has the key of `row`. Once nobody claims any more.
+  // kNoRow where no row of `known`, which made the numbers, has the key of `row`. Once no thread claims any more.
   CD_HOST_DEVICE uint64_t find(const KeyFields& keys, uint64_t row, const KeyFields& known) const {
     const uint64_t hash = keys.hash(row, mix);
     for (uint64_t slot = home(hash);; slot = next(slot)) {
@@ -180,7 +162,7 @@ struct KeyNumbers {
 // there is none.
 struct NumberKeys {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   KeyFields keys{};
   uint64_t rows = 0;

@@ -1,4 +1,4 @@
-// Matches of a join, whichever way they are found: for each row of the probe side a stretch of build rows. They are
+// Matches of a join, whichever way they are found: for each row of the probe side a range of build rows. They are
 // counted by tile, a scan of the tiles says where each writes, and the threads of a block share the rows of its result
 // evenly, so that one row with many matches keeps no thread alone.
 #pragma once
@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "operators/device/block_group.hpp"
-#include "operators/device/scan_work.hpp"
+#include "operators/device/word_work.hpp"
 
 namespace crossdock::operators {
 
@@ -21,7 +21,7 @@ enum class DeviceJoinKind : uint8_t {
   kFull,   // pairs, and rows of both sides without one
 };
 
-struct MatchStretch {
+struct MatchRange {
   uint64_t first = 0;
   uint64_t count = 0;
 };
@@ -85,7 +85,7 @@ struct ProbeMatches {
       for (uint32_t k = 0; k < kUnderWay; ++k) {
         const uint64_t row = base + uint64_t{k} * group.size();
         if (row >= range.end) break;
-        const MatchStretch match = probe.find(row, looks[k]);
+        const MatchRange match = probe.find(row, looks[k]);
         mine += rows_of_result(kind, match.count);
         if (firsts == nullptr) continue;
         firsts[row] = match.first;
@@ -112,7 +112,7 @@ struct ExpandMatches {
   const uint64_t* counts = nullptr;
   const uint64_t* tile_starts = nullptr;
   const uint64_t* probe_rows = nullptr;  // what rows are called; or by their places
-  const uint64_t* build_rows = nullptr;  // stretches are of this list; or of numbers themselves
+  const uint64_t* build_rows = nullptr;  // ranges are of this list; or of numbers themselves
   uint64_t* out_probe = nullptr;
   uint64_t* out_build = nullptr;  // kNoRow where there is none; left out for kSemi and kAnti
 
@@ -124,7 +124,7 @@ struct ExpandMatches {
       const uint64_t total = add_up(range, scratch, group);
       for (uint64_t at = group.rank(); at < total; at += group.size())
         write_row(range, at, tile_starts[tile] + at, scratch);
-      group.sync();  // nobody adds up the next tile before all have read this one
+      group.sync();  // no thread adds up the next tile before all have read this one
     }
   }
 

@@ -1,4 +1,4 @@
-// Merge join of sorted keys: for each row of the probe side the stretch of equal keys of the build side, by binary
+// Merge join of sorted keys: for each row of the probe side the range of equal keys of the build side, by binary
 // search.
 //
 // The first and the last row of a tile bound where all of its matches are, so two threads search the whole build
@@ -59,7 +59,7 @@ struct MergeProbe {
       group.sync();
       const TileRange near{scratch.begin, scratch.end};
       const auto key_of = [&](uint64_t row) { return row < key_rows ? keys[row] : 0; };
-      const auto find = [&](uint64_t row, int64_t key) -> MatchStretch {
+      const auto find = [&](uint64_t row, int64_t key) -> MatchRange {
         if (row >= key_rows) return {};
         const uint64_t first = search_sorted(build_keys, near, key, false);
         const uint64_t end = search_sorted(build_keys, {first, near.end}, key, true);

@@ -17,7 +17,5 @@ inline constexpr int kSharedBytes = 228 << 10;  // of a multiprocessor of sm_90
 // Once per GPU, before the first launch: kernels are loaded, and get the shared memory that their scratch needs.
 int prepare();
 int launch(const DeviceKernel& kernel, uint32_t blocks, void* stream);
-int sort_scratch(uint64_t count, uint64_t* bytes);
-int sort(const DeviceSortWork& work, void* stream);
 
 }  // namespace crossdock::operators::operator_calls

@@ -1,18 +1,17 @@
-// Every kernel of operators on devices, and CUB's radix sort. Scratch is dynamic shared memory, since some needs more
+// Every kernel of operators on devices. Scratch is dynamic shared memory, since some needs more
 // than the 48 KiB that a kernel has without asking.
 #include <cuda_runtime.h>
 
-#include <cub/device/device_radix_sort.cuh>
-
 #include "data/rings/atomic_cuda.cuh"
+#include "data/rings/launch_bounds.cuh"
 #include "operators/device/block_group_cuda.cuh"
 #include "operators/device/operator_calls.hpp"
 
 namespace crossdock::operators {
 
 template <class Work>
-__global__ void __launch_bounds__(Work::kThreads,
-                                  operator_calls::kThreadsPerMultiprocessor / Work::kThreads)
+__global__ void CD_LAUNCH_BOUNDS(Work::kThreads,
+                                 operator_calls::kThreadsPerMultiprocessor / Work::kThreads)
     run_work(const __grid_constant__ Work work) {
   extern __shared__ __align__(16) unsigned char shared_memory[];
   auto& scratch = *reinterpret_cast<typename Work::Scratch*>(shared_memory);
@@ -71,33 +70,6 @@ int launch(const DeviceKernel& kernel, uint32_t blocks, void* stream) {
         return launch_work(work, blocks, static_cast<cudaStream_t>(stream));
       },
       kernel);
-}
-
-int sort_scratch(uint64_t count, uint64_t* bytes) {
-  size_t wanted = 0;
-  const int error = answered(cub::DeviceRadixSort::SortPairs(nullptr,
-                                                             wanted,
-                                                             static_cast<const int64_t*>(nullptr),
-                                                             static_cast<int64_t*>(nullptr),
-                                                             static_cast<const uint64_t*>(nullptr),
-                                                             static_cast<uint64_t*>(nullptr),
-                                                             count));
-  *bytes = wanted;
-  return error;
-}
-
-int sort(const DeviceSortWork& work, void* stream) {
-  size_t bytes = work.scratch_bytes;
-  return answered(cub::DeviceRadixSort::SortPairs(work.scratch,
-                                                  bytes,
-                                                  work.keys,
-                                                  work.sorted_keys,
-                                                  work.rows,
-                                                  work.sorted_rows,
-                                                  work.count,
-                                                  0,
-                                                  static_cast<int>(work.key_bits),
-                                                  static_cast<cudaStream_t>(stream)));
 }
 
 }  // namespace operator_calls

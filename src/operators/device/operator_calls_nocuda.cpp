@@ -10,7 +10,5 @@ constexpr int kNoCuda = 1;
 
 int prepare() { return kNoCuda; }
 int launch(const DeviceKernel&, uint32_t, void*) { return kNoCuda; }
-int sort_scratch(uint64_t, uint64_t*) { return kNoCuda; }
-int sort(const DeviceSortWork&, void*) { return kNoCuda; }
 
 }  // namespace crossdock::operators::operator_calls

@@ -1,7 +1,7 @@
 // Hash partition of whole columns: rows of a table in the order of their partitions, those of one partition in the
 // order in which they were (stable, so that runs and sorted keys stay compressible).
 //
-// Two passes, and no atomic operation per row in memory: each block counts its own stretch of rows by partition, one
+// Two passes, and no atomic operation per row in memory: each block counts its own range of rows by partition, one
 // exclusive scan of (partition, block) makes these counts the places where each block writes, and the second pass sorts
 // tiles of 4,096 rows in shared memory, so that what is random stays there and neighbouring threads write neighbouring
 // rows (Gao and Sakharnykh, "Scaling joins to a thousand GPUs"; radix sorts of GPUs rank the same way). With 256 ways a
@@ -75,7 +75,7 @@ struct PartitionLane {
 };
 
 // Rows of block b: rows_per_block of them, one behind the other, from b * rows_per_block on.
-struct PartitionStretch {
+struct BlockRows {
   uint64_t rows = 0;
   uint64_t rows_per_block = 0;  // whole tiles
 
@@ -99,7 +99,7 @@ struct PartitionCount {
   PartitionKeys keys{};
   PartitionRule rule{};
   PartitionFilter filter{};
-  PartitionStretch stretch{};
+  BlockRows block_rows{};
   uint64_t* counts = nullptr;
 
   template <class Memory, BlockGroup G>
@@ -109,9 +109,9 @@ struct PartitionCount {
       for (auto& copy : scratch.counts) copy[way] = 0;
       counts[uint64_t{way} * place.blocks + place.block] = 0;
     }
-    // A stretch of more rows than a count of 32 bits holds is counted in parts.
+    // A range of more rows than a count of 32 bits holds is counted in parts.
     constexpr uint64_t kPartRows = uint64_t{1} << 31;
-    TileRange part = stretch.of(place.block);
+    TileRange part = block_rows.of(place.block);
     const uint64_t end = part.end;
     for (; part.begin < end; part.begin = part.end) {
       part.end = end - part.begin < kPartRows ? end : part.begin + kPartRows;
@@ -161,7 +161,7 @@ struct PartitionScatter {
   PartitionKeys keys{};
   PartitionRule rule{};
   PartitionFilter filter{};
-  PartitionStretch stretch{};
+  BlockRows block_rows{};
   const uint64_t* starts = nullptr;  // counts after their scan
   uint64_t* offsets = nullptr;       // written: where each partition begins, and the number of rows
   uint32_t lane_count = 0;
@@ -176,7 +176,7 @@ struct PartitionScatter {
     }
     if (place.block == 0 && group.rank() == 0)
       offsets[rule.ways] = starts[uint64_t{rule.ways} * place.blocks];
-    const TileRange mine = stretch.of(place.block);
+    const TileRange mine = block_rows.of(place.block);
     for (uint64_t first = mine.begin; first < mine.end; first += kPartitionTileRows) {
       const uint64_t left = mine.end - first;
       const auto rows =
@@ -204,7 +204,7 @@ struct PartitionScatter {
     return {begin, rows - begin < each ? rows : begin + each};
   }
 
-  // The how-manieth of its warp's rows for its partition a row is, in order: lanes of one partition find each other.
+  // How many of its warp's rows for its partition come before a row: lanes of one partition find each other.
   // The keys that a thread looks at are read at once.
   template <BlockGroup G>
   CD_HOST_DEVICE void rank_rows(uint64_t first,

@@ -13,6 +13,7 @@
 #include "operators/device/column_work.hpp"
 #include "operators/device/device_values.hpp"
 #include "operators/device/key_table.hpp"
+#include "operators/device/word_range.hpp"
 
 namespace crossdock::operators {
 
@@ -62,7 +63,7 @@ struct SortField {
 struct SortDigit {
   uint32_t count = 0;
   uint32_t bits = 0;
-  uint64_t first_byte = 0;  // of texts
+  uint64_t first_byte = 0;  // of strings
   SortField fields[kSortFieldsMax] = {};
 
   CD_HOST_DEVICE uint64_t word(uint64_t row) const {
@@ -72,7 +73,7 @@ struct SortDigit {
     return bits == 64 ? word ^ kSignBit : word;
   }
   bool is_text() const { return fields[0].part == SortPart::kText; }
-  // Of a word of texts: they have more bytes than it shows.
+  // Of a word of strings: they have more bytes than it shows.
   CD_HOST_DEVICE bool goes_on(uint64_t word) const {
     return ((fields[0].is_descending ? ~word : word) & 0xFF) == kSortTextBytes + 1;
   }
@@ -81,7 +82,7 @@ struct SortDigit {
 // words[i] = the digit of row i, or of row rows[i].
 struct ReadSortWords {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   SortDigit digit{};
   const uint64_t* rows = nullptr;
@@ -109,7 +110,7 @@ struct TiedPlaces {
 // Puts sorted rows into the places of their ties, and says where ties end now.
 struct PlaceRows {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   TiedPlaces tied{};
   const uint64_t* taken = nullptr;  // rows that stood there; left out: 0, 1, …
@@ -131,10 +132,10 @@ struct PlaceRows {
   }
 };
 
-// stays[i] = 1 where place i of the list is tied still; of texts also only where they go on.
+// stays[i] = 1 where place i of the list is tied still; of strings also only where they go on.
 struct MarkTies {
   static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
+  using Scratch = BlockScratch;
 
   TiedPlaces tied{};
   const uint64_t* ends = nullptr;
@@ -154,24 +155,14 @@ struct MarkTies {
   }
 };
 
-// *found, a large number before, becomes the first place from `first` on where a tie ends.
-struct FindEnd {
-  static constexpr uint32_t kThreads = 512;
-  using Scratch = BlockRange;
-
+// The places from `first` on where a tie ends.
+struct TieEnds {
   const uint64_t* ends = nullptr;
   uint64_t first = 0;
-  uint64_t count = 0;
-  uint64_t* found = nullptr;
 
-  template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    int64_t least = INT64_MAX;
-    for_grid(place, group, count - first, [&](uint64_t at) {
-      const auto mine = static_cast<int64_t>(first + at);
-      if (ends[first + at] != 0 && mine < least) least = mine;
-    });
-    scratch.improve<Memory>(group, least, INT64_MIN, *found, nullptr);
+  CD_HOST_DEVICE WordRange at(uint64_t which) const {
+    const auto place = static_cast<int64_t>(first + which);
+    return ends[place] == 0 ? kNoRange : WordRange{place, place};
   }
 };
 

@@ -30,7 +30,7 @@ DataType number_type(WindowFunction function) {
   const bool is_share =
       function == WindowFunction::kPercentRank || function == WindowFunction::kCumeDist;
   type.id = is_share ? TypeId::kFloat64 : TypeId::kInt64;
-  type.arrow_format = is_share ? "g" : "l";
+  type.arrow_format.assign(1, is_share ? 'g' : 'l');  // GCC 12 warns of strings here (-Wrestrict)
   return type;
 }
 

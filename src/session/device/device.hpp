@@ -34,11 +34,12 @@ class Device final : public operators::DeviceRunner, public std::enable_shared_f
   Status launch(const operators::DeviceKernel& kernel, uint32_t blocks) override {
     return driver_->runner().launch(kernel, blocks);
   }
-  Result<uint64_t> sort_scratch_bytes(uint64_t count) override {
-    return driver_->runner().sort_scratch_bytes(count);
+  Result<uint64_t> scratch_bytes(const operators::DevicePrimitive& primitive) override {
+    return driver_->runner().scratch_bytes(primitive);
   }
-  Status sort(const operators::DeviceSortWork& work) override {
-    return driver_->runner().sort(work);
+  Status run(const operators::DevicePrimitive& primitive,
+             const operators::DeviceScratch& scratch) override {
+    return driver_->runner().run(primitive, scratch);
   }
   Status read(void* to, const void* from, uint64_t bytes) override {
     return driver_->runner().read(to, from, bytes);

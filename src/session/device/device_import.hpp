@@ -30,7 +30,7 @@ Result<DeviceTable> import_device_array(const DevicePtr& device,
                                         ArrowDeviceArray* array);
 
 // One tensor of one dimension per column. `release` is called once nothing needs the tensor, or never where an error is
-// answered. The producer has been told the device's stream (DeviceFacts), so nothing is waited for.
+// answered. The producer knows the device's stream (DeviceFacts), so nothing is waited for.
 struct TensorColumn {
   std::string name;
   dlpack::Tensor tensor{};

@@ -49,7 +49,7 @@ Result<Stored> stored_of_format(const std::string& name, const std::string& form
   return make_error(
       ErrorCode::kUnsupportedType,
       "column \"{}\" has the Arrow format \"{}\", which tables on devices do not take\n"
-      "  limits   booleans, integers, float32 and float64, decimal128, moments, texts\n"
+      "  limits   booleans, integers, float32 and float64, decimal128, moments, strings\n"
       "  try      leave the column out, or cast it",
       name,
       format);

@@ -27,8 +27,8 @@ struct TableColumn {
   std::string name;
   std::string format;  // Arrow's
   Stored stored = Stored::kInt64;
-  DeviceBytes values{};  // of texts offsets, of booleans bits
-  DeviceBytes bytes{};   // of texts
+  DeviceBytes values{};  // of strings offsets, of booleans bits
+  DeviceBytes bytes{};   // of strings
   DeviceBytes valid{};   // bits; none where no row is NULL
   uint64_t first = 0;    // the element of row 0, of values and of bits
   uint64_t null_count = 0;
@@ -54,7 +54,7 @@ struct DeviceTable {
 
 // CD-102 for a type that is not taken: `name` and the format stand in the text.
 Result<Stored> stored_of_format(const std::string& name, const std::string& format);
-// Bytes of a value; 0 of booleans, and of texts those of an offset.
+// Bytes of a value; 0 of booleans, and of strings those of an offset.
 inline uint64_t width_of(Stored stored) { return static_cast<uint64_t>(stored_bytes(stored)); }
 // Whole numbers and floats of at most 64 bits, which have words (column_work.hpp); moments are whole numbers.
 bool is_number(Stored stored);

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <cstring>
 #include <new>
-#include <numeric>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include "data/rings/cpu_ring_traits.hpp"
+#include "operators/device/host_primitives.hpp"
 
 namespace crossdock::session {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::align_val_t kMemoryAlignment{256};
 constexpr uint64_t kThreadDeviceCacheBytes = uint64_t{1} << 20;
 constexpr uint32_t kThreadsMax = 8;
 
-// Bytes of a host's allocator, which have no sizes here: whoever gives them back knows them.
+// Bytes of a host's allocator, which have no sizes here: who gives them back knows them.
 std::byte* host_bytes(uint64_t bytes) {
   return static_cast<std::byte*>(::operator new(bytes, kMemoryAlignment, std::nothrow));
 }
@@ -44,21 +44,12 @@ class ThreadRunner : public operators::DeviceRunner {
     return {};
   }
 
-  Result<uint64_t> sort_scratch_bytes(uint64_t count) override { return count * sizeof(uint64_t); }
-
-  Status sort(const operators::DeviceSortWork& work) override {
-    auto* const order = reinterpret_cast<uint64_t*>(work.scratch);
-    std::iota(order, order + work.count, uint64_t{0});
-    std::stable_sort(order, order + work.count, [&](uint64_t a, uint64_t b) {
-      return work.keys[a] < work.keys[b];
-    });
-    for (uint64_t at = 0; at < work.count; ++at) {
-      work.sorted_keys[at] = work.keys[order[at]];
-      work.sorted_rows[at] = work.rows[order[at]];
-    }
+  Result<uint64_t> scratch_bytes(const operators::DevicePrimitive&) override { return uint64_t{0}; }
+  Status run(const operators::DevicePrimitive& primitive,
+             const operators::DeviceScratch&) override {
+    operators::run_on_host(primitive);
     return {};
   }
-
   Status read(void* to, const void* from, uint64_t bytes) override {
     if (bytes != 0) std::memcpy(to, from, bytes);
     return {};

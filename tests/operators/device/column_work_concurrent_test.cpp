@@ -1,4 +1,6 @@
 // Kernels that only tables on devices launch, by themselves, against plain loops.
+#include <bit>
+
 #include <gtest/gtest.h>
 
 #include "operators/device/column_work.hpp"
@@ -128,6 +130,73 @@ TEST_P(ColumnWorkConcurrent, words_become_values_and_indices_rows) {
     EXPECT_EQ(values_of<uint64_t>(runner, misfits, 1)[0], dictionary_rows == 200 ? 0U : 1U);
     if (dictionary_rows != 200) continue;
     EXPECT_EQ(values_of<uint64_t>(runner, read, kCount), rows);
+  }
+}
+
+WordRange range_of(DeviceRunner& runner, const DeviceRangeSource& source, uint64_t count) {
+  return measure_ranges(runner, {source}, count).value()[0];
+}
+
+TEST_P(ColumnWorkConcurrent, ranges_are_those_of_the_rows_that_count) {
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
+  constexpr uint64_t kRows = 20'000;
+  std::vector<int64_t> numbers, reals;
+  std::vector<uint64_t> ends;
+  std::vector<uint8_t> validity(kRows / 8), valid;
+  WordRange of_numbers = kNoRange;
+  for (uint64_t row = 0; row < kRows; ++row) {
+    numbers.push_back(static_cast<int64_t>(row * 0x9E3779B97F4A7C15U));
+    reals.push_back(std::bit_cast<int64_t>(row % 3 == 0 ? 0.0 : row % 2 == 0 ? 0.25 : -6.0));
+    ends.push_back(row % 1000 == 999 ? 1 : 0);
+    valid.push_back(row % 5 == 0 ? 0 : 1);
+    if (valid.back() == 0) continue;
+    validity[row / 8] |= static_cast<uint8_t>(1 << row % 8);
+    of_numbers = of_numbers.with({numbers.back(), numbers.back()});
+  }
+  const DeviceBuffer number = load(runner, numbers), real = load(runner, reals);
+  const DeviceBuffer end = load(runner, ends), bits = load(runner, validity);
+  const DeviceBuffer byte = load(runner, valid);
+  const FieldRange keys{{.values = {.values = number.words(), .validity = bits.as<uint8_t>()}}};
+  EXPECT_EQ(range_of(runner, keys, kRows), of_numbers);
+  EXPECT_EQ(range_of(runner, keys, 1), kNoRange);  // a NULL
+  EXPECT_EQ(range_of(runner, keys, 0), kNoRange);
+  // From the bit of 0.25 to behind that of 4, where that of 1 is number 1022 + 52.
+  const RealRange of_reals{.values = real.as<int64_t>(), .valid = byte.as<uint8_t>()};
+  EXPECT_EQ(range_of(runner, of_reals, kRows), (WordRange{1022 + 50, 1022 + 55}));
+  const TieEnds ties{.ends = end.words(), .first = 5500};
+  EXPECT_EQ(range_of(runner, ties, kRows - 5500).least, 5999);
+  EXPECT_EQ(range_of(runner, ties, 499), kNoRange);
+}
+
+TEST_P(ColumnWorkConcurrent, what_is_selected_keeps_its_order) {
+  const auto owner = GetParam().make();
+  DeviceRunner& runner = *owner;
+  constexpr uint64_t kStride = 3;
+  for (const uint64_t count : {0, 1, 777, 70'001}) {
+    std::vector<uint64_t> flags(count * kStride, 1), values;
+    std::vector<uint64_t> places, chosen;
+    for (uint64_t at = 0; at < count; ++at) {
+      values.push_back(at * at);
+      flags[at * kStride] = at % 7 < 3 ? at + 1 : 0;
+      if (at % 7 >= 3) continue;
+      places.push_back(at);
+      chosen.push_back(at * at);
+    }
+    const DeviceBuffer flag = load(runner, flags), value = load(runner, values);
+    const DeviceBuffer selected = load(runner, std::vector<uint64_t>(count));
+    const DeviceBuffer found = zeroed_word(runner);
+    DeviceSelectWork work{.flags = flag.words(),
+                          .flag_stride = kStride,
+                          .count = count,
+                          .selected = selected.words(),
+                          .selected_count = found.words()};
+    for (const auto* expected : {&places, &chosen}) {
+      ASSERT_TRUE(runner.select(work).ok());
+      ASSERT_EQ(values_of<uint64_t>(runner, found, 1)[0], expected->size());
+      EXPECT_EQ(values_of<uint64_t>(runner, selected, expected->size()), *expected);
+      work.values = value.words();
+    }
   }
 }
 

@@ -108,8 +108,8 @@ TEST_P(DeviceGroupByConcurrent, finds_the_groups_that_the_cpu_finds) {
   }
 }
 
-// Tables that are too small are found out by all blocks, and made anew.
-TEST_P(DeviceGroupByConcurrent, a_guess_that_was_too_small_is_mended) {
+// Tables that are too small are found out by all blocks, and larger ones are made.
+TEST_P(DeviceGroupByConcurrent, a_guess_that_was_too_small_is_corrected) {
   const auto owner = GetParam().make();
   DeviceRunner& runner = *owner;
   const GroupInput input = input_of(unique_keys(GetParam().rows(12'000)));

@@ -216,7 +216,7 @@ TEST(DevicePartition, places_have_64_bits) {
     const DeviceBuffer offsets = load<uint64_t>(runner, {0, 0, 0});
     PartitionScatter scatter{.keys = {key.as<std::byte>(), 8},
                              .rule = {.ways = 2, .is_digit = true},
-                             .stretch = {keys.size(), kTile},
+                             .block_rows = {keys.size(), kTile},
                              .starts = starts.words(),
                              .offsets = offsets.words(),
                              .lane_count = 1};
@@ -233,11 +233,11 @@ TEST(DevicePartition, places_have_64_bits) {
 TEST_P(DevicePartitionConcurrent, scans_have_64_bits_and_any_length) {
   const auto owner = GetParam().make();
   DeviceRunner& runner = *owner;
-  for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{513}, 16 * kScanTileRows + 1}) {
+  for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{513}, uint64_t{70'001}}) {
     for (const uint64_t stride : {1, 2}) {
       std::vector<uint64_t> words((count + 1) * stride, uint64_t{1} << 31);
       const DeviceBuffer buffer = load(runner, words);
-      ASSERT_TRUE(scan_exclusive(runner, buffer.words(), count, stride).ok());
+      ASSERT_TRUE(runner.scan({.words = buffer.words(), .count = count, .stride = stride}).ok());
       for (uint64_t at = 0; at <= count; ++at) words[at * stride] = at << 31;
       ASSERT_EQ(values_of<uint64_t>(runner, buffer, words.size()), words);
     }
@@ -282,7 +282,7 @@ TEST(DevicePartition, too_little_memory_and_failed_launches_leave_nothing_behind
     }
     EXPECT_EQ(runner.held_bytes(), held);
   }
-  for (uint64_t launch = 0; launch < enough.launches(); ++launch) {
+  for (uint64_t launch = 0; launch < enough.calls(); ++launch) {
     HostRunner runner;
     const DeviceBuffer key = load(runner, keys);
     const uint64_t held = runner.held_bytes();

@@ -112,7 +112,7 @@ TEST(DeviceSort, columns_without_ties_are_not_read_on) {
   for (int64_t row = 0; row < 300; ++row) numbers.push_back(row * 7919 % 300);
   const DeviceBuffer unique = load(runner, numbers);
   const DeviceSortColumn column{.values = {.values = unique.words()}};
-  // Nobody reads the strings, which are nowhere.
+  // No kernel reads the strings, which are nowhere.
   const DeviceSortColumn strings{.values = {.stored = Stored::kBytes32}};
   const auto sorted =
       sort_on_device(runner, {.columns = {column, strings}, .rows = numbers.size()});

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "data/rings/cpu_ring_traits.hpp"
+#include "operators/device/host_primitives.hpp"
 #include "operators/device/warped_group.hpp"
 
 namespace crossdock::operators {
@@ -79,8 +79,14 @@ void HostRunner::release(std::byte* memory, uint64_t bytes) {
   ::operator delete (memory, std::align_val_t{256});
 }
 
+Status HostRunner::count_call() {
+  if (calls_++ == fails_at) return make_error(ErrorCode::kInternal, "call {}", fails_at);
+  return {};
+}
+
 Status HostRunner::launch(const DeviceKernel& kernel, uint32_t blocks) {
-  if (launches_++ == fails_at) return make_error(ErrorCode::kInternal, "launch {}", fails_at);
+  CD_TRY(count_call());
+  ++launches_;
   std::visit(
       [&](const auto& work) {
         if (shape_.threads > 1) {
@@ -93,17 +99,9 @@ Status HostRunner::launch(const DeviceKernel& kernel, uint32_t blocks) {
   return {};
 }
 
-Status HostRunner::sort(const DeviceSortWork& work) {
-  std::vector<uint64_t> order(work.count);
-  std::iota(order.begin(), order.end(), 0);
-  const uint64_t mask = ~uint64_t{0} >> (64 - work.key_bits);
-  std::ranges::stable_sort(order, {}, [&](uint64_t at) {
-    return static_cast<int64_t>(static_cast<uint64_t>(work.keys[at]) & mask);
-  });
-  for (uint64_t at = 0; at < work.count; ++at) {
-    work.sorted_keys[at] = work.keys[order[at]];
-    work.sorted_rows[at] = work.rows[order[at]];
-  }
+Status HostRunner::run(const DevicePrimitive& primitive, const DeviceScratch&) {
+  CD_TRY(count_call());
+  run_on_host(primitive);
   return {};
 }
 
@@ -130,9 +128,9 @@ void expect_all_given_back(const BoundedRun& run) {
     EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget);
   }
   EXPECT_GT(failures, 5);
-  for (uint64_t launch = 0; launch < enough.launches(); ++launch) {
+  for (uint64_t call = 0; call < enough.calls(); ++call) {
     HostRunner runner;
-    const Status status = run(runner, kEnoughBytes, launch);
+    const Status status = run(runner, kEnoughBytes, call);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kInternal);
     EXPECT_EQ(runner.held_bytes(), 0U);

@@ -7,7 +7,7 @@
 namespace crossdock::session {
 namespace {
 
-Status told(int error, const char* doing) {
+Status checked(int error, const char* doing) {
   if (error == 0) return {};
   return make_error(ErrorCode::kInternal,
                     "{} on the GPU failed: {}",
@@ -23,7 +23,7 @@ class CudaDriver : public DeviceDriver {
   DeviceFacts facts() const override { return facts_; }
   operators::DeviceRunner& runner() override { return *runner_; }
   Status enter() override {
-    return told(device::cuda_calls::use_gpu(static_cast<int>(facts_.id)), "turning to it");
+    return checked(device::cuda_calls::use_gpu(static_cast<int>(facts_.id)), "turning to it");
   }
 
   Result<std::byte*> take(uint64_t bytes) override { return runner_->allocate(bytes); }
@@ -34,21 +34,24 @@ class CudaDriver : public DeviceDriver {
   void trim() override { runner_->give_back(); }
 
   Status wait() override {
-    return told(device::cuda_calls::wait_stream(runner_->stream()), "an operator's kernel or copy");
+    return checked(device::cuda_calls::wait_stream(runner_->stream()),
+                   "an operator's kernel or copy");
   }
-  Status wait_all() override { return told(device::cuda_calls::wait_device(), "waiting for all"); }
+  Status wait_all() override {
+    return checked(device::cuda_calls::wait_device(), "waiting for all");
+  }
 
   // Arrow passes the address of an event.
   Status wait_event(void* event) override {
     void* const theirs = *static_cast<void**>(event);
-    return told(device::cuda_calls::wait_event(runner_->stream(), theirs),
-                "waiting for a producer");
+    return checked(device::cuda_calls::wait_event(runner_->stream(), theirs),
+                   "waiting for a producer");
   }
   Result<void*> record_event() override {
     auto holder = std::make_unique<void*>(nullptr);
-    CD_TRY(told(device::cuda_calls::open_event(holder.get()), "opening an event"));
+    CD_TRY(checked(device::cuda_calls::open_event(holder.get()), "opening an event"));
     if (const Status made =
-            told(device::cuda_calls::record(*holder, runner_->stream()), "an event");
+            checked(device::cuda_calls::record(*holder, runner_->stream()), "an event");
         !made.ok()) {
       device::cuda_calls::close_event(*holder);
       return made.error();
@@ -66,7 +69,7 @@ class CudaDriver : public DeviceDriver {
     const int error = device::cuda_calls::wait_event(reinterpret_cast<void*>(stream),
                                                      *static_cast<void**>(event));
     release_event(event);
-    return told(error, "a consumer's stream");
+    return checked(error, "a consumer's stream");
   }
 
  private:
@@ -79,7 +82,7 @@ class CudaDriver : public DeviceDriver {
 Result<std::unique_ptr<DeviceDriver>> open_cuda_driver(int gpu) {
   CD_ASSIGN(std::unique_ptr<operators::CudaRunner> runner, operators::CudaRunner::open(gpu));
   device::cuda_calls::GpuFacts found;
-  CD_TRY(told(device::cuda_calls::open_gpu(gpu, &found), "asking what it is"));
+  CD_TRY(checked(device::cuda_calls::open_gpu(gpu, &found), "asking what it is"));
   DeviceFacts facts{.label = found.name,
                     .place = MemoryPlace::kCuda,
                     .id = gpu,
