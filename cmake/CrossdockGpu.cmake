@@ -44,6 +44,9 @@ set_target_properties(crossdock_gpu_archive PROPERTIES CUDA_RUNTIME_LIBRARY Stat
 # crossdock_gpu_program(<name> <sources>...)
 function(crossdock_gpu_program name)
   add_executable(${name} ${ARGN})
+  crossdock_gpu_finish(${name})
+endfunction()
+function(crossdock_gpu_finish name)
   crossdock_gpu_options(${name})
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
   set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static LINKER_LANGUAGE CXX)
@@ -57,8 +60,32 @@ target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
 crossdock_gpu_program(crossdock_gpu_probe bench/gpu/gpu_probe.cpp bench/gpu/bench_run.cpp)
 crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)
 crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp bench/gpu/bench_run.cpp)
-crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp bench/gpu/bench_run.cpp)
+crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp bench/gpu/nvcomp_peer.cpp bench/gpu/bench_run.cpp)
+target_link_libraries(crossdock_gpu_codec_bench PRIVATE ${CMAKE_DL_LIBS})
 crossdock_gpu_program(crossdock_gpu_operator_bench bench/gpu/operator_bench.cpp bench/gpu/bench_run.cpp)
+
+# What a fix changes is measured in one run: benches whose kernels are compiled without it, for sm_90 alone. Each header
+# in bench/gpu/variants/<variant> stands in for the room's (atomics: the library's atomic references; bounds: no number
+# of blocks; pairs: slots of a join put in word by word).
+function(crossdock_gpu_variant variant)
+  add_library(crossdock_gpu_kernels_${variant} OBJECT EXCLUDE_FROM_ALL
+    "${PROJECT_SOURCE_DIR}/src/operators/device/operator_calls_cuda.cu"
+    "${PROJECT_SOURCE_DIR}/src/data/device/sorter_kernel.cu" "${PROJECT_SOURCE_DIR}/tests/gpu/exchange_kernel.cu")
+  target_include_directories(crossdock_gpu_kernels_${variant} BEFORE PRIVATE
+    "${PROJECT_SOURCE_DIR}/bench/gpu/variants/${variant}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
+    "${PROJECT_SOURCE_DIR}/tests")
+  set_target_properties(crossdock_gpu_kernels_${variant} PROPERTIES CUDA_ARCHITECTURES "90-real")
+  foreach(bench ${ARGN})
+    string(REGEX REPLACE "^gpu_" "" program "${bench}")
+    set(program crossdock_gpu_${program}_${variant})
+    add_executable(${program} EXCLUDE_FROM_ALL bench/gpu/${bench}.cpp bench/gpu/bench_run.cpp
+      $<TARGET_OBJECTS:crossdock_gpu_kernels_${variant}>)
+    crossdock_gpu_finish(${program})
+  endforeach()
+endfunction()
+crossdock_gpu_variant(atomics operator_bench gpu_bench)
+crossdock_gpu_variant(bounds operator_bench gpu_bench)
+crossdock_gpu_variant(pairs operator_bench)
 
 # The suites of operators, which are those of CPU threads and compare with the CPU's operators, and the plugin: more than
 # the programs above need, so rooms come as libraries, and shared libraries are carried along (tools/gpu_bundle.py).

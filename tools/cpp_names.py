@@ -25,7 +25,8 @@ _TYPE = re.compile(
 _ALIAS = re.compile(
     r"^\s*(?:template\s*<.*>\s*)?(?:using\s+(\w+)\s*=|typedef\b.*?(\w+)\s*$)", re.DOTALL
 )
-_ATTRIBUTE = re.compile(r"\b__\w+__\s*\((?:[^()]|\([^()]*\))*\)")  # CUDA's __launch_bounds__
+# CUDA's __launch_bounds__, and what stands for it.
+_ATTRIBUTE = re.compile(r"\b(?:__\w+__|CD_LAUNCH_BOUNDS)\s*\((?:[^()]|\([^()]*\))*\)")
 _INLINE = re.compile(
     r"^\s*(?:template\s*<.*>\s*)?inline\b[^()]*?(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=.*)?$", re.DOTALL
 )
@@ -126,8 +127,10 @@ class Place:
 
     @property
     def is_variant_of(self) -> str:
-        """The same for files of which a build takes one: x_cuda.cu and x_nocuda.cpp."""
-        return re.sub(r"_(?:no)?cuda\.\w+$", "", self.path)
+        """The same for files of which a build takes one: x_cuda.cu and x_nocuda.cpp, a header and
+        what stands in for it in a program without a fix (cmake/CrossdockGpu.cmake)."""
+        replaced = re.sub(r"^bench/gpu/variants/\w+/", "src/", self.path)
+        return re.sub(r"_(?:no)?cuda\.\w+$", "", replaced)
 
 
 def clashes(sources: Iterable[tuple[str, str, str]]) -> Iterator[tuple[Place, str]]:

@@ -34,6 +34,7 @@ SHARES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "gpu-exchange": (("endpoints", "link_rows", "links"), "of_copy_rate", "bar"),
     "gpu-codec": (("column",), "encode_bytes_per_s", "encode_wanted"),
     "gpu-peer": (("name",), "of_copy_rate", ""),
+    "gpu-map": (("name",), "of_random_bound", ""),
 }
 
 
@@ -73,8 +74,10 @@ def slug_of(gpu: str) -> str:
 
 
 def name_of(line: Line, keys: tuple[str, ...]) -> str:
+    """With what its step has behind an @: a program that lacks a fix."""
     parts = [f"{key} {line[key]}" for key in keys if key in line]
-    return " ".join([line["bench"].removeprefix("gpu-"), *parts])
+    _, _, variant = str(line.get("step", "")).partition("@")
+    return " ".join([line["bench"].removeprefix("gpu-"), *parts, *filter(None, [variant])])
 
 
 def shares_of(lines: list[Line]) -> list[tuple[str, float, float]]:

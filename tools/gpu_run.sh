@@ -92,13 +92,32 @@ sanitize() {
   sane memcheck channels 60 crossdock_gpu_tests 'Shapes/GpuExchange*rings_of_one_segment*'
 }
 
+# nvCOMP's library, a peer of codecs: beside the bundle's programs, where NVCOMP says, or as a wheel of this machine.
+find_nvcomp() {
+  local name=libnvcomp.so.6 wheels
+  wheels=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)
+  for place in "${NVCOMP:-}" "$bin/$name" "$wheels/nvidia/libnvcomp/lib64/$name"; do
+    [ -f "$place" ] && { echo "$place"; return; }
+  done
+}
+
 bench() {
+  local nvcomp variant
+  nvcomp=$(find_nvcomp)
   step bench/operators-small 60 "$bin/crossdock_gpu_operator_bench" --scale 0.02
   step bench/operators 180 "$bin/crossdock_gpu_operator_bench"
-  step bench/codecs 120 "$bin/crossdock_gpu_codec_bench"
+  step bench/codecs 120 "$bin/crossdock_gpu_codec_bench" ${nvcomp:+--nvcomp "$nvcomp"}
   step bench/channels-in-place 120 "$bin/crossdock_gpu_bench"
   step bench/channels-copied 120 "$bin/crossdock_gpu_bench" --copied
   step bench/example-04 60 "$bin/crossdock_groupby_kernel"
+  # What each fix changes: the same without it.
+  for variant in atomics bounds pairs; do
+    step "bench/operators@without-$variant" 180 "$bin/crossdock_gpu_operator_bench_$variant" --scale 0.5
+  done
+  step bench/operators@half 180 "$bin/crossdock_gpu_operator_bench" --scale 0.5
+  for variant in atomics bounds; do
+    step "bench/channels@without-$variant" 120 "$bin/crossdock_gpu_bench_$variant"
+  done
 }
 
 profile() {
@@ -109,7 +128,7 @@ profile() {
   done
   for kernel in encode_columns decode_columns; do
     step "profile/$kernel" 60 ncu --clock-control none --set full -k "$kernel" -s 2 -c 2 -f -o "$logs/$kernel" \
-      "$bin/crossdock_gpu_codec_bench" 4000000
+      "$bin/crossdock_gpu_codec_bench" --orders 4000000
   done
 }
 

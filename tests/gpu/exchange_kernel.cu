@@ -1,13 +1,14 @@
 // A grid of blocks that exchange.
 #include <crossdock/device/channel.cuh>
 
+#include "data/rings/launch_bounds.cuh"
 #include "gpu/exchange_kernel.cuh"
 
 namespace crossdock {
 
 constexpr uint32_t kExchangeThreadsMax = 512;
 
-__global__ void __launch_bounds__(kExchangeThreadsMax, 1)
+__global__ void CD_LAUNCH_BOUNDS(kExchangeThreadsMax, 1)
     exchange_rows(const __grid_constant__ ExchangeWork work) {
   __shared__ xd::Scratch scratch;
   const rings::BlockCoop coop;

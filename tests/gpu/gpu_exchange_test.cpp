@@ -35,7 +35,7 @@ TEST_P(GpuExchange, every_row_arrives_once_and_where_it_belongs) {
 const GpuCase kGpuCases[] = {
     {"one_endpoint", {.endpoints = 1}},
     {"two_endpoints", {.endpoints = 2}},
-    {"nobody_sorts_but_who_waits", {.endpoints = 2, .rows = 1 << 16, .sorter_blocks = 0}},
+    {"only_who_waits_sorts", {.endpoints = 2, .rows = 1 << 16, .sorter_blocks = 0}},
     {"rings_of_one_segment",
      {.endpoints = 3,
       .rows = 1 << 14,
@@ -59,7 +59,7 @@ const GpuCase kGpuCases[] = {
      {.endpoints = 4, .servers = 2, .rule = device::DeviceRule::kBroadcast, .rows = 1 << 16}},
     {"a_host_endpoint", {.endpoints = 3, .hosts = 1, .rows = 1 << 16, .blocks = 2}},
     {"two_endpoints_copied", {.endpoints = 2, .copies_inside = true}},
-    {"nobody_sorts_copied",
+    {"only_who_waits_sorts_copied",
      {.endpoints = 2, .rows = 1 << 16, .sorter_blocks = 0, .copies_inside = true}},
     {"four_endpoints_copied", {.endpoints = 4, .copies_inside = true}},
     {"two_levels_copied", {.endpoints = 6, .servers = 2, .rows = 1 << 18, .copies_inside = true}}};

@@ -17,6 +17,11 @@ PROGRAMS = [
     "crossdock_gpu_codec_bench",
     "crossdock_gpu_bench",
     "crossdock_groupby_kernel",
+    "crossdock_gpu_operator_bench_atomics",
+    "crossdock_gpu_operator_bench_bounds",
+    "crossdock_gpu_operator_bench_pairs",
+    "crossdock_gpu_bench_atomics",
+    "crossdock_gpu_bench_bounds",
 ]
 NAMES = "GpuRings.\\n  good\\n  hangs  # GetParam() = 7\\n  last\\n"
 LISTED = f'case "$*" in *gtest_list_tests*) printf "{NAMES}"; exit 0;; esac\n'
@@ -112,6 +117,7 @@ def test_a_run_becomes_a_baseline_and_a_page(tmp_path: Path) -> None:
     assert line | {"step": "bench/operators"} in map(json.loads, rest)
     page = (baselines / "h100-80gb-hbm3.md").read_text()
     assert "| partition rows 7 ways 256 | 0.500 | 0.6 |" in page
+    assert "| partition rows 7 ways 256 without-atomics | 0.500 | 0.6 |" in page
     assert "device copy" in page
     assert "1 of 2 kernels of operators were launched" in page
     assert "not by any step: JoinList." in page

@@ -1,5 +1,6 @@
 """What tools/kernel_gates.py sees in machine code, and what it says of a kernel over its budget."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,24 @@ def test_kernels_and_lines_belong_together() -> None:
 def test_the_table_can_be_read() -> None:
     table = kernel_gates.read_table()
     assert all({"name", "threads", "blocks"} <= line.keys() for line in table)
+
+
+def test_every_kernel_of_the_library_names_a_test_that_launches_it() -> None:
+    root = kernel_gates.ROOT
+    sources = [file.read_text() for file in (root / "src").rglob("*.cu")]
+    kernels = set(re.findall(r"__global__ void[^;{]*?\)?\s+(\w+)\(const __grid", "".join(sources)))
+    assert kernels >= {"run_work", "sort_segments", "encode_columns", "append_and_fold"}
+    tests = "".join(file.read_text() for file in (root / "tests" / "gpu").glob("*.cpp"))
+    suites = set(re.findall(r"TEST(?:_[PF])?\((\w+),", tests))
+    ctest = (root / "cmake" / "CrossdockTests.cmake").read_text()
+    for kernel in kernels:
+        lines = [line for line in kernel_gates.read_table() if named(kernel, line)]
+        assert lines, kernel
+        for line in lines:
+            assert "test" in line, line["name"]
+            is_known = line["test"] in suites or f"add_test(NAME {line['test']} " in ctest
+            assert is_known, line["test"]
+
+
+def named(kernel: str, line: dict[str, Any]) -> bool:
+    return re.match(rf"{kernel}\b", line["name"]) is not None

@@ -203,7 +203,7 @@ class CudaBackend : public DeviceBackend {
       std::this_thread::yield();
     }
     return make_error(ErrorCode::kInternal,
-                      "the sorters have not ended within {} s after they were told to",
+                      "the sorters have not ended within {} s after the abort flag was set",
                       kJoinWithinS);
   }
 

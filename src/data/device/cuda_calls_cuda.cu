@@ -9,12 +9,12 @@ namespace crossdock::device::cuda_calls {
 namespace {
 
 // Taken from the runtime, so that it does not show again where it does not belong; those that stay show at once.
-int told(cudaError_t error) {
+int answered(cudaError_t error) {
   if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
   return static_cast<int>(error);
 }
 
-int ready(cudaError_t error) { return error == cudaErrorNotReady ? kNotReady : told(error); }
+int ready(cudaError_t error) { return error == cudaErrorNotReady ? kNotReady : answered(error); }
 
 cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
@@ -34,12 +34,13 @@ DeviceRoom room_of(const cudaDeviceProp& properties) {
 const char* absence() { return ""; }
 const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 bool is_out_of_memory(int error) { return error == cudaErrorMemoryAllocation; }
-int count_gpus(int* count) { return told(cudaGetDeviceCount(count)); }
+int count_gpus(int* count) { return answered(cudaGetDeviceCount(count)); }
 
 int open_gpu(int gpu, GpuFacts* facts) {
-  if (const int error = told(cudaSetDevice(gpu)); error != 0) return error;
+  if (const int error = answered(cudaSetDevice(gpu)); error != 0) return error;
   cudaDeviceProp properties;
-  if (const int error = told(cudaGetDeviceProperties(&properties, gpu)); error != 0) return error;
+  if (const int error = answered(cudaGetDeviceProperties(&properties, gpu)); error != 0)
+    return error;
   std::strncpy(facts->name, properties.name, sizeof(facts->name) - 1);
   facts->memory_bytes = properties.totalGlobalMem;
   facts->room = room_of(properties);
@@ -52,78 +53,80 @@ int open_gpu(int gpu, GpuFacts* facts) {
   facts->has_pools = properties.memoryPoolsSupported != 0;
   size_t free_bytes = 0;
   size_t total_bytes = 0;
-  if (const int error = told(cudaMemGetInfo(&free_bytes, &total_bytes)); error != 0) return error;
+  if (const int error = answered(cudaMemGetInfo(&free_bytes, &total_bytes)); error != 0)
+    return error;
   facts->free_bytes = free_bytes;
-  if (const int error = told(cudaDriverGetVersion(&facts->driver)); error != 0) return error;
-  if (const int error = told(cudaRuntimeGetVersion(&facts->runtime)); error != 0) return error;
+  if (const int error = answered(cudaDriverGetVersion(&facts->driver)); error != 0) return error;
+  if (const int error = answered(cudaRuntimeGetVersion(&facts->runtime)); error != 0) return error;
   return load_sorters();
 }
 
-int use_gpu(int gpu) { return told(cudaSetDevice(gpu)); }
+int use_gpu(int gpu) { return answered(cudaSetDevice(gpu)); }
 
 int open_pool(int gpu, uint64_t keep_bytes, void** pool) {
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;  // the only kind there is
   properties.location = {cudaMemLocationTypeDevice, gpu};
   cudaMemPool_t opened;
-  if (const int error = told(cudaMemPoolCreate(&opened, &properties)); error != 0) return error;
+  if (const int error = answered(cudaMemPoolCreate(&opened, &properties)); error != 0) return error;
   *pool = opened;
-  return told(cudaMemPoolSetAttribute(opened, cudaMemPoolAttrReleaseThreshold, &keep_bytes));
+  return answered(cudaMemPoolSetAttribute(opened, cudaMemPoolAttrReleaseThreshold, &keep_bytes));
 }
-int close_pool(void* pool) { return told(cudaMemPoolDestroy(pool_of(pool))); }
-int trim_pool(void* pool) { return told(cudaMemPoolTrimTo(pool_of(pool), 0)); }
+int close_pool(void* pool) { return answered(cudaMemPoolDestroy(pool_of(pool))); }
+int trim_pool(void* pool) { return answered(cudaMemPoolTrimTo(pool_of(pool), 0)); }
 
 int allocate(std::byte** memory, uint64_t bytes, const MemoryQueue& queue) {
-  return told(cudaMallocFromPoolAsync(memory, bytes, pool_of(queue.pool), stream_of(queue.stream)));
+  return answered(
+      cudaMallocFromPoolAsync(memory, bytes, pool_of(queue.pool), stream_of(queue.stream)));
 }
 int release(std::byte* memory, const MemoryQueue& queue) {
-  return told(cudaFreeAsync(memory, stream_of(queue.stream)));
+  return answered(cudaFreeAsync(memory, stream_of(queue.stream)));
 }
 int clear(std::byte* memory, uint64_t bytes, void* stream) {
-  return told(cudaMemsetAsync(memory, 0, bytes, stream_of(stream)));
+  return answered(cudaMemsetAsync(memory, 0, bytes, stream_of(stream)));
 }
 
 int allocate_shared(std::byte** memory, uint64_t bytes) {
   const auto flags = cudaHostAllocMapped | cudaHostAllocPortable;
-  if (const int error = told(cudaHostAlloc(memory, bytes, flags)); error != 0) return error;
+  if (const int error = answered(cudaHostAlloc(memory, bytes, flags)); error != 0) return error;
   std::memset(*memory, 0, bytes);
   return 0;
 }
-int release_shared(std::byte* memory) { return told(cudaFreeHost(memory)); }
+int release_shared(std::byte* memory) { return answered(cudaFreeHost(memory)); }
 
 int open_stream(void** stream, StreamUse use) {
   int last = 0;
   int first = 0;
-  if (const int error = told(cudaDeviceGetStreamPriorityRange(&last, &first)); error != 0)
+  if (const int error = answered(cudaDeviceGetStreamPriorityRange(&last, &first)); error != 0)
     return error;
   cudaStream_t made;
-  const int error = told(cudaStreamCreateWithPriority(
+  const int error = answered(cudaStreamCreateWithPriority(
       &made, cudaStreamNonBlocking, use == StreamUse::kCopies ? first : last));
   if (error == 0) *stream = made;
   return error;
 }
-int close_stream(void* stream) { return told(cudaStreamDestroy(stream_of(stream))); }
+int close_stream(void* stream) { return answered(cudaStreamDestroy(stream_of(stream))); }
 int open_event(void** event) {
   cudaEvent_t made;
-  const int error = told(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
+  const int error = answered(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
   if (error == 0) *event = made;
   return error;
 }
-int close_event(void* event) { return told(cudaEventDestroy(event_of(event))); }
+int close_event(void* event) { return answered(cudaEventDestroy(event_of(event))); }
 
 int copy(void* to, const void* from, uint64_t bytes, void* stream) {
-  return told(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)));
+  return answered(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)));
 }
 int record(void* event, void* stream) {
-  return told(cudaEventRecord(event_of(event), stream_of(stream)));
+  return answered(cudaEventRecord(event_of(event), stream_of(stream)));
 }
 int query_event(void* event) { return ready(cudaEventQuery(event_of(event))); }
 int query_stream(void* stream) { return ready(cudaStreamQuery(stream_of(stream))); }
-int wait_stream(void* stream) { return told(cudaStreamSynchronize(stream_of(stream))); }
+int wait_stream(void* stream) { return answered(cudaStreamSynchronize(stream_of(stream))); }
 int wait_event(void* stream, void* event) {
-  return told(cudaStreamWaitEvent(stream_of(stream), event_of(event)));
+  return answered(cudaStreamWaitEvent(stream_of(stream), event_of(event)));
 }
-int wait_device() { return told(cudaDeviceSynchronize()); }
+int wait_device() { return answered(cudaDeviceSynchronize()); }
 
 int start_sorters(const SorterStart& start, void* stream) {
   SorterKernelWork work;
@@ -140,7 +143,7 @@ int sorter_needs(KernelNeeds* needs) {
 
 int needs_of(const void* function, KernelNeeds* needs) {
   cudaFuncAttributes attributes;
-  if (const int error = told(cudaFuncGetAttributes(&attributes, function)); error != 0)
+  if (const int error = answered(cudaFuncGetAttributes(&attributes, function)); error != 0)
     return error;
   needs->registers = static_cast<uint32_t>(attributes.numRegs);
   needs->shared_bytes += attributes.sharedSizeBytes;

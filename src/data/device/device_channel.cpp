@@ -356,7 +356,7 @@ Result<std::unique_ptr<DeviceChannel>> DeviceChannel::open(const DeviceChannelSp
 DeviceChannel::~DeviceChannel() {
   if (are_sorters_running_) {
     abort();
-    // There is nobody to tell: a device that does not stop its kernels has failed before.
+    // There is no caller to answer: a device that does not stop its kernels has failed before.
     static_cast<void>(backend_.join_sorters());
   }
   mover_.reset();

@@ -192,7 +192,7 @@ class PortBlock {
     uint64_t rows = 0;
     for (uint32_t source = coop.rank(); source < port_.sources; source += coop.size()) {
       uint64_t& word = port_.source_ends[source * port_.node.destinations + port_.destination];
-      const uint64_t plus_1 = Told(word).load(rings::Acquire{});
+      const uint64_t plus_1 = SystemWord(word).load(rings::Acquire{});
       open += plus_1 == 0 ? 1 : 0;
       rows += plus_1 == 0 ? 0 : plus_1 - 1;
     }
@@ -229,12 +229,12 @@ class PortBlock {
     uint64_t behind = 0;
     const DeviceNode& node = port_.node;
     for (uint32_t at = node.final_count + coop.rank(); at < node.target_count; at += coop.size())
-      behind += Told(*node.targets[at].ring.head).load(rings::Acquire{}) < mark(at) ? 1 : 0;
+      behind += SystemWord(*node.targets[at].ring.head).load(rings::Acquire{}) < mark(at) ? 1 : 0;
     return coop.sum(behind) == 0;
   }
 
   // flush_begin, and until flush_done: helps the sorters meanwhile, and calls drain(), which takes what comes for this
-  // block so that nobody waits in a circle. `patience.is_over(has_moved)` says when nothing has moved for too long.
+  // block so that no blocks wait in a circle. `patience.is_over(has_moved)` says when nothing has moved for too long.
   // Answers 0, kPortAborted or kPortStuck.
   template <class Drain, class Patience, rings::Coop C>
   CD_HOST_DEVICE int64_t
@@ -265,7 +265,7 @@ class PortBlock {
 
  private:
   using Shared = typename Traits::template Atomic<uint64_t, rings::Scope::kDevice>;
-  using Told = typename Traits::template Atomic<uint64_t, rings::Scope::kSystem>;
+  using SystemWord = typename Traits::template Atomic<uint64_t, rings::Scope::kSystem>;
   using Flag = typename Traits::template Atomic<uint32_t, rings::Scope::kSystem>;
 
   static constexpr uint64_t kBegun = 1;

@@ -38,7 +38,7 @@ class SegmentCopier {
   virtual ~SegmentCopier() = default;
   // False if the link has as many under way as it may.
   virtual bool begin(uint32_t link, const CopyRequest& copy) = 0;
-  // The oldest copy of a link that was not told to be done yet; it is forgotten with kDone.
+  // The oldest copy of a link that is not known to be done yet; it is forgotten with kDone.
   virtual CopyState oldest(uint32_t link) = 0;
 };
 

@@ -4,7 +4,7 @@
 // A tile of rows is counted by destination in memory that the group shares, room is reserved for all destinations at
 // once, and rows are copied lane by lane in the order in which they will lie: so writes of neighbouring threads are
 // neighbours, and what is random is read from a tile that the cache has. Where a ring is full its rows stay behind,
-// marked as before, and the others go on, also those of the segments behind; so a slow destination stops nobody else,
+// marked as before, and the others go on, also those of the segments behind; so a slow destination stops no other,
 // and rows of one input for one destination that took one ring stay in their order of segments.
 //
 // Any number of sorters serve a node; each input has a lock. Goes another way than the paper in two places: the table
@@ -56,7 +56,7 @@ class SegmentSorter {
  private:
   using Count = typename Traits::template Atomic<uint32_t, rings::Scope::kBlock>;
   using Shared = typename Traits::template Atomic<uint64_t, rings::Scope::kDevice>;
-  using Told = typename Traits::template Atomic<uint64_t, rings::Scope::kSystem>;
+  using SystemWord = typename Traits::template Atomic<uint64_t, rings::Scope::kSystem>;
   using Flag = typename Traits::template Atomic<uint32_t, rings::Scope::kSystem>;
 
   struct Tile {
@@ -99,7 +99,7 @@ class SegmentSorter {
       next_ = next_ + 1 < node_.input_count ? next_ + 1 : 0;
       if (scratch_.ready[at] != 0) has_moved = sort_input(at, coop);
     }
-    coop.sync();  // nobody looks anew before all have read what was ready
+    coop.sync();  // no thread looks again before all have read what was ready
     return has_moved;
   }
 
@@ -163,7 +163,7 @@ class SegmentSorter {
       commit_runs(tile.hop, coop);
     }
     const bool is_empty =
-        coop.sum(left) == 0;  // and nobody counts the next tile before all are here
+        coop.sum(left) == 0;  // and no thread counts the next tile before all are here
     return {placed != 0, is_empty};
   }
 
@@ -445,7 +445,7 @@ class SegmentSorter {
     const uint64_t to_all = Shared(node_.sent[node_.destinations]).load(rings::Relaxed{});
     for (uint32_t to = coop.rank(); to < node_.destinations; to += coop.size()) {
       const uint64_t rows = Shared(node_.sent[to]).load(rings::Relaxed{}) + to_all;
-      Told(node_.ends[to]).store(rows + 1, rings::Release{});
+      SystemWord(node_.ends[to]).store(rows + 1, rings::Release{});
     }
     return true;
   }

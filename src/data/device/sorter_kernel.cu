@@ -2,11 +2,12 @@
 #include "data/device/segment_sorter.hpp"
 #include "data/device/sorter_kernel.cuh"
 #include "data/rings/block_coop.cuh"
+#include "data/rings/launch_bounds.cuh"
 
 namespace crossdock::device {
 
 // One block to a multiprocessor: with room for two the compiler keeps to 64 registers, and spills 136 bytes.
-__global__ void __launch_bounds__(kSorterThreads, 1)
+__global__ void CD_LAUNCH_BOUNDS(kSorterThreads, 1)
     sort_segments(const __grid_constant__ SorterKernelWork work) {
   __shared__ SorterScratch scratch;
   const rings::BlockCoop coop;

@@ -74,7 +74,7 @@ class Wirer {
     return {};
   }
 
-  // What is for all goes straight to whoever hands it on, which a table must allow.
+  // What is for all goes straight to the node that hands it on, which a table must allow.
   Status spread_from(topology::VertexIndex from) {
     std::set<uint16_t> relays;
     std::set<uint16_t> near;
@@ -239,7 +239,7 @@ Result<DeviceWiring> wire_device_channel(const DeviceChannelSpec& spec) {
   CD_TRY(check_endpoints(spec.endpoints.of_destination, "destinations", spec.tables.size()));
   if (std::ranges::any_of(spec.lanes, &rings::LaneShape::is_text)) {
     return make_error(ErrorCode::kUnsupportedType,
-                      "texts do not travel through channels on devices; send their numbers or "
+                      "strings do not travel through channels on devices; send their numbers or "
                       "hashes, or use a channel of the host");
   }
   const bool needs_key = spec.rule == DeviceRule::kResidue || spec.rule == DeviceRule::kHash;

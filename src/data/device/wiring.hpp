@@ -17,7 +17,7 @@
 namespace crossdock::device {
 
 struct DeviceChannelSpec {
-  std::vector<rings::LaneShape> lanes;  // of the columns; no texts
+  std::vector<rings::LaneShape> lanes;  // of the columns; no strings
   // Sources and destinations by number, each on a vertex; a vertex is at most one of each. Several vertices may be
   // endpoints of one GPU.
   EndpointVertices endpoints;
@@ -70,7 +70,7 @@ struct DeviceWiring {
   std::vector<WiredLink> links;
 };
 
-// CD-105: no endpoints, too many, two of a kind on one vertex, a broken number of the spec; CD-102: texts; CD-602: no
+// CD-105: no endpoints, too many, two of a kind on one vertex, a broken number of the spec; CD-102: strings; CD-602: no
 // table leads from a source to a destination within kDeviceHopsMax links.
 Result<DeviceWiring> wire_device_channel(const DeviceChannelSpec& spec);
 
