@@ -123,9 +123,9 @@ TEST(DeviceChannel, blocks_that_do_not_fit_the_device_together_are_refused_befor
 
 TEST(DeviceChannel, what_cannot_be_opened_says_why) {
   HostBackend backend;
-  auto texts = spec_of({.name = "", .sources = 2, .destinations = 2});
-  texts.lanes.push_back({.width_bytes = 16, .is_text = true});
-  EXPECT_EQ(DeviceChannel::open(texts, backend).error().code, ErrorCode::kUnsupportedType);
+  auto strings = spec_of({.name = "", .sources = 2, .destinations = 2});
+  strings.lanes.push_back({.width_bytes = 16, .is_text = true});
+  EXPECT_EQ(DeviceChannel::open(strings, backend).error().code, ErrorCode::kUnsupportedType);
   auto nowhere = spec_of({.name = "", .sources = 2, .destinations = 2});
   nowhere.tables[1] = {};
   const auto opened = DeviceChannel::open(nowhere, backend);

@@ -53,7 +53,7 @@ struct DeviceCase {
   int slot_bits = 1;
   uint64_t rows = 150;  // of each block
   int copy_delay = 0;
-  uint64_t makes_every = 0;  // not 0: rows are made, and others than every so manieth left out
+  uint64_t makes_every = 0;  // not 0: rows are made, and all others than every n-th left out
   bool copies = true;        // between nodes of the device, too
 };
 
@@ -108,7 +108,7 @@ class BlockActor : public rings::Actor {
     uint32_t capacity = 4;
     uint32_t to = kByRule;
     uint64_t makes_every =
-        0;  // not 0: makes the rows it sends, and leaves out others than every so manieth
+        0;  // not 0: makes the rows it sends, and leaves out all others than every n-th
   };
 
   BlockActor(const DevicePort& port, uint32_t block, Work work, DeviceArrivals& arrivals)
@@ -239,7 +239,7 @@ class MoverActor : public rings::Actor {
   MoverActor(DeviceChannel& channel, std::vector<const BlockActor*> blocks)
       : channel_(channel), blocks_(std::move(blocks)) {}
 
-  // Copies that are under way need more steps, whoever else moves.
+  // Copies that are under way need more steps, whatever else moves.
   rings::Step step() override {
     if (channel_.step() == rings::Step::kProgress || !channel_.mover().is_quiet())
       return rings::Step::kProgress;
