@@ -67,25 +67,24 @@ crossdock_gpu_program(crossdock_gpu_operator_bench bench/gpu/operator_bench.cpp 
 # What a fix changes is measured in one run: benches whose kernels are compiled without it, for sm_90 alone. Each header
 # in bench/gpu/variants/<variant> stands in for the room's (atomics: the library's atomic references; bounds: no number
 # of blocks; pairs: slots of a join put in word by word).
-function(crossdock_gpu_variant variant)
-  add_library(crossdock_gpu_kernels_${variant} OBJECT EXCLUDE_FROM_ALL
-    "${PROJECT_SOURCE_DIR}/src/operators/device/operator_calls_cuda.cu"
-    "${PROJECT_SOURCE_DIR}/src/data/device/sorter_kernel.cu" "${PROJECT_SOURCE_DIR}/tests/gpu/exchange_kernel.cu")
-  target_include_directories(crossdock_gpu_kernels_${variant} BEFORE PRIVATE
-    "${PROJECT_SOURCE_DIR}/bench/gpu/variants/${variant}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
-    "${PROJECT_SOURCE_DIR}/tests")
-  set_target_properties(crossdock_gpu_kernels_${variant} PROPERTIES CUDA_ARCHITECTURES "90-real")
-  foreach(bench ${ARGN})
-    string(REGEX REPLACE "^gpu_" "" program "${bench}")
-    set(program crossdock_gpu_${program}_${variant})
-    add_executable(${program} EXCLUDE_FROM_ALL bench/gpu/${bench}.cpp bench/gpu/bench_run.cpp
-      $<TARGET_OBJECTS:crossdock_gpu_kernels_${variant}>)
-    crossdock_gpu_finish(${program})
-  endforeach()
+function(crossdock_gpu_variant variant bench)  # and the sources of its kernels
+  string(REGEX REPLACE "^gpu_" "" program "${bench}")
+  set(program crossdock_gpu_${program}_${variant})
+  add_library(${program}_kernels OBJECT EXCLUDE_FROM_ALL ${ARGN})
+  target_include_directories(${program}_kernels BEFORE PRIVATE "${PROJECT_SOURCE_DIR}/bench/gpu/variants/${variant}"
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
+  set_target_properties(${program}_kernels PROPERTIES CUDA_ARCHITECTURES "90-real")
+  # Objects come before the archive, so that it does not give the same once more.
+  add_executable(${program} EXCLUDE_FROM_ALL bench/gpu/${bench}.cpp bench/gpu/bench_run.cpp
+    $<TARGET_OBJECTS:${program}_kernels>)
+  crossdock_gpu_finish(${program})
 endfunction()
-crossdock_gpu_variant(atomics operator_bench gpu_bench)
-crossdock_gpu_variant(bounds operator_bench gpu_bench)
-crossdock_gpu_variant(pairs operator_bench)
+foreach(variant atomics bounds pairs)
+  crossdock_gpu_variant(${variant} operator_bench src/operators/device/operator_calls_cuda.cu)
+endforeach()
+foreach(variant atomics bounds)
+  crossdock_gpu_variant(${variant} gpu_bench src/data/device/sorter_kernel.cu tests/gpu/exchange_kernel.cu)
+endforeach()
 
 # The suites of operators, which are those of CPU threads and compare with the CPU's operators, and the plugin: more than
 # the programs above need, so rooms come as libraries, and shared libraries are carried along (tools/gpu_bundle.py).
