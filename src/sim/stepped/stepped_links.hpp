@@ -1,8 +1,8 @@
 // The links of real movers on a virtual clock: a frame takes the time of its size on the wires between two servers, and
 // carries only the few bytes that it has.
 //
-// A row of a frame stands for `bytes_per_row` bytes on the wire. Its lane has a byte a row, and rates are stated in those
-// bytes, so that all that movers reckon with them comes out in seconds of the machine. Between two servers there is a
+// A row of a frame stands for `bytes_per_row` bytes on the wire. Its lane has a byte a row, and rates are stated in
+// those bytes, so that all that movers reckon with them comes out in seconds of the machine. Between two servers is a
 // link for each NIC that both have. One thread.
 #pragma once
 

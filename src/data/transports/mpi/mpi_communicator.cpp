@@ -31,8 +31,8 @@ constexpr int64_t kTrialBytes = 4096;
 constexpr size_t kEagerBytes = 2'048;  // which any MPI sends before its receiver asks
 
 // Looks again and again where each rank has a core: what comes is seen at once. Where ranks share cores, the one that
-// looks keeps the one that it waits for from working, so that it sleeps until a neighbour rings, or, since other hosts do
-// not, for a little while; longer where others work for seconds.
+// looks keeps the one that it waits for from working, so that it sleeps until a neighbour rings, or, since other hosts
+// do not, for a little while; longer where others work for seconds.
 class Patience {
  public:
   explicit Patience(bool shares_cores) : yields_(shares_cores ? 0 : kYields) {}
