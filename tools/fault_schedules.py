@@ -30,8 +30,8 @@ def seeds_of(share: int, shares: int, schedules: int) -> tuple[int, int]:
 
 
 def main(arguments: list[str]) -> int:
-    wanted = re.fullmatch(r"([0-9]+)/([0-9]+)", arguments[0]) if len(arguments) == 1 else None
-    share, shares = (int(wanted[1]), int(wanted[2])) if wanted else (0, 0)
+    named = re.fullmatch(r"([0-9]+)/([0-9]+)", arguments[0]) if len(arguments) == 1 else None
+    share, shares = (int(named[1]), int(named[2])) if named else (0, 0)
     if not 1 <= share <= shares:
         print(__doc__, file=sys.stderr)
         return 2

@@ -103,7 +103,7 @@ def real_movers() -> list[Row]:
     ]
 
 
-def own() -> list[Row]:
+def own_rows() -> list[Row]:
     """How many of our own runs are predicted within 20 %."""
     rows = []
     for run in own_runs.runs():
@@ -149,7 +149,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "curves": curves,
     "pairs": all_pairs,
     "movers": real_movers,
-    "own": own,
+    "own": own_rows,
     "opinion": opinion,
     "large": large_join,
 }

@@ -77,7 +77,7 @@ int run(const std::string& machine,
         stderr, "stepped_bench: {}\n", done.ok() ? done.value().broken : done.error().message);
     return 1;
   }
-  const sim::SteppedExchange& made = done.value();
+  const sim::SteppedExchange& exchange = done.value();
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -86,19 +86,19 @@ int run(const std::string& machine,
              R"("failed": {}, "wall_s": {}, "peak_bytes": {}}})"
              "\n",
              endpoints,
-             made.seconds,
-             made.open_s,
-             made.segments,
-             made.frames,
-             made.resent,
-             made.notes,
-             made.control_messages,
-             made.events,
-             made.steps,
-             made.is_failed,
+             exchange.seconds,
+             exchange.open_s,
+             exchange.segments,
+             exchange.frames,
+             exchange.resent,
+             exchange.notes,
+             exchange.control_messages,
+             exchange.events,
+             exchange.steps,
+             exchange.is_failed,
              wall.count(),
              usage.ru_maxrss * 1024L);
-  return made.is_failed ? 1 : 0;
+  return exchange.is_failed ? 1 : 0;
 }
 
 }  // namespace

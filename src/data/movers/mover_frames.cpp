@@ -43,10 +43,10 @@ bool Mover::State::send_frames() {
       for (size_t turn = 0; turn < flows && sent < kFramesPerStep; ++turn) {
         OutgoingFlow& flow = *peer.sending[peer.next_outgoing % flows];
         ++peer.next_outgoing;
-        const FrameWanted wanted = frame_of(flow);
+        const FrameWanted frame = frame_of(flow);
         const std::optional<uint64_t> again =
-            flow.again({now_, peer.overtaken_at, paths_.sound(wanted)});
-        flow.turn.has_no_room = paths_.waits_for_sent(wanted);
+            flow.again({now_, peer.overtaken_at, paths_.sound(frame)});
+        flow.turn.has_no_room = paths_.waits_for_sent(frame);
         if (flow.turn.has_no_room) continue;
         const bool went = (again && send_again(flow, *again)) || send_fresh(flow);
         if (!went) continue;

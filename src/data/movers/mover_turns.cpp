@@ -88,15 +88,15 @@ void Mover::State::take_news() {
   for (const FlowId& flow : news) look_at_flow(flow);
 }
 
-// An entry counts if the flow was not found to be due sooner, or looked at, since.
+// An entry counts if the flow was not place to be due sooner, or looked at, since.
 void Mover::State::take_due() {
   while (!due_.empty() && due_.top().at_s <= now_) {
     const Due due = due_.top();
     due_.pop();
-    const auto found = outgoing_.find(due.flow);
-    if (found == outgoing_.end() || found->second->turn.due_s != due.at_s) continue;
-    found->second->turn.due_s = kNeverDue;
-    look_at(*found->second);
+    const auto place = outgoing_.find(due.flow);
+    if (place == outgoing_.end() || place->second->turn.due_s != due.at_s) continue;
+    place->second->turn.due_s = kNeverDue;
+    look_at(*place->second);
   }
 }
 

@@ -63,23 +63,23 @@ void SteppedControl::tick_agents() {
 }
 
 void SteppedControl::connect(uint32_t server) {
-  Server& own = servers_[server];
-  if (own.is_dead || own.link != 0 || is_stopped_) return;
+  Server& server_state = servers_[server];
+  if (server_state.is_dead || server_state.link != 0 || is_stopped_) return;
   if (controller_ == nullptr) {
     clock_.at(clock_.now_s() + kConnectAgainS, [this, server] { connect(server); });
     return;
   }
-  own.link = ++last_link_;
-  server_of_[own.link] = server;
-  own.agent->on_link_open(kControlClock + clock_.now_s());
+  server_state.link = ++last_link_;
+  server_of_[server_state.link] = server;
+  server_state.agent->on_link_open(kControlClock + clock_.now_s());
   pump_agent(server);
 }
 
 // The agent notices at once, the controller when its end has.
 void SteppedControl::disconnect(uint32_t server) {
-  Server& own = servers_[server];
-  if (own.link == 0) return;
-  const control::LinkId link = std::exchange(own.link, 0);
+  Server& server_state = servers_[server];
+  if (server_state.link == 0) return;
+  const control::LinkId link = std::exchange(server_state.link, 0);
   server_of_.erase(link);
   clock_.at(clock_.now_s() + latency_s_, [this, link, life = life_] {
     if (controller_ == nullptr || life != life_) return;
@@ -89,10 +89,10 @@ void SteppedControl::disconnect(uint32_t server) {
 }
 
 void SteppedControl::break_link(uint32_t server) {
-  Server& own = servers_[server];
-  if (own.is_dead || own.link == 0) return;
+  Server& server_state = servers_[server];
+  if (server_state.is_dead || server_state.link == 0) return;
   disconnect(server);
-  own.agent->on_link_closed(kControlClock + clock_.now_s());
+  server_state.agent->on_link_closed(kControlClock + clock_.now_s());
   pump_agent(server);
   clock_.at(clock_.now_s() + kConnectAgainS, [this, server] { connect(server); });
 }
@@ -126,20 +126,21 @@ void SteppedControl::ask(control::Request request,
 }
 
 void SteppedControl::pump_agent(uint32_t server) {
-  Server& own = servers_[server];
-  for (control::AgentMessage& message : own.agent->take_outbox()) {
-    if (own.link == 0) continue;
+  Server& server_state = servers_[server];
+  for (control::AgentMessage& message : server_state.agent->take_outbox()) {
+    if (server_state.link == 0) continue;
     ++messages_;
-    clock_.at(clock_.now_s() + latency_s_,
-              [this, link = own.link, life = life_, message = std::move(message)]() mutable {
-                if (controller_ == nullptr || life != life_) return;
-                controller_->on_message(link, std::move(message), kControlClock + clock_.now_s());
-                pump_controller();
-              });
+    clock_.at(
+        clock_.now_s() + latency_s_,
+        [this, link = server_state.link, life = life_, message = std::move(message)]() mutable {
+          if (controller_ == nullptr || life != life_) return;
+          controller_->on_message(link, std::move(message), kControlClock + clock_.now_s());
+          pump_controller();
+        });
   }
-  if (own.agent->refusal() == nullptr || own.link == 0) return;
+  if (server_state.agent->refusal() == nullptr || server_state.link == 0) return;
   disconnect(server);
-  own.agent->on_link_closed(kControlClock + clock_.now_s());
+  server_state.agent->on_link_closed(kControlClock + clock_.now_s());
   clock_.at(clock_.now_s() + kConnectAgainS, [this, server] { connect(server); });
 }
 
@@ -173,9 +174,9 @@ void SteppedControl::pump_controller() {
 void SteppedControl::take(uint32_t server,
                           control::LinkId link,
                           control::ControllerMessage message) {
-  Server& own = servers_[server];
-  if (own.is_dead || own.link != link) return;
-  own.agent->on_message(std::move(message), kControlClock + clock_.now_s());
+  Server& server_state = servers_[server];
+  if (server_state.is_dead || server_state.link != link) return;
+  server_state.agent->on_message(std::move(message), kControlClock + clock_.now_s());
   pump_agent(server);
 }
 

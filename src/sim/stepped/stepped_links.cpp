@@ -55,8 +55,8 @@ class SteppedLinks::End : public transports::Link {
  public:
   using News = std::function<void(transports::LinkIndex, transports::LinkEvents&)>;
 
-  End(ServerLinks& own, uint32_t peer, size_t nic, transports::LinkIndex index)
-      : own_(own), peer_(peer), nic_(nic), index_(index) {}
+  End(ServerLinks& links, uint32_t peer, size_t nic, transports::LinkIndex index)
+      : own_(links), peer_(peer), nic_(nic), index_(index) {}
 
   const SteppedServer& here() const { return own_.net.servers_[own_.server]; }
   const SteppedServer& there() const { return own_.net.servers_[peer_]; }
@@ -217,13 +217,13 @@ SteppedLinks::SteppedLinks(VirtualClock& clock,
     servers_.push_back(std::move(server));
   }
   const auto count = static_cast<uint32_t>(servers_.size());
-  for (uint32_t own = 0; own < count; ++own) {
+  for (uint32_t server = 0; server < count; ++server) {
     auto links = std::make_unique<ServerLinks>(*this);
-    links->server = own;
+    links->server = server;
     for (uint32_t peer = 0; peer < count; ++peer) {
       links->first.push_back(static_cast<transports::LinkIndex>(links->ends.size()));
-      if (peer == own) continue;
-      const size_t nics = std::min(servers_[own].nics.size(), servers_[peer].nics.size());
+      if (peer == server) continue;
+      const size_t nics = std::min(servers_[server].nics.size(), servers_[peer].nics.size());
       for (size_t nic = 0; nic < nics; ++nic) {
         const auto index = static_cast<transports::LinkIndex>(links->ends.size());
         links->ends.push_back(std::make_unique<End>(*links, peer, nic, index));
@@ -285,27 +285,27 @@ void SteppedLinks::arrived(uint64_t number) {
   free_frames_.push_back(number);
 }
 
-void SteppedLinks::lose_nic(uint32_t server, size_t nic, bool is_told) {
-  const SteppedServer& own = servers_[server];
-  const topology::VertexIndex vertex = own.nics[nic];
-  network_.set_link(own.link(vertex, *own.shape->network()), 0);
-  network_.set_link(own.link(*own.shape->network(), vertex), 0);
+void SteppedLinks::lose_nic(uint32_t server, size_t nic, bool is_announced) {
+  const SteppedServer& here = servers_[server];
+  const topology::VertexIndex vertex = here.nics[nic];
+  network_.set_link(here.link(vertex, *here.shape->network()), 0);
+  network_.set_link(here.link(*here.shape->network(), vertex), 0);
   for (uint32_t peer = 0; peer < servers_.size(); ++peer) {
     if (peer == server || nic >= servers_[peer].nics.size()) continue;
     End& end = *links_[server]->ends[links_[server]->first[peer] + nic];
     for (End* const one : {&end, &end.other()}) {
       one->cut();
-      if (is_told) one->lose(fmt::format("the port of {} was lost", end.device()));
+      if (is_announced) one->lose(fmt::format("the port of {} was lost", end.device()));
     }
   }
 }
 
 void SteppedLinks::slow_nic(uint32_t server, size_t nic, double share) {
-  const SteppedServer& own = servers_[server];
-  const topology::VertexIndex vertex = own.nics[nic];
-  const topology::VertexIndex network = *own.shape->network();
+  const SteppedServer& here = servers_[server];
+  const topology::VertexIndex vertex = here.nics[nic];
+  const topology::VertexIndex network = *here.shape->network();
   for (const auto& [from, to] : {std::pair(vertex, network), std::pair(network, vertex)}) {
-    network_.set_link(own.link(from, to), own.shape->find_edge(from, to)->bytes_per_s * share);
+    network_.set_link(here.link(from, to), here.shape->find_edge(from, to)->bytes_per_s * share);
   }
 }
 

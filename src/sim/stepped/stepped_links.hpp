@@ -2,8 +2,8 @@
 // carries only the few bytes that it has.
 //
 // A row of a frame stands for `bytes_per_row` bytes on the wire. Its lane has a byte a row, and rates are stated in
-// those bytes, so that all that movers reckon with them comes out in seconds of the machine. Between two servers is a
-// link for each NIC that both have. One thread.
+// those bytes, so that all that movers reckon with them comes out in seconds of the machine. Between two servers there
+// is a link for each NIC that both have. One thread.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ class SteppedLinks {
   const SteppedServer& server(uint32_t server) const { return servers_[server]; }
 
   // No byte gets over a NIC any more. Both ends of its links hear of it, or find out by silence.
-  void lose_nic(uint32_t server, size_t nic, bool is_told);
+  void lose_nic(uint32_t server, size_t nic, bool is_announced);
   // A NIC carries less from now on, both ways.
   void slow_nic(uint32_t server, size_t nic, double share);
   void kill(uint32_t server);

@@ -88,9 +88,9 @@ Status SteppedProcess::open(std::shared_ptr<const control::ServerPart> part) {
   }
   part_ = std::move(part);
   for (const control::PlannedServer& server : part_->outline->servers) {
-    const auto found = parts_.graph->find_server(server.name);
-    CD_CHECK(found.has_value(), "server {}", server.name);
-    server_of_.push_back(*found);
+    const auto index = parts_.graph->find_server(server.name);
+    CD_CHECK(index.has_value(), "server {}", server.name);
+    server_of_.push_back(*index);
   }
   const Status added = add_flows();
   if (!added.ok()) part_.reset();
@@ -130,16 +130,17 @@ movers::MovedFlow SteppedProcess::moved(const movers::FlowId& id,
 Status SteppedProcess::add_flows() {
   const control::ChannelOutline& outline = *part_->outline;
   CD_ASSIGN(const PathsOf paths, planned_paths());
-  const auto numbers = [&](const auto& ends, bool is_own) {
-    std::vector<uint16_t> found;
+  const auto numbers_of = [&](const auto& ends, bool is_own) {
+    std::vector<uint16_t> numbers;
     for (size_t i = 0; i < ends.size(); ++i) {
-      if ((ends[i].server == part_->server) == is_own) found.push_back(static_cast<uint16_t>(i));
+      if ((ends[i].server == part_->server) == is_own) numbers.push_back(static_cast<uint16_t>(i));
     }
-    return found;
+    return numbers;
   };
-  const auto sources = numbers(outline.sources, true), others = numbers(outline.sources, false);
-  const auto outlets = numbers(outline.destinations, true),
-             far = numbers(outline.destinations, false);
+  const auto sources = numbers_of(outline.sources, true),
+             others = numbers_of(outline.sources, false);
+  const auto outlets = numbers_of(outline.destinations, true),
+             far = numbers_of(outline.destinations, false);
   const rings::RingShape shape = parts_.load.layout->ring_shape(parts_.load.slot_bits);
   out_memory_ = std::make_shared<Memory>(shape, sources.size() * far.size());
   out_memory_->bells.resize(static_cast<size_t>(parts_.graph->server_count()));

@@ -13,9 +13,9 @@ namespace crossdock::sim {
 namespace {
 
 topology::InfrastructureGraph machine(const char* name) {
-  auto made = topology::make_machine(name);
-  EXPECT_TRUE(made.ok());
-  return std::move(made.value());
+  auto graph = topology::make_machine(name);
+  EXPECT_TRUE(graph.ok());
+  return std::move(graph.value());
 }
 
 SteppedExchange stepped(const topology::InfrastructureGraph& graph, const SteppedTask& task) {
@@ -111,7 +111,7 @@ TEST(SteppedExchange, SchedulesOfFaultsLoseAndDoubleNothing) {
     worlds.push_back({machine(name)});
     worlds.back().about_s = stepped(worlds.back().graph, small_task()).seconds;
   }
-  const SeedRange seeds = seeds_of_run(600, 10'000);
+  const SeedRange seeds = seeds_of_run(200, 10'000);
   int failed = 0;
   uint64_t resent = 0;
   for (uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
@@ -128,9 +128,9 @@ TEST(SteppedExchange, SchedulesOfFaultsLoseAndDoubleNothing) {
     failed += done.is_failed ? 1 : 0;
     resent += done.resent;
   }
-  if (seeds.end - seeds.first < 600) return;
-  EXPECT_GT(failed, 20);  // the schedules are worth their time
-  EXPECT_GT(resent, 100u);
+  if (seeds.end - seeds.first < 200) return;
+  EXPECT_GT(failed, 5);  // the schedules are worth their time
+  EXPECT_GT(resent, 20u);
 }
 
 // All that one fault can do to the smallest world.
@@ -148,10 +148,10 @@ TEST(SteppedExchange, EveryFaultOfTheSmallestWorldIsAccountedFor) {
     fault.server = static_cast<uint32_t>(chance.pick(2));
     fault.nic = static_cast<uint32_t>(chance.pick(2));
     fault.share = 0.1;
-    SteppedTask own = task;
-    own.faults = {fault};
-    own.slot_bits = static_cast<int>(chance.pick(2));
-    const SteppedExchange done = stepped(graph, own);
+    SteppedTask faulty = task;
+    faulty.faults = {fault};
+    faulty.slot_bits = static_cast<int>(chance.pick(2));
+    const SteppedExchange done = stepped(graph, faulty);
     ASSERT_EQ(done.broken, "") << testing::PrintToString(chance.picks());
     ++worlds;
   } while (chance.next());
