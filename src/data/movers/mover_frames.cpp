@@ -229,6 +229,7 @@ void Mover::State::sent(transports::LinkIndex link, uint64_t token) {
     --use.own_frames;
     look_at_waiting(link);
     frame.flow->sent(frame.header.sequence);
+    look_at(*frame.flow);
     if (frame.flow->take_recycled()) ring(frame.flow->moved());
   }
   under_way_.close(token);

@@ -214,7 +214,9 @@ std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
   }
   // Nothing is heard of what is under way, or everything has arrived, more is there, and no credit comes: the note that
   // said so may be lost.
-  if (arrived_ == next_ && !is_held_back()) {
+  // What the link has not let go of cannot have arrived.
+  const bool is_leaving = arrived_ != next_ && flights_[slot_of(arrived_)].puts > 0;
+  if (is_leaving || (arrived_ == next_ && !is_held_back())) {
     is_asking_ = false;
     return std::nullopt;
   }

@@ -100,6 +100,8 @@ Status SteppedProcess::open(std::shared_ptr<const control::ServerPart> part) {
 // By the vertex of a destination: what the tables of this server allow.
 Result<SteppedProcess::PathsOf> SteppedProcess::planned_paths() const {
   const control::ChannelOutline& outline = *part_->outline;
+  const auto is_here = [this](const auto& end) { return end.server == part_->server; };
+  if (std::ranges::none_of(outline.sources, is_here)) return PathsOf();  // nothing leaves
   std::vector<topology::ForwardingTable> tables;
   for (const control::NamedTable& table : *part_->tables) tables.push_back(table.table);
   std::map<topology::VertexIndex, std::map<transports::PeerIndex, topology::DestinationKey>> keys;

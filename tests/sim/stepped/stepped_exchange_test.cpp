@@ -173,6 +173,21 @@ TEST(SteppedExchange, IsTheSameForASeed) {
   EXPECT_EQ(one.causes, two.causes);
 }
 
+// One to many and many to one: servers that only send, or only get.
+TEST(SteppedExchange, PatternsReachTheirEndsAlone) {
+  const topology::InfrastructureGraph graph = machine("figure-2i:3");
+  const std::vector<topology::Location> all = endpoints_of(graph);
+  SteppedTask task = small_task();
+  task.sources = {all.front()};
+  const SteppedExchange scatter = stepped(graph, task);
+  EXPECT_EQ(scatter.broken, "");
+  EXPECT_EQ(scatter.taken, 4 * 6);  // two GPUs on each other server
+  std::swap(task.sources, task.destinations);
+  const SteppedExchange gather = stepped(graph, task);
+  EXPECT_EQ(gather.broken, "");
+  EXPECT_EQ(gather.taken, 4 * 6);
+}
+
 TEST(SteppedExchange, RefusesWhatCannotBe) {
   const topology::InfrastructureGraph graph = machine("figure-2i:2");
   SteppedTask task = small_task();
