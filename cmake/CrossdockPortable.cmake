@@ -15,6 +15,6 @@ endforeach()
 # from outside, so that another library's copy of it in the same process is left in peace.
 set(archives libstdc++.a libold_glibc.a libfmt.a libhwy.a libxxhash.a libre2.a libhwloc.a)
 list(JOIN archives ":" hidden)
-add_link_options(-nodefaultlibs "-L${CROSSDOCK_PORTABLE}" "-Wl,--exclude-libs,${hidden}" -Wl,--as-needed)
+add_link_options(-nodefaultlibs "-L${CROSSDOCK_PORTABLE}" "-Wl,--exclude-libs,${hidden}" -Wl,--as-needed -Wl,--allow-shlib-undefined)
 set(CMAKE_CXX_STANDARD_LIBRARIES
   "-l:libstdc++.a -l:libold_glibc.a -lm -lgcc -lgcc_s -lpthread -ldl -lrt -lc -l:libc_nonshared.a -lc_loader -lgcc")

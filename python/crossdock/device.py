@@ -107,9 +107,9 @@ class Device:
         if hasattr(data, "__arrow_c_device_array__"):
             return self._arrow(*data.__arrow_c_device_array__())
         if isinstance(data, pa.Table) or hasattr(data, "__arrow_c_stream__"):
-            found = data if isinstance(data, pa.Table) else pa.table(data)
-            arrays = [column.combine_chunks() for column in found.columns]
-            data = pa.RecordBatch.from_arrays(arrays, schema=found.schema)
+            table = data if isinstance(data, pa.Table) else pa.table(data)
+            arrays = [column.combine_chunks() for column in table.columns]
+            data = pa.RecordBatch.from_arrays(arrays, schema=table.schema)
         if hasattr(data, "__arrow_c_array__"):
             return self._arrow(*data.__arrow_c_array__())
         raise _no_table(data)

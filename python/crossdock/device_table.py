@@ -193,10 +193,10 @@ class DeviceTable:
         try:
             return self._native.tensor(column, stream, versioned)
         except _native.NativeError as error:
-            found = from_native(error)
-            if found.code != "CD-102":
-                raise found from None
-            raise make_error("CD-511", found.text) from None
+            explanation = from_native(error)
+            if explanation.code != "CD-102":
+                raise explanation from None
+            raise make_error("CD-511", explanation.text) from None
 
     def place(self) -> tuple[int, int]:
         """As DLPack says where it lies. For modules of this package."""
@@ -340,17 +340,17 @@ def _asked(name: str, aggregate: Aggregate) -> tuple[str, str, str, list[_Condit
     argument = aggregate.argument
     plain = argument is None or isinstance(argument, Column)
     if aggregate.function not in _FUNCTIONS or not set(aggregate.options) <= {_EXACT} or not plain:
-        wanted = "xd.count, xd.sum, xd.mean, xd.min and xd.max of columns"
-        raise _no_expression("agg", aggregate, wanted)
-    found = [] if aggregate.condition is None else _conditions("agg", aggregate.condition)
+        expected = "xd.count, xd.sum, xd.mean, xd.min and xd.max of columns"
+        raise _no_expression("agg", aggregate, expected)
+    conditions = [] if aggregate.condition is None else _conditions("agg", aggregate.condition)
     column = argument.name if isinstance(argument, Column) else ""
-    return name, aggregate.function, column, found
+    return name, aggregate.function, column, conditions
 
 
-def _no_expression(where: str, found: object, wanted: str) -> CrossdockError:
+def _no_expression(where: str, given: object, expected: str) -> CrossdockError:
     return make_error(
-        "CD-504", f"{where}() on a device does not compute {found!r}",
-        limits=wanted, try_="to_arrow(), and the dock's own operators",
+        "CD-504", f"{where}() on a device does not compute {given!r}",
+        limits=expected, try_="to_arrow(), and the dock's own operators",
     )  # fmt: skip
 
 

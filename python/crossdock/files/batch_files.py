@@ -138,5 +138,5 @@ def completed(batch: Any, projected: Any, values: dict[str, Any]) -> Any:
 
 
 def _value(values: dict[str, Any], field: Any) -> Any:
-    found = values.get(field.name)
-    return pa.scalar(None, field.type) if found is None else found.cast(field.type)
+    result = values.get(field.name)
+    return pa.scalar(None, field.type) if result is None else result.cast(field.type)

@@ -100,7 +100,7 @@ class CsvOptions:
         lines = self._lines(text)[:_SNIFFED_LINES]
         candidates = [sign for sign in _DELIMITERS if sign != self.decimal]
         counts = {sign: [line.count(sign) for line in lines] for sign in candidates}
-        even = {c: found[0] for c, found in counts.items() if found and len(set(found)) == 1}
+        even = {c: count[0] for c, count in counts.items() if count and len(set(count)) == 1}
         best = max(candidates, key=lambda sign: even.get(sign, 0))
         if even.get(best, 0) > 0 or not lines:
             return best
@@ -142,10 +142,10 @@ class CsvOptions:
 
     def lines_read_options(self, names: Sequence[str]) -> Any:
         """The same for lines in UTF-8 of which those to be skipped have been left out."""
-        found = self.read_options(names)
-        found.encoding = "utf-8"
-        found.skip_rows = 0
-        return found
+        read_options = self.read_options(names)
+        read_options.encoding = "utf-8"
+        read_options.skip_rows = 0
+        return read_options
 
     def convert_options(self, types: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
         """For pyarrow.csv. `columns`: those that are wanted; none: all."""

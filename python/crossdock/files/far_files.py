@@ -30,10 +30,10 @@ class FarFile(str):
     __slots__ = ("path", "system")
 
     def __new__(cls, name: str, system: Any, path: str) -> FarFile:
-        made = super().__new__(cls, name)
-        made.system = system
-        made.path = path
-        return made
+        file_name = super().__new__(cls, name)
+        file_name.system = system
+        file_name.path = path
+        return file_name
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FarFile, (str(self), self.system, self.path)
@@ -78,8 +78,8 @@ def open_file(name: str) -> Any:
 def version_of(name: str) -> tuple[Any, ...]:
     """What tells whether a file is still the same. Raises OSError."""
     if not isinstance(name, FarFile):
-        found = Path(name).stat()
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        status = Path(name).stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
     if name.fsspec is not None:
         known = name.fsspec.info(name.path)
         return tuple(str(known.get(key)) for key in ("size", "ETag", "etag", "mtime", "created"))

@@ -24,14 +24,14 @@ _OF_ARROW = ("s3", "gs", "gcs", "abfs", "abfss", "az", "hdfs", "viewfs")
 
 def is_url(item: object) -> bool:
     """Whether it is a URL of files that lie elsewhere."""
-    found = _URL.match(item) if isinstance(item, str) else None
-    return found is not None and found[1] != "file"
+    match = _URL.match(item) if isinstance(item, str) else None
+    return match is not None and match[1] != "file"
 
 
 def is_glob(text: str) -> bool:
     """Whether it is a pattern, and no URL of the web, whose signs are its own."""
-    found = _URL.match(text)
-    if found is not None and found[1] in _WEB:
+    match = _URL.match(text)
+    if match is not None and match[1] in _WEB:
         return False
     return re.search(r"[*?\[]", text) is not None or _ALTERNATIVES.search(text) is not None
 
@@ -56,8 +56,8 @@ def far_files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFil
     """The files behind a URL, or a path in a file system: one, those of a folder whose names have
     one of the endings (none: of any), or those of a pattern. PathError where there is none."""
     # In a thread, so that an interrupt ends the wait for a store that does not answer.
-    (found,) = of_each_far([item], lambda text: _files(text, filesystem, endings))
-    return found
+    (files,) = of_each_far([item], lambda text: _files(text, filesystem, endings))
+    return files
 
 
 def _files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFile]:
@@ -65,7 +65,7 @@ def _files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFile]:
     if prefix is None:
         return [FarFile(item, system, path)]
     try:
-        return [FarFile(prefix + found, system, found) for found in _expand(system, path, endings)]
+        return [FarFile(prefix + files, system, files) for files in _expand(system, path, endings)]
     except CrossdockError:
         raise
     except (OSError, pa.ArrowException) as error:
@@ -118,9 +118,9 @@ def _place(item: str, filesystem: Any) -> tuple[Any, str | None, str]:
     and the path."""
     if filesystem is not None:
         return arrow_system(filesystem), "", item
-    found = _URL.match(item)
-    assert found is not None
-    scheme, rest = found[1], item[found.end() :]
+    match = _URL.match(item)
+    assert match is not None
+    scheme, rest = match[1], item[match.end() :]
     if scheme in _OF_ARROW:
         rest, query = without_query(rest)
         return _system_of_arrow(item, scheme, rest, query), f"{scheme}://", _bare(rest)
@@ -161,9 +161,9 @@ def _azure_account(item: str) -> dict[str, str]:
         "account_name": "AZURE_STORAGE_ACCOUNT_NAME",
         "account_key": "AZURE_STORAGE_ACCOUNT_KEY",
     }
-    found = {key: os.environ[name] for key, name in names.items() if name in os.environ}
-    if "account_name" in found:
-        return found
+    account = {key: os.environ[name] for key, name in names.items() if name in os.environ}
+    if "account_name" in account:
+        return account
     raise nothing(
         item,
         "the variable AZURE_STORAGE_ACCOUNT_NAME does not say whose container it is",
@@ -194,10 +194,10 @@ def _expand(system: Any, path: str, endings: Sequence[str]) -> list[str]:
     import pyarrow.fs as file_systems
 
     if is_glob(path):
-        found = sorted({name for one in alternatives(path) for name in _matches(system, one)})
-        if not found:
+        names = sorted({name for one in alternatives(path) for name in _matches(system, one)})
+        if not names:
             raise nothing(path, "no file matches the pattern")
-        return found
+        return names
     about = system.get_file_info(path)
     if about.type == file_systems.FileType.File:
         return [path]
@@ -208,10 +208,10 @@ def _expand(system: Any, path: str, endings: Sequence[str]) -> list[str]:
         for name in _below(system, path)
         if not any(part[:1] in "._" for part in _parts(name)[len(_parts(path)) :])
     ]
-    found = [name for name in below if not endings or name.lower().endswith(tuple(endings))]
-    if not found:
+    names = [name for name in below if not endings or name.lower().endswith(tuple(endings))]
+    if not names:
         raise nothing(path, f"the folder holds no file named *{' or *'.join(endings)}")
-    return sorted(found)
+    return sorted(names)
 
 
 def _below(system: Any, folder: str) -> Iterator[str]:
@@ -229,22 +229,25 @@ def _parts(path: str) -> list[str]:
 
 def _matches(system: Any, pattern: str) -> Iterator[str]:
     """The files of a pattern. Names that begin with "." or "_" only where it spells them so."""
-    wanted = _parts(pattern)
-    plain = next((n for n, part in enumerate(wanted) if re.search(r"[*?\[]", part)), len(wanted))
-    folder = "/".join(wanted[: min(plain, len(wanted) - 1)])
+    pattern_parts = _parts(pattern)
+    plain = next(
+        (n for n, part in enumerate(pattern_parts) if re.search(r"[*?\[]", part)),
+        len(pattern_parts),
+    )
+    folder = "/".join(pattern_parts[: min(plain, len(pattern_parts) - 1)])
     for name in _below(system, "/" + folder if pattern.startswith("/") else folder):
-        if _fits(_parts(name), wanted):
+        if _fits(_parts(name), pattern_parts):
             yield name
 
 
-def _fits(parts: list[str], wanted: list[str]) -> bool:
-    if not wanted:
+def _fits(parts: list[str], pattern_parts: list[str]) -> bool:
+    if not pattern_parts:
         return not parts
-    if wanted[0] == "**":
-        return _fits(parts, wanted[1:]) or (
-            bool(parts) and parts[0][:1] not in "._" and _fits(parts[1:], wanted)
+    if pattern_parts[0] == "**":
+        return _fits(parts, pattern_parts[1:]) or (
+            bool(parts) and parts[0][:1] not in "._" and _fits(parts[1:], pattern_parts)
         )
-    if not parts or not fnmatch.fnmatchcase(parts[0], wanted[0]):
+    if not parts or not fnmatch.fnmatchcase(parts[0], pattern_parts[0]):
         return False
-    is_hidden = parts[0][:1] in "._" and wanted[0][:1] != parts[0][:1]
-    return not is_hidden and _fits(parts[1:], wanted[1:])
+    is_hidden = parts[0][:1] in "._" and pattern_parts[0][:1] != parts[0][:1]
+    return not is_hidden and _fits(parts[1:], pattern_parts[1:])

@@ -43,10 +43,10 @@ class _Shared(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         with self._lock:
             self._file.seek(self._at)
-            found = self._file.read(len(buffer))
-        buffer[: len(found)] = found
-        self._at += len(found)
-        return len(found)
+            data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def file_of_object(item: Any) -> str:

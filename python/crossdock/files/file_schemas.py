@@ -55,13 +55,13 @@ def require_same_schemas(files: Sequence[str], schemas: Sequence[Any]) -> None:
     for file, schema in zip(files, schemas, strict=True):
         if schema.equals(schemas[0]):
             continue
-        found = {field.name: field.type for field in schema}
-        differences = [f"no column {name!r}" for name in first if name not in found]
-        differences += [f"a further column {name!r}" for name in found if name not in first]
+        types = {field.name: field.type for field in schema}
+        differences = [f"no column {name!r}" for name in first if name not in types]
+        differences += [f"a further column {name!r}" for name in types if name not in first]
         differences += [
-            f"column {name!r} of type {found[name]} instead of {data_type}"
+            f"column {name!r} of type {types[name]} instead of {data_type}"
             for name, data_type in first.items()
-            if found.get(name, data_type) != data_type
+            if types.get(name, data_type) != data_type
         ]
         if differences:
             raise make_error(

@@ -139,9 +139,9 @@ class FileSource(ABC):
     _opened_by: tuple[Any, ...]  # the arguments that it was made of, by which a pickle has it
 
     def __new__(cls, *arguments: Any) -> Self:
-        found = super().__new__(cls)
-        found._opened_by = arguments
-        return found
+        source = super().__new__(cls)
+        source._opened_by = arguments
+        return source
 
     def __init__(self, paths: Paths, kind: str, options: FileOptions) -> None:
         files = find_files(paths, kind, options.filesystem)
@@ -173,16 +173,16 @@ class FileSource(ABC):
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
-            found = self._scanner(self.current(), columns, predicate).to_table()
+            table = self._scanner(self.current(), columns, predicate).to_table()
             if not columns:
-                return found  # what follows would forget how many rows there are
-            return with_schema(found.replace_schema_metadata(None), self.schema_of(columns))
+                return table  # what follows would forget how many rows there are
+            return with_schema(table.replace_schema_metadata(None), self.schema_of(columns))
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
-            found = self._scanner(self.current(), columns, predicate).to_reader()
+            reader = self._scanner(self.current(), columns, predicate).to_reader()
             projected = self.schema_of(columns)
-            return found if found.schema == projected else found.cast(projected)
+            return reader if reader.schema == projected else reader.cast(projected)
 
     def native(
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
@@ -358,12 +358,12 @@ class DatasetFiles(FileSource):
                             lambda pair: pair[1].physical_schema, lambda pair: pair[0])  # fmt: skip
 
     def plain_fragments(self, values: Any = None) -> list[Any]:
-        made = self.dataset_format().make_fragment
+        make_fragment = self.dataset_format().make_fragment
         places = [place_of(file) for file in self.files]
         if values is None or not values.column_names:
-            return [made(path, system) for system, path in places]
+            return [make_fragment(path, system) for system, path in places]
         return [
-            made(path, system, _is_row(row))
+            make_fragment(path, system, _is_row(row))
             for (system, path), row in zip(
                 places, rows_of_values(values, len(self.files)), strict=True
             )
@@ -374,8 +374,8 @@ def path_values(fragment: Any, schema: Any) -> dict[str, Any]:
     """What the path of a file of pyarrow.dataset says, as scalars of the fields of `schema`."""
     import pyarrow.dataset as dataset
 
-    found = dataset.get_partition_keys(fragment.partition_expression)
-    return {field.name: pa.scalar(found.get(field.name), field.type) for field in schema}
+    values = dataset.get_partition_keys(fragment.partition_expression)
+    return {field.name: pa.scalar(values.get(field.name), field.type) for field in schema}
 
 
 def _is_row(row: Sequence[tuple[str, Any]]) -> Any:

@@ -45,15 +45,15 @@ class JsonSource(BatchFiles):
 
     def schema_of_file(self, path: str) -> Any:
         with _opened(path, pa.schema(list(self._types.items())), "infer") as reader:
-            found = reader.schema
-        for name, data_type in {**_dates_in(path, found), **self._types}.items():
-            found = found.set(found.get_field_index(name), pa.field(name, data_type))
+            schema = reader.schema
+        for name, data_type in {**_dates_in(path, schema), **self._types}.items():
+            schema = schema.set(schema.get_field_index(name), pa.field(name, data_type))
         if self._types:  # pyarrow puts the columns of given types first
-            names = [name for name in _first_members(path) if name in found.names]
-            names += [name for name in found.names if name not in names]
-            found = pa.schema([found.field(name) for name in names])
-        self._schemas[path] = found
-        return found
+            names = [name for name in _first_members(path) if name in schema.names]
+            names += [name for name in schema.names if name not in names]
+            schema = pa.schema([schema.field(name) for name in names])
+        self._schemas[path] = schema
+        return schema
 
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
         # In the types of all files where they are wider; other columns are read to be checked.
@@ -90,10 +90,10 @@ def _first_members(path: str) -> list[str]:
     """Names of the first object, in their order; none where it is longer than the first block."""
     text = first_text(path, "utf-8").lstrip(_SPACE + "[")
     try:
-        found, _ = json.JSONDecoder().raw_decode(text)
+        member, _ = json.JSONDecoder().raw_decode(text)
     except ValueError:
         return []
-    return list(found) if isinstance(found, dict) else []
+    return list(member) if isinstance(member, dict) else []
 
 
 def _dates_in(path: str, schema: Any) -> dict[str, Any]:
@@ -170,9 +170,9 @@ def _elements(blocks: Iterable[str], path: str) -> Iterator[str]:
         text += block
         at, lines = 0, []
         while (at := _behind_space(text, at)) < len(text):
-            found = _SIGNS.get((expected, text[at]))
-            if found is not None:
-                expected, at = found, at + 1
+            sign = _SIGNS.get((expected, text[at]))
+            if sign is not None:
+                expected, at = sign, at + 1
                 continue
             if expected not in ("first", "item"):
                 raise _malformed(path, number, f"{text[at : at + 20]!r} stands there")
@@ -224,7 +224,7 @@ def _lines(path: str) -> Iterator[str]:
 
 def _members(line: str) -> list[str]:
     try:
-        found = json.loads(line)
+        members = json.loads(line)
     except ValueError:
         return []
-    return list(found) if isinstance(found, dict) else []
+    return list(members) if isinstance(members, dict) else []

@@ -230,8 +230,8 @@ def _encoded(column: Any) -> Any:
 def _folder_value(value: Any) -> str:
     if not value.is_valid:
         return NULL_FOLDER
-    found = value.as_py()
-    text = str(found).lower() if isinstance(found, bool) else str(found)
+    python_value = value.as_py()
+    text = str(python_value).lower() if isinstance(python_value, bool) else str(python_value)
     return quote(text, safe=" :+")
 
 

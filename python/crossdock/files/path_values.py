@@ -22,14 +22,14 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 def folder_values(files: Sequence[str]) -> dict[str, list[str | None]]:
     """The values that folders `name=value` above the files stand for, by name and file; None where
     there is no such folder, or it stands for NULL."""
-    found: dict[str, list[str | None]] = {}
+    result: dict[str, list[str | None]] = {}
     for number, file in enumerate(files):
         for folder in Path(file).parts[:-1]:
             name, sign, value = folder.partition("=")
             if sign and name:
-                values = found.setdefault(unquote(name), [None] * len(files))
+                values = result.setdefault(unquote(name), [None] * len(files))
                 values[number] = None if value == NULL_FOLDER else unquote(value)
-    return found
+    return result
 
 
 def values_as(

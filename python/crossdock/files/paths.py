@@ -81,8 +81,8 @@ def detect_format(paths: Paths, filesystem: Any = None) -> str:
     for item in _items(paths, filesystem):
         text = os.fspath(item)
         if isinstance(item, FarFile):
-            found = format_of(item) if is_file_name(item) else _format_of_bytes(item)
-            of_formats.setdefault(found, item)
+            format = format_of(item) if is_file_name(item) else _format_of_bytes(item)
+            of_formats.setdefault(format, item)
             continue
         if filesystem is not None or is_url(text):
             for name in _far(text, filesystem, _ENDINGS):
@@ -122,13 +122,13 @@ def _far(text: str, filesystem: Any, endings: Sequence[str]) -> Sequence[str]:
 def _format_of_bytes(name: str) -> str:
     with open_file(name) as file:
         begin = file.read(6)
-    found = next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), None)
-    if found is None:
+    kind_of_bytes = next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), None)
+    if kind_of_bytes is None:
         raise make_error(
             "CD-503", "what is in memory begins neither as Parquet nor as Arrow IPC",
             try_="read_csv(...) or read_json(...), which say what it is",
         )  # fmt: skip
-    return found
+    return kind_of_bytes
 
 
 def find_files(paths: Paths, format_name: str, filesystem: Any = None) -> list[str]:
@@ -139,15 +139,15 @@ def find_files(paths: Paths, format_name: str, filesystem: Any = None) -> list[s
     `[ab]`, `{one,other}` and `**` for any folders. Names in them that begin with "." or "_" are
     passed over, as other engines do.
     """
-    found: list[str] = []
+    files: list[str] = []
     for item in _items(paths, filesystem):
         if isinstance(item, FarFile):
-            found.append(item)
+            files.append(item)
         elif filesystem is not None or is_url(item):
-            found += far_files(os.fspath(item), filesystem, FORMATS.get(format_name, ()))
+            files += far_files(os.fspath(item), filesystem, FORMATS.get(format_name, ()))
         else:
-            found += _expand(Path(item).expanduser(), format_name)
-    return found
+            files += _expand(Path(item).expanduser(), format_name)
+    return files
 
 
 def has_partitions(paths: Paths, files: Sequence[str], filesystem: Any = None) -> bool:
@@ -214,27 +214,27 @@ def _expand(path: Path, format_name: str) -> list[str]:
         return [str(path)]
     if path.is_dir():
         endings = FORMATS.get(format_name, ())
-        found = [name for name in _files_below(path) if name.lower().endswith(endings)]
-        if not found:
+        names = [name for name in _files_below(path) if name.lower().endswith(endings)]
+        if not names:
             raise _nothing(str(path), f"the folder holds no file named *{' or *'.join(endings)}")
-        return found
+        return names
     if is_glob(str(path)):
-        found = _matches(str(path))
-        if not found:
+        names = _matches(str(path))
+        if not names:
             raise _nothing(str(path), "no file matches the pattern")
-        return found
+        return names
     raise _nothing(str(path), _what_is_there(path))
 
 
 def _matches(pattern: str) -> list[str]:
     """The files that a pattern stands for, each once, in order."""
-    found: set[str] = set()
+    names: set[str] = set()
     for plain in alternatives(pattern):
         # Path.glob takes no absolute patterns, which users write.
         for name in glob.glob(plain, recursive=True):  # noqa: PTH207
             if not _is_hidden(name, plain) and Path(name).is_file():
-                found.add(name)
-    return sorted(found)
+                names.add(name)
+    return sorted(names)
 
 
 def _is_hidden(name: str, pattern: str) -> bool:

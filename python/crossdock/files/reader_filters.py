@@ -64,10 +64,10 @@ def split_filter(parts: Sequence[Expr], schema: Any) -> tuple[tuple[Expr, ...], 
     given: list[Expr] = []
     rest: list[Expr] = []
     for part in parts:
-        found = _given(part, plain)
-        if found is not None:
-            given.append(found)
-        if found is None or not _is_exact(part, plain):
+        part_given = _given(part, plain)
+        if part_given is not None:
+            given.append(part_given)
+        if part_given is None or not _is_exact(part, plain):
             rest.append(part)
     return tuple(given), tuple(rest)
 
@@ -129,9 +129,11 @@ def _is_exact(test: Expr, schema: Any) -> bool:
     if function in ("is_null", "is_valid"):
         (subject,) = arguments
         if isinstance(subject, Column):
-            found = schema.field(subject.name).type
+            data_type = schema.field(subject.name).type
             # Statistics of extension types are compared by kernels that are not there.
-            return not (pa.types.is_nested(found) or isinstance(found, pa.BaseExtensionType))
+            return not (
+                pa.types.is_nested(data_type) or isinstance(data_type, pa.BaseExtensionType)
+            )
         return _value_type(subject, schema) is not None
     if function in COMPARISONS:
         return _common_type(arguments, schema) is not None
@@ -143,10 +145,10 @@ def _is_exact(test: Expr, schema: Any) -> bool:
 def _value_type(value: Expr, schema: Any) -> Any:
     """The type of a value that is the same in the reader; None for one that may not be."""
     if isinstance(value, Column):
-        found = schema.field(value.name).type
-        if pa.types.is_dictionary(found) and _is_text(found.value_type):
-            return found.value_type
-        return found if _is_exact_type(found) else None
+        data_type = schema.field(value.name).type
+        if pa.types.is_dictionary(data_type) and _is_text(data_type.value_type):
+            return data_type.value_type
+        return data_type if _is_exact_type(data_type) else None
     if not isinstance(value, Call):
         return None
     function, arguments = value.function, value.arguments
@@ -154,22 +156,22 @@ def _value_type(value: Expr, schema: Any) -> Any:
         plain = all(not _is_dictionary(argument, schema) for argument in arguments)
         return _common_type(arguments, schema) if plain else None
     if function in DATE_PARTS:
-        found = _value_type(arguments[0], schema)
-        if function in CALENDAR_PARTS and not _has_near_years(found):
+        data_type = _value_type(arguments[0], schema)
+        if function in CALENDAR_PARTS and not _has_near_years(data_type):
             return None
-        return None if found is None else pa.int64()
+        return None if data_type is None else pa.int64()
     if function in TEXT_CHANGES or function == "length":
-        found = _value_type(arguments[0], schema)
-        if not _is_text(found):
+        data_type = _value_type(arguments[0], schema)
+        if not _is_text(data_type):
             return None
-        return pa.int64() if function == "length" else found
+        return pa.int64() if function == "length" else data_type
     return pa.bool_() if _is_exact(value, schema) else None
 
 
 def _common_type(values: Sequence[Expr], schema: Any) -> Any:
     """The one type of all `values`, of which literals are values too; None if there is none."""
     types = [_value_type(v, schema) for v in values if not isinstance(v, Literal)]
-    if not types or None in types or any(found != types[0] for found in types):
+    if not types or None in types or any(data_type != types[0] for data_type in types):
         return None
     literals = [literal_of(value, types[0]) for value in values if isinstance(value, Literal)]
     return None if None in literals else types[0]
@@ -185,8 +187,8 @@ def literal_of(literal: Literal, data_type: Any) -> Any:
     if _kind(scalar.type) != _kind(data_type):
         return None
     try:
-        found = scalar.cast(data_type)
-        return found if found.cast(scalar.type).equals(scalar) else None
+        cast_scalar = scalar.cast(data_type)
+        return cast_scalar if cast_scalar.cast(scalar.type).equals(scalar) else None
     except pa.ArrowException:
         return None
 

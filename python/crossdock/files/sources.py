@@ -69,12 +69,12 @@ class ArrowSource:
         files: Sequence[str] = (),
         is_replicated: bool = False,
     ) -> None:
-        found = table.schema
+        schema = table.schema
         self.is_replicated = is_replicated  # over ranks: all of them have the same rows
         self.name = name
         self.files = list(files)
-        self.schema = bare_schema(found)
-        bare = self.schema is found
+        self.schema = bare_schema(schema)
+        bare = self.schema is schema
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
         self._imported: _native.Table | None = None  # with the columns that were asked for so far
         self._valid: set[str] = set()  # columns that have been checked

@@ -131,9 +131,9 @@ def write_file(
     whole when all is written, as `replacing_file` does it.
     Errors: PathError (not to be written there, unknown ending), OptionError, those of `batches`.
     """
-    wanted = options or WriteOptions()
-    if not wanted.kind:
-        wanted = replace(wanted, kind=format_of(path))
+    write_options = options or WriteOptions()
+    if not write_options.kind:
+        write_options = replace(write_options, kind=format_of(path))
     require_target(path, ())
     target = Path(path).expanduser()
     # Views are a type for memory; as strings any reader of the file understands them.
@@ -141,10 +141,10 @@ def write_file(
     rows = 0
     with (
         replacing_file(target) as stream,
-        writing_errors(target.name, wanted.kind),
-        opened_writer(stream, target.name, plain, wanted) as writer,
+        writing_errors(target.name, write_options.kind),
+        opened_writer(stream, target.name, plain, write_options) as writer,
     ):
-        for table in _row_groups(batches, schema, wanted.row_group_rows):
+        for table in _row_groups(batches, schema, write_options.row_group_rows):
             whole = with_schema(table, plain)
             writer.write_table(whole)
             rows += whole.num_rows

@@ -278,8 +278,8 @@ def _groups(dock: Dock, rows: int) -> Iterator[Work]:
 
     for groups in (1000, max(rows // 64, 1), max(rows // 4, 1)):
         for sparse in (True, False):
-            made = Workload(groups, rows / groups, sparse=sparse).table("outer").combine_chunks()
-            grouped = dock.from_arrow(made).group_by("key").agg(total=xd.sum("row"))
+            table = Workload(groups, rows / groups, sparse=sparse).table("outer").combine_chunks()
+            grouped = dock.from_arrow(table).group_by("key").agg(total=xd.sum("row"))
             kind = "sparse" if sparse else "dense"
             yield Work(f"group by, {groups:,} {kind} keys", grouped)
     # Every row a group: elsewhere what a new one costs is a small part, which nothing tells apart.
@@ -301,8 +301,8 @@ def _measured(name: str, series: _Series) -> Measured:
     for phase in series.plan["phases"]:
         times = [_phase_s(profile, phase["name"]) for profile in series.profiles]
         if typical_s(times) >= LEAST_PHASE_S:
-            found = _phase_equation(phase["name"], typical_s(times), series)
-            equations.append(found)
+            equation = _phase_equation(phase["name"], typical_s(times), series)
+            equations.append(equation)
     total = _equation(total_s, _seconds(series.plan), series.changed, _seconds, TOTAL_WEIGHT)
     return Measured(
         name,

@@ -125,8 +125,8 @@ def entry_of_machine() -> dict[str, Any] | None:
     path = rates_path()
     if path is None or not path.exists():
         return None
-    found = _read(path)["machines"].get(machine_name())
-    return found if isinstance(found, dict) else None
+    entry = _read(path)["machines"].get(machine_name())
+    return entry if isinstance(entry, dict) else None
 
 
 def _use(path: Path | None) -> RatesInUse:

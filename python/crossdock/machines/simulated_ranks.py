@@ -138,7 +138,7 @@ _SETS = {
 
 def rate_sets() -> dict[str, str]:
     """Names of the sets and what they are."""
-    return {name: made(16.0).source for name, made in _SETS.items()}
+    return {name: make(16.0).source for name, make in _SETS.items()}
 
 
 def rates_named(name: str, row_bytes: float) -> RankRates:

@@ -56,13 +56,13 @@ class JoinSize:
             raise _bad_join(first, "rows of both sides", "two numbers with an x between them")
         size = JoinSize(float(sides[1]), float(sides[2]), each=sides[3] is not None)
         for part in others:
-            found = _BYTES.fullmatch(part)
-            if found is not None:
-                build = float(found[1])
-                probe = float(found[2] or found[1])
+            match = _BYTES.fullmatch(part)
+            if match is not None:
+                build = float(match[1])
+                probe = float(match[2] or match[1])
                 size = replace(size, build_row_bytes=build, probe_row_bytes=probe)
-            elif (found := _ZIPF.fullmatch(part)) is not None:
-                size = replace(size, zipf=float(found[1]))
+            elif (match := _ZIPF.fullmatch(part)) is not None:
+                size = replace(size, zipf=float(match[1]))
             elif part.lower() in ("hash", "merge"):
                 size = replace(size, merge=part.lower() == "merge")
             else:
@@ -130,7 +130,7 @@ PLANNED = Strategy("planned", planned=True)
 
 def strategies(coded_share: float = 1.0) -> list[Strategy]:
     """The planner's choice and all that it is compared with; coded ones if bytes become fewer."""
-    made = [
+    all_strategies = [
         PLANNED,
         Strategy("streaming, one level"),
         Strategy("streaming, two levels", two_levels=True),
@@ -140,9 +140,9 @@ def strategies(coded_share: float = 1.0) -> list[Strategy]:
         Strategy("broadcast", broadcast=True),
     ]
     if coded_share < 1:
-        made.append(Strategy("streaming, coded", coded_share=coded_share))
-        made.append(Strategy("bulk, coded", bulk=True, coded_share=coded_share))
-    return made
+        all_strategies.append(Strategy("streaming, coded", coded_share=coded_share))
+        all_strategies.append(Strategy("bulk, coded", bulk=True, coded_share=coded_share))
+    return all_strategies
 
 
 @dataclass(frozen=True)
@@ -396,14 +396,14 @@ def _outcomes(
         **asdict(faults),
         **rates.options(),
     }
-    made = []
+    outcomes = []
     for strategy in chosen:
         if strategy.two_levels and len(chosen) > 1 and not _has_levels(topology, endpoints):
             continue
         with public_errors():
             text = _native.simulate_join(channel, **options, **strategy.options())
-        made.append(_outcome(strategy, whole, json.loads(text)))
-    return tuple(made)
+        outcomes.append(_outcome(strategy, whole, json.loads(text)))
+    return tuple(outcomes)
 
 
 def _endpoints(topology: Topology) -> int:

@@ -214,8 +214,8 @@ class Topology:
         """What of one kind of server will be slow, and the fix; the gravest first."""
         from crossdock.machines.topology_advice import warnings_of
 
-        found = warnings_of(shape)
-        return [w for w in found if self._knows_nic_direct or w.code != "no_nic_direct"]
+        warnings_found = warnings_of(shape)
+        return [w for w in warnings_found if self._knows_nic_direct or w.code != "no_nic_direct"]
 
     def text(self) -> str:
         """A tree of each kind of server, its links, warnings and notes."""

@@ -101,7 +101,7 @@ def _continues(first: str, last: str, digits: str) -> bool:
 
 def parents_of(shape: Shape) -> dict[str, Link]:
     """What each device hangs on: its link towards the CPU, found from the CPUs outwards."""
-    found: dict[str, Link] = {}
+    parents: dict[str, Link] = {}
     seen = {cpu.name for cpu in shape.of_kind("cpu")}
     kinds = {vertex.name: vertex.kind for vertex in shape.vertices}
     frontier = sorted(seen)
@@ -114,10 +114,10 @@ def parents_of(shape: Shape) -> dict[str, Link]:
                 is_branch = link.kind != "nvlink" or kinds[name] == "cpu"
                 if is_branch and other not in seen:
                     seen.add(other)
-                    found[other] = link
+                    parents[other] = link
                     reached.append(other)
         frontier = reached
-    return found
+    return parents
 
 
 def tree(shape: Shape) -> list[str]:

@@ -178,7 +178,7 @@ class _Ways:
         self.lanes = [self._lanes(number, sides) for number in range(len(plan.ways))]
 
     def _lanes(self, number: int, sides: list[Side]) -> dict[tuple[str, str], Lane]:
-        found = {}
+        lanes = {}
         for start, end in pairwise(self.plan.ways[number].vertices):
             lane = lane_of(sides, start, end)
             if lane is not None:
@@ -186,8 +186,8 @@ class _Ways:
                 widths = [_width(self.plan.ways[user], self.plan) + 1 for user in shared]
                 place, half = shared.index(number), sum(widths) / 2
                 offset = sum(widths[:place]) + widths[place] / 2 - half
-                found[start, end] = lane.moved(offset, half if len(shared) > 1 else 0.0)
-        return found
+                lanes[start, end] = lane.moved(offset, half if len(shared) > 1 else 0.0)
+        return lanes
 
     def lines(self) -> list[str]:
         return [self._line(number, way) for number, way in enumerate(self.plan.ways)]

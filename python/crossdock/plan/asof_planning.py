@@ -90,10 +90,14 @@ def _pairs(sides: tuple[Node, Node], asked: Asof) -> Node:
     right = plan_filter(right, [column.is_not_null() for column in used])
     mine = [(key, Column(a)) for key, (a, _) in zip(keys, asked.by, strict=True)]
     theirs = [(key, Column(b)) for key, (_, b) in zip(keys, asked.by, strict=True)]
-    own, other = Column(_LEFT), Column(_RIGHT)
+    own_columns, other = Column(_LEFT), Column(_RIGHT)
     rows = plan_union(
         [
-            plan_project(left, _marks(mine, asked.left_on, own, nullif(own, own)), "join_asof()"),
+            plan_project(
+                left,
+                _marks(mine, asked.left_on, own_columns, nullif(own_columns, own_columns)),
+                "join_asof()",
+            ),
             plan_project(
                 right, _marks(theirs, asked.right_on, nullif(other, other), other), "join_asof()"
             ),
@@ -102,8 +106,8 @@ def _pairs(sides: tuple[Node, Node], asked: Asof) -> Node:
     scope_keys = tuple(Column(key) for key in keys)
     partner = _partner(rows.schema, scope_keys, asked)
     known = Call("case", (Column(_AT).is_not_null(), partner, Literal(None)))
-    found = project(rows, [(_LEFT, Column(_LEFT)), (_RIGHT, known)], "join_asof()")
-    return plan_filter(found, [Column(_LEFT).is_not_null()])
+    pairs = project(rows, [(_LEFT, Column(_LEFT)), (_RIGHT, known)], "join_asof()")
+    return plan_filter(pairs, [Column(_LEFT).is_not_null()])
 
 
 def _marks(
@@ -125,12 +129,15 @@ def _partner(schema: Any, keys: tuple[Expr, ...], asked: Asof) -> Expr:
     number = Column(_RIGHT)
     if asked.direction != "nearest":
         return nearest(number, asked.direction == "forward")
-    found = schema.field(_AT).type
+    data_type = schema.field(_AT).type
     if not (
-        pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found)
+        pa.types.is_integer(data_type)
+        or pa.types.is_floating(data_type)
+        or pa.types.is_decimal(data_type)
     ):
         raise make_error(
-            "CD-102", f"join_asof(direction='nearest') needs numbers, {asked.left_on!r} is {found}",
+            "CD-102",
+            f"join_asof(direction='nearest') needs numbers, {asked.left_on!r} is {data_type}",
             try_="direction='backward' or 'forward'",
         )  # fmt: skip
     at = Column(_AT)

@@ -59,10 +59,10 @@ class Estimate:
 
     def distinct(self, name: str) -> float | None:
         """Distinct values of a column: no more than there are rows."""
-        found = self.columns.get(name, ColumnEstimate()).distinct
-        if found is None or self.rows is None:
+        count = self.columns.get(name, ColumnEstimate()).distinct
+        if count is None or self.rows is None:
             return None
-        return max(1.0, min(found, self.rows))
+        return max(1.0, min(count, self.rows))
 
     def share_of_values(self, name: str, others: float) -> float | None:
         """Of `others` distinct values that a column elsewhere has, the share that this one has,
@@ -87,10 +87,10 @@ class Estimator:
 
     def __call__(self, node: Node) -> Estimate:
         """The estimate of a node."""
-        found = self._known.get(node)
-        if found is None:
-            found = self._known[node] = self._made(node)
-        return found
+        estimate = self._known.get(node)
+        if estimate is None:
+            estimate = self._known[node] = self._made(node)
+        return estimate
 
     def _made(self, node: Node) -> Estimate:
         if isinstance(node, Scan):
@@ -124,18 +124,18 @@ class Estimator:
         shares = 1 if getattr(node.source, "is_replicated", False) else self._shares
         facts, count = facts_of(node.source), float(rows * shares)
         columns = _Columns(facts.names, lambda name: facts.column(name, count))
-        found = Estimate(count, columns)
+        estimate = Estimate(count, columns)
         if node.predicate is None:
-            return found
-        return self._kept(found, replace(node, predicate=None), conjuncts(node.predicate))
+            return estimate
+        return self._kept(estimate, replace(node, predicate=None), conjuncts(node.predicate))
 
     def _filter(self, node: Filter) -> Estimate:
-        found = self._kept(self(node.input), node.input, conjuncts(node.predicate))
-        if found.rows is not None and isinstance(node.input, GroupBy):
+        estimate = self._kept(self(node.input), node.input, conjuncts(node.predicate))
+        if estimate.rows is not None and isinstance(node.input, GroupBy):
             return replace(
-                found, rows=max(1.0, min(found.rows, _HAVING * (self(node.input).rows or 0)))
+                estimate, rows=max(1.0, min(estimate.rows, _HAVING * (self(node.input).rows or 0)))
             )
-        return found
+        return estimate
 
     def _kept(self, below: Estimate, node: Node, parts: Sequence[Expr]) -> Estimate:
         """The rows of `node` that meet conditions."""
@@ -158,8 +158,8 @@ class Estimator:
             return _UNKNOWN
         groups = 1.0
         for _, item in node.keys:
-            found = below.distinct(item.name) if isinstance(item, Column) else None
-            groups *= found if found is not None else below.rows**0.5
+            distinct = below.distinct(item.name) if isinstance(item, Column) else None
+            groups *= distinct if distinct is not None else below.rows**0.5
         rows = max(1.0, min(groups, below.rows))
         return Estimate(rows, _columns_of(node.keys, below))
 
@@ -254,11 +254,11 @@ class _Facts:
     def _found(self, name: str, rows: float) -> ColumnEstimate:
         data_type = self._source.schema.field(name).type
         if isinstance(self._source, ArrowSource):
-            found = _of_sample(self.sample((name,)).column(0), rows)
-            if found.distinct is None or found.distinct < _SAMPLE:
-                return found
+            estimate = _of_sample(self.sample((name,)).column(0), rows)
+            if estimate.distinct is None or estimate.distinct < _SAMPLE:
+                return estimate
             runs = rows * _share_of_changes(self._source.data.column(name)) + 1
-            return replace(found, distinct=min(found.distinct, runs))
+            return replace(estimate, distinct=min(estimate.distinct, runs))
         if not isinstance(self._source, ParquetSource):
             return ColumnEstimate()
         low, high = _range_in_footers(self._source, name)
@@ -279,9 +279,9 @@ class _Facts:
 def _sample_of(column: Any) -> Any:
     step = max(1, len(column) // _SAMPLE)
     places = range(0, len(column), step)[:_SAMPLE]
-    found = column.type
-    plain = plain_type(found)
-    if plain is found:
+    data_type = column.type
+    plain = plain_type(data_type)
+    if plain is data_type:
         return column.take(pa.array(places, pa.int64()))
     return pa.array([column[place].as_py() for place in places], plain)  # views cannot be taken
 
@@ -313,10 +313,10 @@ _FACTS: WeakKeyDictionary[Source, _Facts] = WeakKeyDictionary()
 
 def facts_of(source: Source) -> _Facts:
     """What is known of a source, kept as long as it is."""
-    found = _FACTS.get(source)
-    if found is None:
-        found = _FACTS[source] = _Facts(source)
-    return found
+    facts = _FACTS.get(source)
+    if facts is None:
+        facts = _FACTS[source] = _Facts(source)
+    return facts
 
 
 def _of_sample(values: Any, rows: float) -> ColumnEstimate:
@@ -355,10 +355,10 @@ def _range_in_footers(source: ParquetSource, name: str) -> tuple[float | None, f
             step = max(1, metadata.num_row_groups // _ROW_GROUPS)
             groups = {*range(0, metadata.num_row_groups, step), metadata.num_row_groups - 1}
             for group in groups:
-                found = metadata.row_group(group).column(place).statistics
-                if found is None or not found.has_min_max:
+                statistics = metadata.row_group(group).column(place).statistics
+                if statistics is None or not statistics.has_min_max:
                     return None, None
-                low, high = _number(found.min), _number(found.max)
+                low, high = _number(statistics.min), _number(statistics.max)
                 if low is None or high is None:
                     return None, None
                 lows.append(low)
@@ -436,13 +436,13 @@ def share_of_all(parts: Sequence[Expr], below: Estimate) -> float:
     share = 1.0
     bounds: dict[str, list[tuple[bool, float]]] = {}
     for part in parts:
-        found = share_of(part, below)
+        share_of_these = share_of(part, below)
         column = _bounded_column(part)
         if column is None:
-            share *= found
+            share *= share_of_these
         else:
             assert isinstance(part, Call)
-            bounds.setdefault(column, []).append((part.function.startswith("less"), found))
+            bounds.setdefault(column, []).append((part.function.startswith("less"), share_of_these))
     for found_bounds in bounds.values():
         below_all = min((each for is_upper, each in found_bounds if is_upper), default=1.0)
         above_all = min((each for is_upper, each in found_bounds if not is_upper), default=1.0)
@@ -462,8 +462,8 @@ def _equal_share(arguments: Sequence[Expr], below: Estimate) -> float:
     columns = [each for each in arguments if isinstance(each, Column)]
     if len(columns) == len(arguments) == 2:
         return 0.1
-    found = below.distinct(columns[0].name) if columns else None
-    return _EQUAL if found is None else 1.0 / found
+    distinct = below.distinct(columns[0].name) if columns else None
+    return _EQUAL if distinct is None else 1.0 / distinct
 
 
 def _range_share(function: str, arguments: Sequence[Expr], below: Estimate) -> float:

@@ -67,11 +67,11 @@ def _with_lists(
     """Groups with lists, and the keys among their columns, whose names may be other ones."""
     columns = ListColumns(node)
     names = [columns.column(item) for _, item in keys]
-    made = [columns.list_item(name, item) for name, item in lists.items()]
+    list_items = [columns.list_item(name, item) for name, item in lists.items()]
     below = columns.planned()
     read = dict.fromkeys(names)  # a key may stand there twice
     plain = plan_plain_group(below, tuple((name, Column(name)) for name in read), items)
-    group = group_lists(below, list(read), made, (plain.schema, items))
+    group = group_lists(below, list(read), list_items, (plain.schema, items))
     shown = zip(keys, names, strict=True)
     return group, [(name, Column(column)) for (name, _), column in shown]
 
@@ -93,11 +93,11 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
             )
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
         _require_condition(item, type_of)
-        found = None if item.argument is None else type_of(item.argument)
+        data_type = None if item.argument is None else type_of(item.argument)
         nullable = item.function not in COUNTS
-        fields.append(pa.field(name, aggregate_type(item, found), nullable))
-        if found is not None:
-            named = pa.field(repr(item.argument), found)
+        fields.append(pa.field(name, aggregate_type(item, data_type), nullable))
+        if data_type is not None:
+            named = pa.field(repr(item.argument), data_type)
             asked.append((item.function, dict(item.options), named))
     require_different([*keys, *items.items()], where)
     require_groupable(key_fields)
@@ -113,6 +113,6 @@ def _field(name: str, item: Expr, type_of: TypesOver, schema: Any) -> Any:
 
 def _require_condition(item: Aggregate, type_of: TypesOver) -> None:
     if item.condition is not None:
-        found = type_of(item.condition)
-        if not pa.types.is_boolean(found):
-            raise not_boolean(item.condition, found)
+        data_type = type_of(item.condition)
+        if not pa.types.is_boolean(data_type):
+            raise not_boolean(item.condition, data_type)

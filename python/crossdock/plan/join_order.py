@@ -52,7 +52,7 @@ def order_joins(
     """The cheapest tree found. Inputs that no equality connects come last, by a cross product."""
     search = _Search(inputs, equalities, conditions)
     trees = [search.best(part) for part in search.components()]
-    trees.sort(key=lambda found: search.rows(found[1]), reverse=True)
+    trees.sort(key=lambda orders: search.rows(orders[1]), reverse=True)
     whole, mask = trees[0]
     for tree, part in trees[1:]:
         whole, mask = (whole, tree), mask | part
@@ -86,32 +86,32 @@ class _Search:
 
     def _neighbours_of(self, number: int) -> int:
         bit = 1 << number
-        found = self._needs[number]
+        neighbours = self._needs[number]
         for mask, _ in self._equalities:
             if mask & bit:
-                found |= mask
+                neighbours |= mask
         for other, needs in enumerate(self._needs):
             if needs & bit:  # what a filter needs is joined before it, without an equality, too
-                found |= 1 << other | needs
-        return found & ~bit
+                neighbours |= 1 << other | needs
+        return neighbours & ~bit
 
     def components(self) -> list[int]:
         """The sets of inputs that are connected, as they come."""
         left = (1 << len(self._inputs)) - 1
-        found = []
+        result = []
         while left:
             part = left & -left
             while (wider := part | self._around(part)) != part:
                 part = wider
-            found.append(part)
+            result.append(part)
             left &= ~part
-        return found
+        return result
 
     def _around(self, mask: int) -> int:
-        found = 0
+        mask_around = 0
         for number in _numbers(mask):
-            found |= self._neighbours[number]
-        return found & ~mask
+            mask_around |= self._neighbours[number]
+        return mask_around & ~mask
 
     def best(self, part: int) -> tuple[Tree, int]:
         """The cheapest tree over a connected set, and the set."""
@@ -146,8 +146,8 @@ class _Search:
 
     def _connected_sets(self, part: int) -> list[int] | None:
         """All connected sets of two inputs or more, small ones first; None where they are many."""
-        found = {1 << number for number in _numbers(part)}
-        newest = found
+        sets = {1 << number for number in _numbers(part)}
+        newest = sets
         ordered: list[int] = []
         while newest:
             wider = {mask | 1 << n for mask in newest for n in _numbers(self._around(mask) & part)}
@@ -211,17 +211,17 @@ class _Search:
     def rows(self, mask: int) -> float:
         """About how many rows the join of a set has; each set is counted once, so that it has the
         same whatever the order."""
-        found = self._rows.get(mask)
-        if found is None:
+        estimate = self._rows.get(mask)
+        if estimate is None:
             last = self._last_of(mask)
             rest = mask & ~(1 << last)
-            found = self._rows_with(rest, last) if rest else self._own_rows(last)
-            self._rows[mask] = found
-        return found
+            estimate = self._rows_with(rest, last) if rest else self._own_rows(last)
+            self._rows[mask] = estimate
+        return estimate
 
     def _own_rows(self, number: int) -> float:
-        found = self._inputs[number]
-        return found.rows if found.keeps is None else found.keeps
+        leaf = self._inputs[number]
+        return leaf.rows if leaf.keeps is None else leaf.keeps
 
     def _last_of(self, mask: int) -> int:
         """A filter, or else the smallest input that leaves the rest connected."""
@@ -243,31 +243,33 @@ class _Search:
 
     def _rows_with(self, rest: int, last: int) -> float:
         """The rows of a set and one more input."""
-        before, own = self.rows(rest), self._own_rows(last)
+        before, rows_of_last = self.rows(rest), self._own_rows(last)
         whole = rest | 1 << last
         added = [
             keeps for mask, keeps in self._conditions if mask & whole == mask and mask >> last & 1
         ]
         share = prod(added)
         if self._inputs[last].keeps is not None:
-            return before * own * share
+            return before * rows_of_last * share
         pairs = []  # distinct values of the new input, and of the set
         for mask, distinct in self._equalities:
             if mask >> last & 1 and mask & rest:
                 others = min(distinct[n] for n in _numbers(mask & rest))
                 pairs.append((max(distinct[last], 1.0), max(min(others, before), 1.0)))
-        return before * own * share / _distinct_keys(pairs, own, before)
+        return before * rows_of_last * share / _distinct_keys(pairs, rows_of_last, before)
 
 
-def _distinct_keys(pairs: Sequence[tuple[float, float]], own: float, before: float) -> float:
+def _distinct_keys(pairs: Sequence[tuple[float, float]], rows_alone: float, before: float) -> float:
     """The distinct values of the larger side's keys. Where a key of several columns is one only as
     a whole, there are no more than rows of the smaller side."""
     if not pairs:
         return 1.0
     product = prod(max(a, b) for a, b in pairs)
-    if len(pairs) == 1 or any(a >= _KEY_SHARE * own or b >= _KEY_SHARE * before for a, b in pairs):
+    if len(pairs) == 1 or any(
+        a >= _KEY_SHARE * rows_alone or b >= _KEY_SHARE * before for a, b in pairs
+    ):
         return product
-    ours = min(prod(a for a, _ in pairs), max(own, 1.0))
+    ours = min(prod(a for a, _ in pairs), max(rows_alone, 1.0))
     theirs = min(prod(b for _, b in pairs), max(before, 1.0))
     return min(product, max(min(ours, theirs), 1.0))
 

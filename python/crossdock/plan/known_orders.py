@@ -49,14 +49,14 @@ def known_sides(node: Join) -> dict[str, str]:
     needs them. Empty for a strategy that makes no use of it."""
     if node.options.strategy not in ("auto", "merge"):
         return {}
-    found = {}
+    sides = {}
     for side, below, place in (("left", node.left, 0), ("right", node.right, 1)):
         known = known_order(below)
         keys = tuple(Order(Column(key)) for key in node.keys(place))
         # Rows with a NULL that matches nothing are put aside, wherever they stand.
         if known.covers(keys, where_nulls_are=node.options.null_equals_null):
-            found[side] = known.origin
-    return found
+            sides[side] = known.origin
+    return sides
 
 
 def known_plan(node: Node) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def sort_is_done(node: Sort) -> bool:
 
 def _renamed(known: KnownOrder, names: dict[str, str]) -> KnownOrder:
     """An order as far as its columns are still there, by their new names."""
-    found: list[Order] = []
+    renamed: list[Order] = []
     for order in known.orders:
         if order.column not in names:
             break
-        found.append(Order(Column(names[order.column]), order.descending, order.nulls_first))
-    return KnownOrder(tuple(found), known.origin)
+        renamed.append(Order(Column(names[order.column]), order.descending, order.nulls_first))
+    return KnownOrder(tuple(renamed), known.origin)
 
 
 def _merged_orders(node: Join) -> tuple[Order, ...]:
@@ -107,7 +107,7 @@ def _merged_orders(node: Join) -> tuple[Order, ...]:
     keeps_nulls = node.how not in ("inner", "semi") and not node.options.null_equals_null
     if keeps_nulls and len(node.on) > 1:
         return ()
-    found: list[Order] = []
+    orders: list[Order] = []
     for left, right in node.on:
         sides = {("key", left)}
         if node.how not in ("right", "full"):  # there it is NULL in rows of the right side alone
@@ -117,5 +117,5 @@ def _merged_orders(node: Join) -> tuple[Order, ...]:
         names = [name for side, column, name in node.outputs if (side, column) in sides]
         if not names:
             break
-        found.append(Order(Column(names[0])))
-    return tuple(found)
+        orders.append(Order(Column(names[0])))
+    return tuple(orders)

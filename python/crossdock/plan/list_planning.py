@@ -91,15 +91,15 @@ def group_lists(
 def plan_unnest(node: Node, column: str, keeps_empty: bool) -> Unnest:
     """A row per element of the lists in a column. ColumnError, TypeError."""
     require_columns([column], node.schema, "unnest()")
-    found = node.schema.field(column).type
+    data_type = node.schema.field(column).type
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if not any(is_kind(found) for is_kind in kinds):
+    if not any(is_kind(data_type) for is_kind in kinds):
         raise make_error(
-            "CD-102", f"unnest({column!r}) needs a column of lists, not {found}",
+            "CD-102", f"unnest({column!r}) needs a column of lists, not {data_type}",
             try_="a column that xd.list_agg has made, or a list column of a file",
         )  # fmt: skip
     fields = [
-        pa.field(column, found.value_type) if field.name == column else field
+        pa.field(column, data_type.value_type) if field.name == column else field
         for field in node.schema
     ]
     return Unnest(node, column, keeps_empty, pa.schema(fields))

@@ -46,8 +46,8 @@ class Project:
 
     def renames(self) -> dict[str, str] | None:
         """Result name -> column of `input`, when every item is a plain column; else None."""
-        found = {name: item.name for name, item in self.items if isinstance(item, Column)}
-        return found if len(found) == len(self.items) else None
+        by_name = {name: item.name for name, item in self.items if isinstance(item, Column)}
+        return by_name if len(by_name) == len(self.items) else None
 
 
 @dataclass(frozen=True)
@@ -335,8 +335,8 @@ class Kept(dict[str, Any]):
 def kept_with(node: Node) -> Kept:
     """What is kept with a node: a table of weak references would run Python code as nodes go, where
     a Ctrl-C that comes then is lost."""
-    found: Kept = vars(node).setdefault("_kept", Kept())
-    return found
+    kept: Kept = vars(node).setdefault("_kept", Kept())
+    return kept
 
 
 def depth_of(node: Node) -> int:

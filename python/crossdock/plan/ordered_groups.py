@@ -83,20 +83,20 @@ class _Planner:
         value that at least the share lies up to."""
         assert item.argument is not None
         share = dict(item.options)["q"]
-        found = TypesOver(self.node.schema)(item.argument)
+        data_type = TypesOver(self.node.schema)(item.argument)
         value = _kept(item, item.argument)
         scope = Scope(self.keys, (Order(value),))
         number = Over("row_number", None, (), scope)
         count = Over("count", value, (), Scope(self.keys))
-        if _is_moment(found):
+        if _is_moment(data_type):
             place = _ceiling(count.cast(pa.float64()) * share)
             least = Call("case", (place < lit(1.0), lit(1.0), place))
             at = self.column(_where(number.cast(pa.float64()) == least, value))
             grouped[name] = Aggregate("any", at)
             return Column(name)
-        if not _is_number(found):
+        if not _is_number(data_type):
             raise make_error(
-                "CD-102", f"{item!r} needs a number, date or time, not {found}",
+                "CD-102", f"{item!r} needs a number, date or time, not {data_type}",
                 try_="xd.min or xd.max of it",
             )  # fmt: skip
         real = value.cast(pa.float64())
@@ -154,10 +154,14 @@ def _ceiling(value: Expr) -> Expr:
     return value.ceil()
 
 
-def _is_moment(found: Any) -> bool:
-    return bool(pa.types.is_date(found) or pa.types.is_timestamp(found) or pa.types.is_time(found))
+def _is_moment(data_type: Any) -> bool:
+    return bool(
+        pa.types.is_date(data_type)
+        or pa.types.is_timestamp(data_type)
+        or pa.types.is_time(data_type)
+    )
 
 
-def _is_number(found: Any) -> bool:
+def _is_number(data_type: Any) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return True in (is_kind(found) for is_kind in kinds)
+    return True in (is_kind(data_type) for is_kind in kinds)

@@ -43,9 +43,9 @@ def plan_filter(node: Node, predicates: Sequence[Expr]) -> Node:
     """Rows of `node` where all `predicates` hold. ColumnError, ExpressionError."""
     for predicate in predicates:
         require_columns(predicate.columns(), node.schema, "filter()")
-        found = result_type(predicate, node.schema)
-        if not pa.types.is_boolean(found):
-            raise not_boolean(predicate, found)
+        data_type = result_type(predicate, node.schema)
+        if not pa.types.is_boolean(data_type):
+            raise not_boolean(predicate, data_type)
     both = conjunction(predicates)
     return node if both is None else Filter(node, both)
 
@@ -146,17 +146,17 @@ def key_pairs(on: Keys | None) -> tuple[tuple[str, str], ...]:
     if isinstance(on, str):
         return ((on, on),)
     pairs: Iterable[Any] = on.items() if isinstance(on, Mapping) else on
-    found: tuple[tuple[Any, ...], ...] = ()
+    key_names: tuple[tuple[Any, ...], ...] = ()
     if isinstance(pairs, Iterable):
-        found = tuple((key, key) if isinstance(key, str) else _as_tuple(key) for key in pairs)
-    named = all(len(pair) == 2 and all(isinstance(key, str) for key in pair) for pair in found)
-    if not found or not named:
+        key_names = tuple((key, key) if isinstance(key, str) else _as_tuple(key) for key in pairs)
+    named = all(len(pair) == 2 and all(isinstance(key, str) for key in pair) for pair in key_names)
+    if not key_names or not named:
         raise make_error(
             "CD-105",
             f"on={on!r} names no key columns",
             forms='"k", ["a", "b"], {"left": "right"}, [("left", "right")]',
         )
-    return found
+    return key_names
 
 
 def pair_schema(left: Node, right: Node, on: Keys | None, suffix: str) -> Any:
@@ -183,12 +183,12 @@ def join_options(options: Mapping[str, Any]) -> JoinOptions:
                 options="on, how, suffix, residual, " + ", ".join(known),
                 try_=f"{close}=" if close else "",
             )
-    found = JoinOptions(**options)
-    require_flag(found.null_equals_null, "null_equals_null", "join")
+    result = JoinOptions(**options)
+    require_flag(result.null_equals_null, "null_equals_null", "join")
     what = "join(partition_bits=...) takes a number of bits"
-    bits = require_integer(found.partition_bits, what, "-1, the default")
-    rows = require_rows(found.batch_rows, "join(batch_rows=...)")
-    return replace(found, partition_bits=bits, batch_rows=rows)
+    bits = require_integer(result.partition_bits, what, "-1, the default")
+    rows = require_rows(result.batch_rows, "join(batch_rows=...)")
+    return replace(result, partition_bits=bits, batch_rows=rows)
 
 
 def _as_tuple(key: object) -> tuple[Any, ...]:
@@ -263,9 +263,9 @@ def _residual_outputs(
         (left if side == "left" else right).field(column).with_name(name)
         for side, column, name in needed
     ]
-    found = result_type(residual, pa.schema(fields))
-    if not pa.types.is_boolean(found):
-        raise not_boolean(residual, found)
+    data_type = result_type(residual, pa.schema(fields))
+    if not pa.types.is_boolean(data_type):
+        raise not_boolean(residual, data_type)
     if not needed:
         raise make_error("CD-504", f"residual={residual!r} reads no column")
     return needed

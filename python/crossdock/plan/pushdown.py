@@ -163,10 +163,10 @@ def _fold(node: Project) -> Node:
         picked = tuple((columns[source], name) for name, source in renames.items())
         return replace(below, outputs=picked, schema=node.schema)
     if isinstance(below, Project):
-        made = dict(below.items)
+        items_below = dict(below.items)
         return Project(
             below.input,
-            tuple((name, made[source]) for name, source in renames.items()),
+            tuple((name, items_below[source]) for name, source in renames.items()),
             node.schema,
         )
     if all(name == source for name, source in renames.items()):

@@ -180,9 +180,9 @@ def _resolved(node: Node, orders: tuple[Order, ...], method: str) -> tuple[Node,
 
 
 def _require_number(keys: Sequence[str], schema: Any) -> None:
-    found = [schema.field(key).type for key in keys]
-    if len(found) != 1 or not pa.types.is_integer(found[0]):
-        shown = ", ".join(f"{key}: {kind}" for key, kind in zip(keys, found, strict=True))
+    types = [schema.field(key).type for key in keys]
+    if len(types) != 1 or not pa.types.is_integer(types[0]):
+        shown = ", ".join(f"{key}: {kind}" for key, kind in zip(keys, types, strict=True))
         raise make_error(
             "CD-102", "partition_by(by='explicit') takes one integer column, the part's number",
             types=shown, try_="by='hash'",

@@ -83,11 +83,11 @@ def _common_number(first: Any, other: Any) -> Any:
         both = pa.types.is_floating(first) and pa.types.is_floating(other)
         return max(first, other, key=_bits) if both else pa.float64()
     if pa.types.is_decimal(first) or pa.types.is_decimal(other):
-        digits = [_decimal_digits(found) for found in (first, other)]
-        scale = max(found[1] for found in digits)
-        whole = max(found[0] for found in digits)
+        digits = [_decimal_digits(pair) for pair in (first, other)]
+        scale = max(pair[1] for pair in digits)
+        whole = max(pair[0] for pair in digits)
         return pa.decimal128(whole + scale, scale) if whole + scale <= _MOST_DIGITS else None
-    signed = [found for found in (first, other) if pa.types.is_signed_integer(found)]
+    signed = [pair for pair in (first, other) if pa.types.is_signed_integer(pair)]
     if len(signed) != 1:
         return max(first, other, key=_bits)
     unsigned = other if first is signed[0] else first
@@ -129,10 +129,10 @@ def _common_fields(nodes: Sequence[Node], method: str) -> list[Any]:
         require_columns(node.schema.names, first, f"the first relation of {method}")
         for i, field in enumerate(fields):
             other = node.schema.field(field.name)
-            found = common_type(field.type, other.type)
-            if found is None:
+            common = common_type(field.type, other.type)
+            if common is None:
                 raise _differing(field, other, where)
-            fields[i] = field.with_type(found).with_nullable(field.nullable or other.nullable)
+            fields[i] = field.with_type(common).with_nullable(field.nullable or other.nullable)
     return fields
 
 

@@ -184,9 +184,9 @@ class _Names:
         self._computed: dict[object, tuple[str, Expr]] = {}
 
     def unused(self, name: str) -> str:
-        found = unused_name(name, self._taken)
-        self._taken.add(found)
-        return found
+        unused_column = unused_name(name, self._taken)
+        self._taken.add(unused_column)
+        return unused_column
 
     def column(self, expression: Expr) -> str:
         if isinstance(expression, Column):
@@ -221,13 +221,13 @@ def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[Any, Frame | N
         frame = _engine_frame(over, scope.frame, type_of)
     if function in _RANKS:
         return pa.field(function, _RANKS[function], nullable=False), frame
-    found = None if over.argument is None else type_of(over.argument)
+    data_type = None if over.argument is None else type_of(over.argument)
     if function == "string_agg":  # of a whole partition, in one of its rows: for groups
-        return pa.field(function, _joined_type(over, found)), None
+        return pa.field(function, _joined_type(over, data_type)), None
     if function in _VALUES or function in _FIRST:
-        if is_late(found):
-            raise _not_taken(over, found)
-        return pa.field(function, found), frame
+        if is_late(data_type):
+            raise _not_taken(over, data_type)
+        return pa.field(function, data_type), frame
     if function not in _AGGREGATES:
         raise make_error(
             "CD-105", f"{function} is not computed over windows",
@@ -240,19 +240,19 @@ def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[Any, Frame | N
             try_="floats='fast'",
         )  # fmt: skip
     aggregate = Aggregate(function, over.argument, over.options)
-    result = aggregate_type(aggregate, found)
-    if found is not None:
-        named = pa.field(repr(over.argument), found)
+    result = aggregate_type(aggregate, data_type)
+    if data_type is not None:
+        named = pa.field(repr(over.argument), data_type)
         require_aggregable([(function, dict(over.options), named)])
     return pa.field(function, result, nullable=function != "count"), frame
 
 
-def _joined_type(over: Over, found: Any) -> Any:
-    plain = found.value_type if pa.types.is_dictionary(found) else found
+def _joined_type(over: Over, data_types: Any) -> Any:
+    plain = data_types.value_type if pa.types.is_dictionary(data_types) else data_types
     if plain in (pa.string(), pa.large_string(), pa.string_view()):
         return pa.large_string() if plain == pa.large_string() else pa.string()
     raise make_error(
-        "CD-102", f"{over!r} needs strings, not {found}", try_="cast('string') of the column"
+        "CD-102", f"{over!r} needs strings, not {data_types}", try_="cast('string') of the column"
     )
 
 
@@ -273,8 +273,8 @@ def _engine_frame(over: Over, frame: Frame, type_of: Callable[[Expr], Any]) -> F
             "CD-105", f"{over!r} has a range of the values of several order keys",
             try_="one key in order_by, or rows= or groups=",
         )  # fmt: skip
-    found = type_of(orders[0].by)
-    start, end = (_range_offset(over, bound, found) for bound in (frame.start, frame.end))
+    data_type = type_of(orders[0].by)
+    start, end = (_range_offset(over, bound, data_type) for bound in (frame.start, frame.end))
     return Frame("range", start, end)
 
 
@@ -283,11 +283,11 @@ def _range_offset(over: Over, bound: Any, data_type: Any) -> int | float | None:
     if bound is None:
         return None
     try:
-        found = _in_units(bound, data_type)
+        offset = _in_units(bound, data_type)
     except (TypeError, ValueError, decimal.InvalidOperation):
-        found = None
-    if found is not None and (isinstance(found, float) or abs(found) <= _MOST_INTEGER):
-        return found
+        offset = None
+    if offset is not None and (isinstance(offset, float) or abs(offset) <= _MOST_INTEGER):
+        return offset
     raise make_error(
         "CD-102", f"the range of {over!r} cannot be {bound!r} of a key of type {data_type}",
         limits="whole numbers for integers and for dates, in days; timedeltas for times; numbers "
@@ -324,9 +324,9 @@ def _whole(number: Any) -> int | None:
     return int(number)
 
 
-def _not_taken(over: Over, found: Any) -> CrossdockError:
+def _not_taken(over: Over, given: Any) -> CrossdockError:
     return make_error(
-        "CD-102", f"{over!r} of a column of type {found} is not computed",
+        "CD-102", f"{over!r} of a column of type {given} is not computed",
         limits="columns of nested types are only carried along",
         try_="row_number() and a join of the rows that it names",
     )  # fmt: skip

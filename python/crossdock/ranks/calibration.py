@@ -113,11 +113,11 @@ class ExchangeCalibrator:
         works = [
             {
                 "work": name,
-                "measured_s": found[-1].seconds,
+                "measured_s": result[-1].seconds,
                 "spread": _spread([run["total_s"] for run in self._series[name].runs]),
-                "predicted_s": found[-1].predicted_s(rates),
+                "predicted_s": result[-1].predicted_s(rates),
             }
-            for name, found in of_works.items()
+            for name, result in of_works.items()
         ]
         return ExchangeCalibration(rates, works, puts, places, self._seconds)
 
@@ -181,10 +181,10 @@ def _steps(dock: Dock, group: Group, rows: int) -> Iterator[tuple[str, Any, int]
 
 
 def _table(group: Group, rows: int, payload: int) -> Any:
-    made = Workload(rows * group.size, sparse=True).table(
+    whole_table = Workload(rows * group.size, sparse=True).table(
         "inner", rows * group.rank, rows * (group.rank + 1)
     )
-    table = made.combine_chunks()
+    table = whole_table.combine_chunks()
     for number in range(payload - 1):
         table = table.append_column(f"more{number}", table["row"])
     return table
@@ -255,8 +255,8 @@ def _predictions(
             if not name.startswith(_MODEL):
                 continue
             _native.use_rates({name: value * (1 + _STEP)})
-            found = predict()
-            slopes[name] = {p: (found[p] - planned[p]) / (value * _STEP) for p in planned}
+            predictions = predict()
+            slopes[name] = {p: (predictions[p] - planned[p]) / (value * _STEP) for p in planned}
     finally:
         _native.use_rates(before)
     return planned, slopes

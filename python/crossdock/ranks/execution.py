@@ -75,8 +75,8 @@ class RankExecution:
     def preview(self, node: Node, limit: int) -> Preview:
         """The first and last rows of all, in rank 0; in the others only their number."""
         with self.ranks.call("show", node):
-            own, is_used = self.once(node)
-            batches = self.local.batches(own) if is_used else iter(())
+            own_rows, is_used = self.once(node)
+            batches = self.local.batches(own_rows) if is_used else iter(())
             mine = Preview.of_batches(batches, node.schema, 2 * limit)
             whole = mine.tail if mine.tail.num_rows else mine.head
             heads = self.ranks.to_one(mine.head.slice(0, limit))

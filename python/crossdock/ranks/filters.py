@@ -160,8 +160,8 @@ def _share_of(ranks: Ranks, table: Any, block_bits: int, blocks: Any) -> float:
 def _answers(table: Any, block_bits: int, blocks: Any) -> Any:
     columns = list(range(len(table.schema.names)))
     with public_errors():
-        found = _native.filter_rows(_native_table(table), columns, block_bits, blocks)
-    return np.frombuffer(found, np.uint8)
+        answers = _native.filter_rows(_native_table(table), columns, block_bits, blocks)
+    return np.frombuffer(answers, np.uint8)
 
 
 def _native_table(table: Any) -> _native.Table:

@@ -45,15 +45,15 @@ _ROWS_TELL = "few keys have most of them, or NULLs make a column wider than it f
 
 def last_join(node: Node) -> Join | None:
     """The join of a query after which rows need not lie by its keys, if it has one."""
-    wanted: set[str] = set()
+    names: set[str] = set()
     while not isinstance(node, Join):
         if isinstance(node, GroupBy):
             columns = (item.name for _, item in node.keys if isinstance(item, Column))
-            wanted.update(columns)
+            names.update(columns)
         elif not isinstance(node, AssumeSorted | Filter | Limit | Project | Sample | Sort):
             return None
         node = node.input
-    return None if wanted & {name for pair in node.on for name in pair} else node
+    return None if names & {name for pair in node.on for name in pair} else node
 
 
 def settled(
@@ -62,12 +62,12 @@ def settled(
     """The join of what has come into this rank's partitions; None where rows have to go another
     way. Collective."""
     why_not = "few keys have most of its rows" if is_uneven else _why_not(spread, node)
-    found = None
+    fused_join = None
     if not why_not:
-        found = _partitioned(spread, node, sides)
-        why_not = found.reason
+        fused_join = _partitioned(spread, node, sides)
+        why_not = fused_join.reason
     spread.ranks.join_routes.append(_route(node, why_not))
-    return None if why_not else Placed(replace(node, arrived=found))
+    return None if why_not else Placed(replace(node, arrived=fused_join))
 
 
 def lies(spread: Spread, node: Join) -> None:
@@ -120,13 +120,13 @@ def _partitioned(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> An
     with spread.ranks.together(f"join in partitions {node.on}"):
         start = time.perf_counter()
         with public_errors():
-            found = _native.partition_join(
+            partitioned = _native.partition_join(
                 group, spread.execution.engine, left[0], right[0], **arguments
             )
         seconds = time.perf_counter() - start
-    if found.is_there:
-        spread.ranks.moves.append(_move(json.loads(found.facts), seconds))
-    return found
+    if partitioned.is_there:
+        spread.ranks.moves.append(_move(json.loads(partitioned.facts), seconds))
+    return partitioned
 
 
 def _move(facts: dict[str, Any], seconds: float) -> Move:

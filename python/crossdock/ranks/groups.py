@@ -159,16 +159,16 @@ def _gathered(spread: Spread, name: str, item: Aggregate, source: Node) -> Any:
     items = {column: Column(column) for column in sorted(item.columns())}
     rows = source if item.condition is None else Filter(source, item.condition)
     there = spread.to_one(_project(rows, items))
-    found = spread.table(plan_plain_group(there, (), {name: replace(item, condition=None)}))
+    gathered = spread.table(plan_plain_group(there, (), {name: replace(item, condition=None)}))
     if spread.ranks.rank != 0:
-        found = found.slice(0, 0)
-    return spread.ranks.to_all(found).column(0)
+        gathered = gathered.slice(0, 0)
+    return spread.ranks.to_all(gathered).column(0)
 
 
 def _merged(node: GroupBy, schema: Any, moments: bool) -> list[Merged] | None:
     """How each aggregate is put together, or None if one is not."""
     taken = {name for name, _ in (*node.keys, *node.items)}
-    found = []
+    merged = []
     for name, item in node.items:
         parts = _parts(name, item, schema, moments)
         if parts is None:
@@ -178,8 +178,8 @@ def _merged(node: GroupBy, schema: Any, moments: bool) -> list[Merged] | None:
             column = unused_name(f"{part} of {name}", taken)
             taken.add(column)
             named[part] = (column, aggregate)
-        found.append(Merged(name, item, named))
-    return found
+        merged.append(Merged(name, item, named))
+    return merged
 
 
 def _parts(name: str, item: Aggregate, schema: Any, moments: bool) -> dict[str, Aggregate] | None:
@@ -205,13 +205,13 @@ def _parts(name: str, item: Aggregate, schema: Any, moments: bool) -> dict[str, 
 
 def _finals(merged: list[Merged]) -> dict[str, Aggregate]:
     """What is computed of the columns of all ranks."""
-    found = {}
+    finals = {}
     for merge in merged:
         for part, (column, _) in merge.parts.items():
             function = merge.item.function if part == "value" else "sum"
             if part not in ("mean", "var"):
-                found[column] = Aggregate(function, Column(column))
-    return found
+                finals[column] = Aggregate(function, Column(column))
+    return finals
 
 
 def _finished(table: Any, node: GroupBy, merged: list[Merged]) -> Any:

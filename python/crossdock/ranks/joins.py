@@ -152,9 +152,9 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
     uneven = None
     if None not in tables:
         uneven = skew.plan_of(spread, node, (tables[0], tables[1]))
-        found = fused.settled(spread, node, (left, right), is_uneven=bool(uneven))
-        if found is not None:
-            return found
+        fused_join = fused.settled(spread, node, (left, right), is_uneven=bool(uneven))
+        if fused_join is not None:
+            return fused_join
     else:
         fused.lies(spread, node)
     sides = []
@@ -163,12 +163,12 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
         if rows is None:
             sides.append(side)
         elif uneven is not None:
-            found = skew.moved(spread, rows, keys, uneven, number)
-            sides.append(skew.settled(side, _with_rows(found, apart[number])))
+            fused_join = skew.moved(spread, rows, keys, uneven, number)
+            sides.append(skew.settled(side, _with_rows(fused_join, apart[number])))
         else:
             even = spread.ranks.even
-            found = _with_rows(spread.ranks.by_partition(rows, keys, even), apart[number])
-            moved = Placed(scan_of(found), keys, even, with_nulls=True)
+            fused_join = _with_rows(spread.ranks.by_partition(rows, keys, even), apart[number])
+            moved = Placed(scan_of(fused_join), keys, even, with_nulls=True)
             sides.append(moved)
     stayed = sum(rows.num_rows for rows in apart if rows is not None)
     whole_keys = not any(spread.ranks.agree("rows that stay", stayed))
@@ -188,8 +188,8 @@ def _thinned(
         spread.table(sides[side].node) if table is None else table
         for side, table in enumerate(tables)
     ]
-    found = filters.thinned(spread.ranks, node, rows, goes)
-    return [found[side] if goes[side] else None for side in (0, 1)]
+    thinned = filters.thinned(spread.ranks, node, rows, goes)
+    return [thinned[side] if goes[side] else None for side in (0, 1)]
 
 
 def _with_rows(table: Any, more: Any) -> Any:
@@ -209,9 +209,9 @@ def _planned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
         rule = "by key, or to all if that is less" if may and not forced else "by key"
         if filters.drops_rows(node, number):
             rule += ", filtered first if that pays"
-        found = spread.ranks.planned(side.node, rule, keys)
+        planned = spread.ranks.planned(side.node, rule, keys)
         even = spread.ranks.even
-        sides.append(replace(side, node=found, keys=keys, assignment=even, in_first=False))
+        sides.append(replace(side, node=planned, keys=keys, assignment=even, in_first=False))
     both_move = not any(_is_at(side, node, number) for number, side in enumerate((left, right)))
     route = fused.planned(spread, node, both_move)
     return _joined(replace(node, route=route), sides[0], sides[1])
@@ -226,7 +226,7 @@ def _broadcast(spread: Spread, node: Join, left: Placed, right: Placed) -> Place
 
 def _joined(node: Join, left: Placed, right: Placed) -> Placed:
     """The join of two sides that lie as it needs them, and where its rows are."""
-    found = replace(node, left=left.node, right=right.node)
+    joined = replace(node, left=left.node, right=right.node)
     side, number = (left, 0) if left.keys else (right, 1)
     if left.everywhere:
         side, number = right, 1
@@ -236,34 +236,34 @@ def _joined(node: Join, left: Placed, right: Placed) -> Placed:
         side, number = right, 1
     if not side.keys:
         other = right if number == 0 else left
-        return Placed(found, in_first=side.in_first and other.everywhere)
+        return Placed(joined, in_first=side.in_first and other.everywhere)
     names = _names(node, number, both=not (left.everywhere or right.everywhere))
-    return replace(side, everywhere=False).renamed(found, names)
+    return replace(side, everywhere=False).renamed(joined, names)
 
 
 def _names(node: Join, number: int, both: bool) -> dict[str, str]:
     """Columns of a side -> columns of the result that have their values in every row; where both
     sides lie by key, a key that both sides give one column for is that of either."""
-    wanted = ("left", "right")[number]
+    side_name = ("left", "right")[number]
     plain = {
         0: node.how not in ("right", "full"),
         1: node.how in ("inner", "right") or not both,
     }[number]
-    found = {}
+    names_by_column = {}
     for side, column, name in reversed(node.outputs):
-        if side == wanted and plain:
-            found[column] = name
+        if side == side_name and plain:
+            names_by_column[column] = name
         elif side == "key":
             # Named by the left side; the right key of a pair has the same name.
-            found[column] = name
+            names_by_column[column] = name
     if node.how == "inner":
         # A key that does not leave the join is equal to its partner, which may.
         names = {(side, column): name for side, column, name in node.outputs}
         for pair in node.on:
             partner = names.get((("left", "right")[1 - number], pair[1 - number]))
             if partner is not None:
-                found.setdefault(pair[number], partner)
-    return found
+                names_by_column.setdefault(pair[number], partner)
+    return names_by_column
 
 
 def _all_of(node: Join, left: Placed) -> Placed:

@@ -38,12 +38,17 @@ def move_late(place: tuple[int, int], table: Any, route: Route, move: FlatMove) 
     first = rank << _ROW_BITS
     places = pa.array(range(first, first + table.num_rows), pa.int64())
     flat = table.drop_columns(names).append_column(place_name, places)
-    found = move(flat, route)
-    places = found.column(place_name).combine_chunks()
+    moved = move(flat, route)
+    places = moved.column(place_name).combine_chunks()
     order = pc.array_sort_indices(pc.shift_right(places, _ROW_BITS))
-    wanted = places.take(order)
-    asked = pa.table({"place": wanted, "by": pa.repeat(pa.scalar(rank, pa.int64()), len(wanted))})
-    pieces = _counts(pc.shift_right(wanted, _ROW_BITS), ranks)
+    places_in_order = places.take(order)
+    asked = pa.table(
+        {
+            "place": places_in_order,
+            "by": pa.repeat(pa.scalar(rank, pa.int64()), len(places_in_order)),
+        }
+    )
+    pieces = _counts(pc.shift_right(places_in_order, _ROW_BITS), ranks)
     asked = move(asked, Route("places of late columns", pieces=pieces))
     rows = pc.bit_wise_and(asked.column("place").combine_chunks(), (1 << _ROW_BITS) - 1)
     answers, begin = [], 0
@@ -58,7 +63,7 @@ def move_late(place: tuple[int, int], table: Any, route: Route, move: FlatMove) 
     places_of = pc.array_sort_indices(order)
     late = {name: Blocks(values.column(name)).take(places_of) for name in names}
     schema = pa.schema([field for field in table.schema if field.name != route.to])
-    columns = [late[name] if name in late else found.column(name) for name in schema.names]
+    columns = [late[name] if name in late else moved.column(name) for name in schema.names]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -87,6 +92,6 @@ def unpacked(batches: Iterable[Any]) -> Iterator[Any]:
 
 def _counts(numbers: Any, ranks: int) -> list[int]:
     """How often each rank is among `numbers`."""
-    found = pc.value_counts(numbers)
-    counts = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
+    counted = pc.value_counts(numbers)
+    counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
     return [counts.get(rank, 0) for rank in range(ranks)]

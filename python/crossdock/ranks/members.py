@@ -299,17 +299,17 @@ class Ranks:
                 return arriving(tables, self.pieces, route, self.rank)
         if late_names(table.schema):
             return move_late((self.rank, self.size), table, route, self._moved)
-        found = self._moved_flat(to_engine(table), route)
-        return with_schema(found, table.drop_columns([route.to] if route.to else []).schema)
+        moved = self._moved_flat(to_engine(table), route)
+        return with_schema(moved, table.drop_columns([route.to] if route.to else []).schema)
 
     def _moved_flat(self, table: Any, route: Route) -> Any:
         facts: dict[str, Any] = {}
         with self.together(f"move {route.rule} {table.schema.names}"):
             start = time.perf_counter()
             if self.in_bulk:
-                found, facts = move_in_bulk(self.group, table, route, self.threads)
+                moved, facts = move_in_bulk(self.group, table, route, self.threads)
             else:
-                found = move_by_channel(self.group, table, route)
+                moved = move_by_channel(self.group, table, route)
             seconds = time.perf_counter() - start
         self.moves.append(
             Move(
@@ -317,14 +317,14 @@ class Ranks:
                 self.how,
                 table.num_rows,
                 table_bytes(table),
-                found.num_rows,
-                table_bytes(found),
+                moved.num_rows,
+                table_bytes(moved),
                 seconds,
                 facts.get("phases", []),
                 facts.get("bytes_sent"),
             )
         )
-        return found
+        return moved
 
     def _tell(self, name: str, error: BaseException) -> None:
         """Tells all ranks that this one cannot go on, and raises what all of them raise."""

@@ -83,8 +83,8 @@ def move_in_bulk(
         )
     elif route.orders:
         options["orders"] = route.orders
-    found = group.move(table, threads=threads, **options)
-    return conformed(found, table.schema), group.exchange_facts or {}
+    moved = group.move(table, threads=threads, **options)
+    return conformed(moved, table.schema), group.exchange_facts or {}
 
 
 def move_by_channel(group: Group, table: Any, route: Route) -> Any:
@@ -103,9 +103,9 @@ def move_by_channel(group: Group, table: Any, route: Route) -> Any:
             channel.send(table, to=0 if is_named else None)
         batches = channel.by_source() if channel.is_destination else []
     schema = table.schema
-    found = pa.Table.from_batches(batches) if batches else empty_table(schema)
-    found = conformed(found, schema)
-    return found.drop_columns([route.to]) if route.to else found
+    received = pa.Table.from_batches(batches) if batches else empty_table(schema)
+    received = conformed(received, schema)
+    return received.drop_columns([route.to]) if route.to else received
 
 
 def packed_eagerly(table: Any, most_bytes: int) -> bytes | None:

@@ -63,21 +63,21 @@ def ended(totals: Sequence[float], share: float) -> float:
 
 def phase_lines(ranks: Sequence[Facts]) -> list[str]:
     """The same as text: a line for each phase, its parts below it, then imbalance and total."""
-    found = over_ranks(ranks)
+    phases = over_ranks(ranks)
     rows = [("phase", "mean", "longest", "shortest", "in rank")]
-    for phase in found["phases"]:
+    for phase in phases["phases"]:
         rows.append((phase["name"], *_times(phase)))
         rows += [(f"  {part}", format_seconds(s), "", "", "") for part, s in phase["parts"].items()]
-    if found["other_s"] >= 0.01 * found["total"]["mean_s"]:
-        rows.append(("other", format_seconds(found["other_s"]), "", "", ""))
-    rows.append(("imbalance", format_seconds(found["imbalance_s"]), "", "", ""))
-    rows.append(("total", *_times(found["total"])))
+    if phases["other_s"] >= 0.01 * phases["total"]["mean_s"]:
+        rows.append(("other", format_seconds(phases["other_s"]), "", "", ""))
+    rows.append(("imbalance", format_seconds(phases["imbalance_s"]), "", "", ""))
+    rows.append(("total", *_times(phases["total"])))
     lines = align(rows, frozenset((1, 2, 3, 4)))
-    first = found["completions"][0]["seconds"]
+    first = phases["completions"][0]["seconds"]
     ends = [
         f"{done['share']:.0%} {format_seconds(done['seconds'])} "
         f"(+{format_seconds(done['seconds'] - first)})"
-        for done in found["completions"]
+        for done in phases["completions"]
     ]
     return [*lines, "ranks that had ended: " + ", ".join(ends)]
 
@@ -107,11 +107,11 @@ def _phase(name: str, seconds: float) -> dict[str, Any]:
 
 def _names(groups: Any) -> list[str]:
     """Names in the order in which they come first; of phases, or of parts."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for group in groups:
         for one in group:
-            found[one["name"] if isinstance(one, Mapping) else one] = None
-    return list(found)
+            names[one["name"] if isinstance(one, Mapping) else one] = None
+    return list(names)
 
 
 def _seconds(phases: Sequence[Facts], name: str) -> float:

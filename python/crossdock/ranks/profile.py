@@ -22,14 +22,14 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
     with ranks.call("profile"):
         first, first_filter = len(ranks.moves), len(ranks.filters)
         first_route = len(ranks.join_routes)
-        found = profiled(execution.local, work)
-        steps = found.data["steps"]
+        profile = profiled(execution.local, work)
+        steps = profile.data["steps"]
         moves = [asdict(move) for move in ranks.moves[first:]]
         mine = {
             "rank": ranks.rank,
             "host": socket.gethostname(),
-            "result_rows": found.data["result_rows"],
-            "total_s": found.data["total_s"],
+            "result_rows": profile.data["result_rows"],
+            "total_s": profile.data["total_s"],
             "exchanges": moves,
             "filters": [asdict(done) for done in ranks.filters[first_filter:]],
             "joins": [asdict(route) for route in ranks.join_routes[first_route:]],
@@ -51,7 +51,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
             "predicted_s": predicted_total(every),
         },
     }
-    return Profile(found.table, {**found.data, **of_ranks})
+    return Profile(profile.table, {**profile.data, **of_ranks})
 
 
 def rank_lines(data: dict[str, Any]) -> list[str]:

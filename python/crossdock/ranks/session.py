@@ -57,11 +57,11 @@ def open_share(ranks: Ranks, opener: Callable[[], Source]) -> Source:
     with ranks.call("read"):
         source = opener()
         seen = ranks.agree("files", _seen(source))
-        for rank, found in enumerate(seen):
-            if found != seen[0]:
+        for rank, result in enumerate(seen):
+            if result != seen[0]:
                 raise make_error(
                     "CD-302", f"rank {rank} sees other files than rank 0 at {source.name!r}",
-                    values=f"rank 0: {_shown(seen[0])}; rank {rank}: {_shown(found)}",
+                    values=f"rank 0: {_shown(seen[0])}; rank {rank}: {_shown(result)}",
                     try_="a folder that all machines share, with the same files for all",
                 )  # fmt: skip
         if isinstance(source, ArrowSource):  # a stream of Arrow data, which was read as a whole
@@ -74,8 +74,8 @@ def _neighbours(ranks: Ranks) -> tuple[int, int]:
     """How many ranks share this one's cores, and its memory."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     mine = [socket.gethostname(), cores]
-    found = ranks.agree("a dock is opened", mine)
-    return found.count(mine), sum(other[0] == mine[0] for other in found)
+    notes = ranks.agree("a dock is opened", mine)
+    return notes.count(mine), sum(other[0] == mine[0] for other in notes)
 
 
 def _seen(source: Source) -> list[Any]:

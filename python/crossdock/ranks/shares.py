@@ -147,16 +147,16 @@ def _pieces(source: FileSource, rank: int, ranks: int) -> list[Piece]:
 
 def _cut_units(units: list[tuple[Any, int]], rank: int, ranks: int) -> list[Piece]:
     begin, end = _cut(sum(rows for _, rows in units), rank, ranks)
-    found = []
+    cut_units = []
     before = 0
     for fragment, rows in units:
         first, last = max(begin - before, 0), min(end - before, rows)
         if first == 0 and last == rows and rows > 0:
-            found.append(Piece(fragment, 0, rows))
+            cut_units.append(Piece(fragment, 0, rows))
         elif first < last:
-            found.append(Piece(fragment, first, last, is_cut=True))
+            cut_units.append(Piece(fragment, first, last, is_cut=True))
         before += rows
-    return found
+    return cut_units
 
 
 def _within(sizes: list[int], rank: int, ranks: int) -> list[int]:

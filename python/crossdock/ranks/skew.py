@@ -104,14 +104,14 @@ def moved(spread: Spread, table: Any, keys: tuple[str, ...], skew: Skew, side: i
     classes = _classes(table, keys)
     to_all = _is_in(classes, skew.stays[1 - side])
     staying = _is_in(classes, skew.stays[side])
-    own = pa.scalar(spread.ranks.rank, pa.uint16())
-    owners = pc.if_else(staying, own, skew.owners.take(classes))
+    own_rank = pa.scalar(spread.ranks.rank, pa.uint16())
+    owners = pc.if_else(staying, own_rank, skew.owners.take(classes))
     column = unused_name("to", table.schema.names)
     addressed = table.append_column(pa.field(column, pa.uint16(), nullable=False), owners)
-    found = spread.ranks.by_number(filter_rows(addressed, pc.invert(to_all)), column)
+    moved_rows = spread.ranks.by_number(filter_rows(addressed, pc.invert(to_all)), column)
     if not skew.stays[1 - side]:
-        return found
-    return pa.concat_tables([found, spread.ranks.to_all(filter_rows(table, to_all))])
+        return moved_rows
+    return pa.concat_tables([moved_rows, spread.ranks.to_all(filter_rows(table, to_all))])
 
 
 def settled(side: Placed, table: Any) -> Placed:
@@ -129,18 +129,18 @@ def _is_even(ranks: Ranks, loads: list[float]) -> bool:
 def _seen(table: Any, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
     """The rows of a side in this rank: by partition, and in the classes that have most, from a
     sample. Rows without a NULL in a key are looked at."""
-    found: dict[str, Any] = {"rows": table.num_rows, "partitions": [], "classes": []}
+    seen: dict[str, Any] = {"rows": table.num_rows, "partitions": [], "classes": []}
     if table.num_rows == 0:
-        return found
+        return seen
     classes = _classes(_sample(table), keys)
     weight = table.num_rows / len(classes)
-    found["partitions"] = _loads(classes, ranks, weight)
+    seen["partitions"] = _loads(classes, ranks, weight)
     counted = pc.value_counts(classes)
     values, counts = counted.field("values"), counted.field("counts")
     most = pc.array_sort_indices(counts, order="descending").slice(0, 8 * ranks)
     rows = [round(count * weight) for count in counts.take(most).to_pylist()]
-    found["classes"] = list(zip(values.take(most).to_pylist(), rows, strict=True))
-    return found
+    seen["classes"] = list(zip(values.take(most).to_pylist(), rows, strict=True))
+    return seen
 
 
 def _sample(table: Any) -> Any:
@@ -170,13 +170,13 @@ def _staying(
     """The heavy classes by the side whose rows stay. The other side's must be the fewer, and be
     allowed in several ranks."""
     may_stay = (node.how in ("inner", "left", "semi", "anti"), node.how in ("inner", "right"))
-    found: tuple[set[int], set[int]] = (set(), set())
+    staying: tuple[set[int], set[int]] = (set(), set())
     for side in (0, 1):
         least = _HEAVY * totals[side] / ranks
         for key_class, rows in heavy[side].items():
             if may_stay[side] and rows > least and rows > heavy[1 - side].get(key_class, 0.0):
-                found[side].add(key_class)
-    return frozenset(found[0]), frozenset(found[1] - found[0])
+                staying[side].add(key_class)
+    return frozenset(staying[0]), frozenset(staying[1] - staying[0])
 
 
 def _dealt(loads: list[float], ranks: int) -> list[int]:
@@ -195,11 +195,11 @@ def _classes(table: Any, keys: tuple[str, ...]) -> Any:
     """The class of each row's key, as uint16."""
     parts = []
     for batch in to_engine(table.select(list(keys))).combine_chunks().to_batches():
-        found = _native.row_partitions(batch, list(range(len(keys))), _CLASSES)
-        buffers = [None, pa.py_buffer(found)]
+        numbers = _native.row_partitions(batch, list(range(len(keys))), _CLASSES)
+        buffers = [None, pa.py_buffer(numbers)]
         parts.append(pa.Array.from_buffers(pa.uint16(), batch.num_rows, buffers))
     return pa.concat_arrays(parts) if parts else pa.array([], pa.uint16())
 
 
-def _is_in(classes: Any, wanted: frozenset[int]) -> Any:
-    return pc.is_in(classes, pa.array(sorted(wanted), pa.uint16()))
+def _is_in(classes: Any, numbers: frozenset[int]) -> Any:
+    return pc.is_in(classes, pa.array(sorted(numbers), pa.uint16()))

@@ -78,9 +78,9 @@ def settle_partition(spread: Spread, node: Partition) -> Placed:
     table = spread.table(below.node)
     shares = [begins[rank] / node.partitions for rank in owners[1:]]
     bounds = _bounds_of(spread, [table, table.slice(0, 0)], (node.keys, node.keys), shares)
-    found = ranks.by_range(table, node.keys, bounds, owners)
+    table_moved = ranks.by_range(table, node.keys, bounds, owners)
     mine = max(1, ends[ranks.rank] - begins[ranks.rank])
-    return Placed(replace(node, input=scan_of(found), partitions=mine))
+    return Placed(replace(node, input=scan_of(table_moved), partitions=mine))
 
 
 def settle_merge_join(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
@@ -102,13 +102,13 @@ def settle_merge_join(spread: Spread, node: Join, left: Placed, right: Placed) -
     tables = [spread.table(side.node) for side in (left, right)]
     size = spread.ranks.size
     bounds = _bounds_of(spread, tables, keys, [rank / size for rank in range(1, size)])
-    found: list[Node] = [
+    sides: list[Node] = [
         scan_of(spread.ranks.by_range(table, names, _named(bounds, names)))
         for table, names in zip(tables[: 1 if is_whole else 2], keys, strict=False)
     ]
     if is_whole:
-        found.append(spread.to_all(right.node).node)
-    return Placed(replace(node, left=found[0], right=found[1]))
+        sides.append(spread.to_all(right.node).node)
+    return Placed(replace(node, left=sides[0], right=sides[1]))
 
 
 def _bounds_of(
@@ -210,7 +210,7 @@ def _spread_out(spread: Spread, node: Sort, below: Node) -> Any:
 def _cut(table: Any, orders: tuple[Order, ...], splitter: Any, names: tuple[int, str, str]) -> int:
     """The first row of the sorted table that does not come before the splitter."""
     rank, rank_name, place_name = names
-    wanted = [_Key(splitter.column(order.column)[0], order) for order in orders]
+    splitter_keys = [_Key(splitter.column(order.column)[0], order) for order in orders]
     of_rank, place = splitter.column(rank_name)[0].as_py(), splitter.column(place_name)[0].as_py()
     if of_rank == rank:
         return int(place)
@@ -218,7 +218,7 @@ def _cut(table: Any, orders: tuple[Order, ...], splitter: Any, names: tuple[int,
     while low < high:
         middle = (low + high) // 2
         side = 0
-        for order, key in zip(orders, wanted, strict=True):
+        for order, key in zip(orders, splitter_keys, strict=True):
             side = _Key(table.column(order.column)[middle], order).compare(key)
             if side:
                 break
@@ -248,11 +248,11 @@ class _Key:
             first = -1 if self._order.nulls_first else 1
             return first * (self._is_null - other._is_null)
         if self._is_nan or other._is_nan:
-            found = int(self._is_nan) - int(other._is_nan)
+            order = int(self._is_nan) - int(other._is_nan)
         else:
             mine, its = self._value, other._value
-            found = int(mine > its) - int(mine < its)
-        return -found if self._order.descending else found
+            order = int(mine > its) - int(mine < its)
+        return -order if self._order.descending else order
 
 
 def without_nulls(table: Any) -> Any:

@@ -126,8 +126,8 @@ class Spread:
             return placed
         if self.dry:
             return Placed(self.ranks.planned(placed.node, rule, keys), keys, even, with_nulls=True)
-        found = self.ranks.by_partition(self.table(placed.node), keys, even)
-        return Placed(scan_of(found), keys, even, with_nulls=True)
+        table = self.ranks.by_partition(self.table(placed.node), keys, even)
+        return Placed(scan_of(table), keys, even, with_nulls=True)
 
     def by_key_or_in_first(self, placed: Placed, keys: tuple[str, ...], rule: str) -> Placed:
         """As `by_key`, but few rows are all in rank 0 then: what follows moves none of them."""
@@ -201,23 +201,23 @@ class Spread:
         return Placed(Sample(scan_of(table), None, drawn, seed))
 
 
-def _drawn(rows: list[int], wanted: int, seed: int) -> list[int]:
+def _drawn(rows: list[int], sample_rows: int, seed: int) -> list[int]:
     """How many of `wanted` rows each rank draws, so that any rows of all are as likely as others:
     the same in all ranks."""
     import random
 
     whole = sum(rows)
-    if wanted >= whole:
+    if sample_rows >= whole:
         return rows
     # Whichever is fewer: the rows that are drawn, or those that are not.
-    fewer = min(wanted, whole - wanted)
-    found = [0] * len(rows)
+    fewer = min(sample_rows, whole - sample_rows)
+    drawn = [0] * len(rows)
     for place in random.Random(seed).sample(range(whole), fewer):
         rank = 0
         while place >= rows[rank]:
             place -= rows[rank]
             rank += 1
-        found[rank] += 1
-    if fewer == wanted:
-        return found
-    return [have - left for have, left in zip(rows, found, strict=True)]
+        drawn[rank] += 1
+    if fewer == sample_rows:
+        return drawn
+    return [have - left for have, left in zip(rows, drawn, strict=True)]

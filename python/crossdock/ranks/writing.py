@@ -66,14 +66,14 @@ def write_by_first(
         if ranks.rank == 0:
             writers.require_target(target.path, target.inputs, target.overwrite)
         ranks.agree("a file can be written")
-        own, is_used = execution.once(node)
-        batches = execution.local.batches(own) if is_used else iter(())
-        found = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
+        own_rows, is_used = execution.once(node)
+        batches = execution.local.batches(own_rows) if is_used else iter(())
+        gathered = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
         rows = 0
         if ranks.rank == 0:
-            rows = write(found)
+            rows = write(gathered)
         else:
-            for _ in found:  # sends this rank's rows
+            for _ in gathered:  # sends this rank's rows
                 pass
         return sum(ranks.agree("rows of a file", rows))
 
@@ -83,8 +83,8 @@ def _folder(execution: RankExecution, node: Node, target: Target) -> int:
     options = replace(target.options, kind=target.options.kind or "parquet")
     name = f"part-{ranks.rank:05d}"
     with ranks.call("write"), shared_folder(ranks, target.path) as partial:
-        own, is_used = execution.once(node)
-        batches: Iterator[Any] = execution.local.batches(own) if is_used else iter(())
+        own_rows, is_used = execution.once(node)
+        batches: Iterator[Any] = execution.local.batches(own_rows) if is_used else iter(())
         if target.keys:
             rows = write_parts(batches, node.schema, partial, Layout(target.keys, options, name))
         else:

@@ -19,15 +19,15 @@ TABLE = pa.table({"k": [1, 2, 2, 3], "v": [1, 2, 3, 4], "l": [[1], [], None, [2]
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The nodes that are planned from now on."""
-    found: list[Any] = []
+    result: list[Any] = []
     plan = execution.native_plan
 
     def noted(node: Any, *of_python: Any) -> Any:
-        found.append(node)
+        result.append(node)
         return plan(node, *of_python)
 
     monkeypatch.setattr(execution, "native_plan", noted)
-    return found
+    return result
 
 
 @pytest.fixture

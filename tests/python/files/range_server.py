@@ -94,15 +94,15 @@ class _Handler(BaseHTTPRequestHandler):
         bucket = self.server.folder / place.strip("/")
         prefix = parse_qs(query).get("prefix", [""])[0]
         keys = sorted(str(f.relative_to(bucket)) for f in bucket.rglob("*") if f.is_file())
-        found = "".join(
+        result = "".join(
             f"<Contents><Key>{key}</Key><Size>{(bucket / key).stat().st_size}</Size>"
             "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
             for key in keys
             if key.startswith(prefix)
         )
-        count = found.count("<Key>")
+        count = result.count("<Key>")
         head = f"<KeyCount>{count}</KeyCount><IsTruncated>false</IsTruncated>"
-        body = f"<ListBucketResult>{head}{found}</ListBucketResult>".encode()
+        body = f"<ListBucketResult>{head}{result}</ListBucketResult>".encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -88,8 +88,8 @@ def test_rows_by_number_are_asked_for_at_once(
 ) -> None:
     far = dock.read_parquet(rows)
     server.ranges.clear()
-    found = far.top_k(10, "v", "k").collect()
-    assert found.equals(
+    result = far.top_k(10, "v", "k").collect()
+    assert result.equals(
         dock.read_parquet(server.folder / "rows.parquet").top_k(10, "v", "k").collect()
     )
     assert len(server.ranges) <= 20
@@ -220,10 +220,10 @@ def test_file_systems_of_pyarrow_and_fsspec(dock: xd.Dock, tmp_path: Path) -> No
             "sales/**/a.parquet",
             "sales/year={2025,2026}/*.parquet",
         ):
-            found = dock.read_parquet(path, filesystem=system)
-            assert found.columns == ["k", "year"]
+            result = dock.read_parquet(path, filesystem=system)
+            assert result.columns == ["k", "year"]
             assert (
-                found.filter(xd.col("year") == 2026).agg(s=xd.sum("k")).collect()["s"][0].as_py()
+                result.filter(xd.col("year") == 2026).agg(s=xd.sum("k")).collect()["s"][0].as_py()
                 == 2027
             )
         assert dock.read("sales/year=2025/a.parquet", filesystem=system).count() == 2

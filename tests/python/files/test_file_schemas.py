@@ -74,9 +74,9 @@ def test_types_are_widened(dock: xd.Dock, tmp_path: Path, name: str, ending: str
     rows = dock.read(write(tmp_path, ending, *tables))
     assert rows.schema.field("x").type == wide
     whole = [*one.cast(wide), *other.cast(wide)]
-    found = rows.collect()
-    assert [str(value) for value in found["x"]] == [str(value) for value in whole]
-    memory = dock.from_arrow(found)
+    result = rows.collect()
+    assert [str(value) for value in result["x"]] == [str(value) for value in whole]
+    memory = dock.from_arrow(result)
     for value in {str(v): v.as_py() for v in whole if v.is_valid}.values():
         for compare in COMPARISONS:
             predicate = compare(xd.col("x"), value)
@@ -89,8 +89,8 @@ def test_types_are_widened(dock: xd.Dock, tmp_path: Path, name: str, ending: str
 def test_dates_beside_timestamps_of_text(dock: xd.Dock, tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("t\n2020-01-01\n")
     (tmp_path / "2.csv").write_text("t\n2020-01-02 03:04:05\n")
-    found = dock.read_csv(tmp_path).collect()["t"].to_pylist()
-    assert found == [datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2, 3, 4, 5)]
+    rows = dock.read_csv(tmp_path).collect()["t"].to_pylist()
+    assert rows == [datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2, 3, 4, 5)]
 
 
 def typed(data_type: pa.DataType) -> pa.Table:

@@ -54,8 +54,8 @@ def test_rows_are_those_of_duckdb(dock: xd.Dock, tmp_path: Path) -> None:
     (tmp_path / "b.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
     expected = duckdb.sql(f"select * from read_json('{tmp_path}/a.json')").to_arrow_table()
     for name in ("a.json", "b.ndjson"):
-        found = dock.read_json(tmp_path / name).collect()
-        assert found.to_pylist() == expected.to_pylist()
+        result = dock.read_json(tmp_path / name).collect()
+        assert result.to_pylist() == expected.to_pylist()
 
 
 def test_several_files(dock: xd.Dock, tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_what_the_first_block_does_not_tell(dock: xd.Dock, tmp_path: Path, is_ar
         xd.DataError, match=r"(?s)has a member 'late'.*object 100001.*\{'late': 'string'\}"
     ):
         dock.read_json(path).collect()
-    found = dock.read_json(path, types={"late": "int32"})
-    assert found.filter(~xd.col("late").is_null()).collect()["late"].to_pylist() == [3]
+    result = dock.read_json(path, types={"late": "int32"})
+    assert result.filter(~xd.col("late").is_null()).collect()["late"].to_pylist() == [3]
     with pytest.raises(xd.OptionError, match="types=3"):
         dock.read_json(path, types=3)  # type: ignore[arg-type]
 

@@ -30,8 +30,8 @@ NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 1000)
 
 def require_own_reader(paths: Any) -> None:
     source = open_parquet(paths)
-    found = scanned_files(source, tuple(source.schema.names))
-    assert not isinstance(found, str), found
+    schema = scanned_files(source, tuple(source.schema.names))
+    assert not isinstance(schema, str), schema
 
 
 def write(path: Path, rows: Any, **options: Any) -> Path:
@@ -112,8 +112,8 @@ def test_the_engine_widens_itself(dock: xd.Dock, tmp_path: Path, name: str, layo
     memory = dock.from_arrow(relation.collect())
     for value in {str(v): v.as_py() for v in expected if v.is_valid}.values():
         for condition in (col("x") == value, col("x") <= value, col("x") > value):
-            found, wanted = relation.filter(condition), memory.filter(condition)
-            assert sorted_rows(found.collect()) == sorted_rows(wanted.collect()), condition
+            result, required = relation.filter(condition), memory.filter(condition)
+            assert sorted_rows(result.collect()) == sorted_rows(required.collect()), condition
     grouped = [t.group_by("x").agg(n=xd.count()).collect() for t in (relation, memory)]
     assert sorted_rows(grouped[0]) == sorted_rows(grouped[1])
 
@@ -147,10 +147,10 @@ def test_rows_are_those_of_duckdb(tmp_path: Path, threads: int) -> None:
             expected = oracle.sql(query.replace("FROM t", f"FROM {files}").replace(
                 "JOIN t b", f"JOIN {files} b").replace(f"{files} a", f"{files} a")
             ).to_arrow_table()  # fmt: skip
-            found = dock.sql(query).collect().select(expected.column_names)
-            assert sorted(map(str, found.to_pylist())) == sorted(
-                str(dict(zip(found.column_names, row.values(), strict=True)))
-                for row in expected.cast(found.schema).to_pylist()
+            result = dock.sql(query).collect().select(expected.column_names)
+            assert sorted(map(str, result.to_pylist())) == sorted(
+                str(dict(zip(result.column_names, row.values(), strict=True)))
+                for row in expected.cast(result.schema).to_pylist()
             ), query
 
 
@@ -173,8 +173,8 @@ def test_folders_are_columns(dock: xd.Dock, tmp_path: Path, name: str, ending: s
         write(tmp_path / f"key={folder}" / f"a.{ending}", {"n": [number] * 3})
     rows = dock.read(tmp_path)
     assert rows.schema.field("key").type == data_type
-    found = rows.select("n", "key").collect().to_pylist()
-    assert {(row["n"], row["key"]) for row in found} == set(enumerate(values))
+    result = rows.select("n", "key").collect().to_pylist()
+    assert {(row["n"], row["key"]) for row in result} == set(enumerate(values))
     for number, value in enumerate(values):
         one = rows.filter(col("key").is_null() if value is None else col("key") == value)
         assert one.collect()["n"].to_pylist() == [number] * 3

@@ -76,16 +76,16 @@ def test_files_of_many_writers(dock: xd.Dock, tmp_path: Path, write: Any) -> Non
     rows = dock.read_parquet(path)
     whole = dock.from_arrow(pq.read_table(path))
     for condition in CONDITIONS:
-        found = rows.filter(condition).sort("k").collect()
-        assert found.to_pylist() == whole.filter(condition).sort("k").collect().to_pylist(), (
+        result = rows.filter(condition).sort("k").collect()
+        assert result.to_pylist() == whole.filter(condition).sort("k").collect().to_pylist(), (
             condition
         )
-        assert rows.filter(condition).count() == found.num_rows
+        assert rows.filter(condition).count() == result.num_rows
 
 
 def skipped(relation: xd.Relation, what: str) -> int:
-    found = re.search(rf"(\d+) {what}", json.dumps(relation.profile().data))
-    return int(found[1]) if found else 0
+    match = re.search(rf"(\d+) {what}", json.dumps(relation.profile().data))
+    return int(match[1]) if match else 0
 
 
 def test_pages_are_counted(dock: xd.Dock, tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_pages_are_counted(dock: xd.Dock, tmp_path: Path) -> None:
     rows = dock.read_parquet(tmp_path / "rows.parquet")
     assert skipped(rows.filter(xd.col("k") == 50_000), "pages skipped") >= 25
     assert skipped(rows.filter(xd.col("scattered") < 0), "pages skipped") == 0
-    found = rows.filter(xd.col("k") == 50_000).top_k(1, "f").collect()
-    assert found["t"].to_pylist() == ["string 00025000"]
+    result = rows.filter(xd.col("k") == 50_000).top_k(1, "f").collect()
+    assert result["t"].to_pylist() == ["string 00025000"]
 
 
 def test_row_groups_are_left_out_by_bloom_filters(dock: xd.Dock, tmp_path: Path) -> None:
@@ -188,5 +188,5 @@ def test_an_index_that_contradicts_itself(dock: xd.Dock, tmp_path: Path) -> None
         path.write_bytes(broken)
         # A bound may have become another one, which nothing tells: all rows are asked for.
         assert dock.read_parquet(path).filter(xd.col("n") >= 0).count() <= small.num_rows
-        found = dock.read_parquet(path).collect()
-        assert found.num_rows == small.num_rows
+        result = dock.read_parquet(path).collect()
+        assert result.num_rows == small.num_rows

@@ -91,10 +91,10 @@ def plain(table: pa.Table) -> pa.Table:
 
 def require_same(path: Path | str, columns: list[str] | None = None) -> None:
     expected = pq.read_table(path, columns=columns)
-    found = scanned(path, columns)
-    found.validate(full=True)
+    result = scanned(path, columns)
+    result.validate(full=True)
     for name in expected.column_names:
-        assert plain(found.select([name])).equals(plain(expected.select([name]))), name
+        assert plain(result.select([name])).equals(plain(expected.select([name]))), name
 
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -287,13 +287,13 @@ def test_joins_and_sorts_of_files(tmp_path: Path, dock: xd.Dock) -> None:
     tables = [dock.from_arrow(left), dock.from_arrow(right)]
     for how in ("inner", "left", "right", "full", "semi", "anti"):
         for key in ("few", "kind", "d15"):
-            found = []
+            result = []
             for a, b in (files, tables):
                 other = b.select(key, other="text", more="kind").filter(col("other") > "x")
                 joined = a.select(key, "text", "i64").join(other, on=key, how=how)
                 grouped = joined.group_by(key).agg(n=xd.count(), s=xd.max("text"))
-                found.append(grouped.sort(key).collect())
-            assert found[0].equals(found[1]), (how, key)
+                result.append(grouped.sort(key).collect())
+            assert result[0].equals(result[1]), (how, key)
 
 
 def test_statistics_skip_row_groups(tmp_path: Path, dock: xd.Dock) -> None:

@@ -120,10 +120,10 @@ def plain(table: pa.Table) -> pa.Table:
 def test_rows_are_those_of_a_table(dock: xd.Dock, path: Path, rows: pa.Table, form: str) -> None:
     expected = FORMS[form](dock.from_arrow(rows)).collect()
     relation = FORMS[form](dock.read_parquet(path))
-    found = relation.collect()
-    assert found.schema.equals(expected.schema)
-    assert plain(found).equals(plain(expected))
-    found.validate(full=True)
+    result = relation.collect()
+    assert result.schema.equals(expected.schema)
+    assert plain(result).equals(plain(expected))
+    result.validate(full=True)
     streamed = list(relation.to_batches())
     assert plain(pa.Table.from_batches(streamed, expected.schema)).equals(plain(expected))
     assert relation.count() == expected.num_rows
@@ -137,14 +137,14 @@ def test_few_rows_come_together(dock: xd.Dock, path: Path) -> None:
 
 def test_groups_and_joins(dock: xd.Dock, path: Path, rows: pa.Table) -> None:
     other = rows.slice(0, 900).select(["id", "kind"]).rename_columns(["id", "other"])
-    found = []
+    result = []
     for relation in (dock.read_parquet(path), dock.from_arrow(rows)):
         joined = relation.join(other, on="id")
         assert joined.count() == 900
         assert relation.agg(n=xd.count("n"), s=xd.sum("price")).collect().num_rows == 1
         assert relation.distinct("kind").count() == 4
-        found.append(joined.sort("id").collect())
-    assert plain(found[0]).equals(plain(found[1]))
+        result.append(joined.sort("id").collect())
+    assert plain(result[0]).equals(plain(result[1]))
 
 
 SQL = {
@@ -182,12 +182,12 @@ SQL = {
 def test_rows_are_those_of_duckdb(dock: xd.Dock, path: Path, query: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     form, sql = SQL[query]
-    found = form(dock.read_parquet(path)).collect()
+    result = form(dock.read_parquet(path)).collect()
     connection = duckdb.connect()
     connection.sql(f"CREATE VIEW rows AS SELECT * FROM '{path}'")
     expected = connection.sql(sql).to_arrow_table()
-    assert found.num_rows == expected.num_rows
-    assert found.equals(expected.cast(found.schema))
+    assert result.num_rows == expected.num_rows
+    assert result.equals(expected.cast(result.schema))
 
 
 def test_a_limit_reads_no_further_row_group(dock: xd.Dock, path: Path, rows: pa.Table) -> None:

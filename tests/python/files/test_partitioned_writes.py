@@ -76,11 +76,11 @@ def test_types_of_folders(dock: xd.Dock, tmp_path: Path, name: str) -> None:
     values = VALUES[name]
     table = pa.table({"n": [1, 2, 3], "x": values})
     dock.from_arrow(table).write_parquet(tmp_path / "out", partition_by="x")
-    found = dock.read_parquet(tmp_path / "out").sort("n").collect()
+    result = dock.read_parquet(tmp_path / "out").sort("n").collect()
     plain = values.cast(values.type.value_type) if name == "dictionaries" else values
     expected = [None if v is None else str(v).replace("True", "true").replace("False", "false")
                 for v in plain.to_pylist()]  # fmt: skip
-    assert [None if v is None else str(v) for v in found["x"].to_pylist()] == expected
+    assert [None if v is None else str(v) for v in result["x"].to_pylist()] == expected
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_few_files_are_open_at_once(
 def test_copy_in_all_formats(dock: xd.Dock, tmp_path: Path, form: str) -> None:
     dock.register("t", pa.table({"a": [1, 2, 3], "k": ["x", "y", "x"]}))
     dock.sql(f"copy t to '{tmp_path}/out' (format {form}, partition_by k)")
-    found = dock.read(tmp_path / "out").sort("a").collect()
-    assert found.select(["a", "k"]).to_pydict() == {"a": [1, 2, 3], "k": ["x", "y", "x"]}
+    result = dock.read(tmp_path / "out").sort("a").collect()
+    assert result.select(["a", "k"]).to_pydict() == {"a": [1, 2, 3], "k": ["x", "y", "x"]}
     with pytest.raises(xd.PathError):
         dock.sql(f"copy t to '{tmp_path}/out' (format {form}, partition_by k)")
 
@@ -238,8 +238,8 @@ def test_options_that_are_none(
 def test_json_comes_back(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
     rows = dock.from_arrow(TABLE.select(["k", "city", "list"]))
     assert rows.write(tmp_path / f"x.{ending}") == 5000
-    found = dock.read(tmp_path / f"x.{ending}")
-    assert found.collect().to_pylist() == rows.collect().to_pylist()
+    result = dock.read(tmp_path / f"x.{ending}")
+    assert result.collect().to_pylist() == rows.collect().to_pylist()
     with pa.input_stream(str(tmp_path / f"x.{ending}")) as stream:
         assert stream.read(1) == (b"[" if "njson" not in ending and ending != "jsonl" and
                                   not ending.startswith("nd") else b"{")  # fmt: skip

@@ -82,8 +82,8 @@ def test_what_a_reader_does_alone(exact: xd.Expr) -> None:
     ids=repr,
 )
 def test_what_only_skips_rows(part: xd.Expr, given: str) -> None:
-    found, rest = split_filter([part], SCHEMA)
-    assert repr(found[0]) == given
+    result, rest = split_filter([part], SCHEMA)
+    assert repr(result[0]) == given
     assert len(rest) == 1
 
 
@@ -347,15 +347,15 @@ def test_moments_beside_literals_of_other_zones_and_units(
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=1)
     values = moments.cast(pa.timestamp("us", zone)).to_pylist()
     read, memory = dock.read(tmp_path / "rows.parquet"), dock.from_arrow(rows)
-    own, others = INSTANT_LITERALS, LOCAL_LITERALS
+    mine, others = INSTANT_LITERALS, LOCAL_LITERALS
     if zone is None:
-        own, others = others, own
-    for literal, (test, holds) in itertools.product(own, TESTS):
-        wanted = as_moment(literal, zone is not None)
-        expected = [v for v in values if holds(as_moment(v, zone is not None), wanted)]
+        mine, others = others, mine
+    for literal, (test, holds) in itertools.product(mine, TESTS):
+        required = as_moment(literal, zone is not None)
+        expected = [v for v in values if holds(as_moment(v, zone is not None), required)]
         for relation in (read, memory):
-            found = relation.filter(test(col("at"), literal)).collect()["at"]
-            assert found.cast(pa.timestamp("us", zone)).to_pylist() == expected, literal
+            result = relation.filter(test(col("at"), literal)).collect()["at"]
+            assert result.cast(pa.timestamp("us", zone)).to_pylist() == expected, literal
     for literal, (test, _), relation in itertools.product(others, TESTS[:1], (read, memory)):
         if isinstance(literal, datetime.datetime):
             with pytest.raises(xd.ExpressionError, match="CD-504"):

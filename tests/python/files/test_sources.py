@@ -175,8 +175,8 @@ def test_duckdb(dock: xd.Dock) -> None:
     assert sorted(joined.collect()["s"].to_pylist()) == ["r7", "r8"]
     with duckdb.connect() as connection:
         connection.register("joined", pa.RecordBatchReader.from_stream(joined))
-        found = connection.sql("select count(*), max(s) from joined").fetchall()
-    assert found == [(2, "r8")]
+        result = connection.sql("select count(*), max(s) from joined").fetchall()
+    assert result == [(2, "r8")]
 
 
 def test_pandas(dock: xd.Dock) -> None:

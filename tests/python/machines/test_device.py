@@ -191,19 +191,21 @@ def test_joins_agree_with_the_dock(dock: xd.Dock, device: Device, how: str, key:
     if key in ("wide", "real"):
         right = right.set_column(3, "wide", left["wide"].slice(0, 400))
         right = right.set_column(4, "real", left["real"].slice(100, 400))
-    found = device.table(left).join(device.table(right), key, how).to_arrow()
+    result = device.table(left).join(device.table(right), key, how).to_arrow()
     expected = dock.from_arrow(left).join(right, on=key, how=how).collect()
-    assert found.schema.names == expected.schema.names
-    assert found.schema.types == expected.schema.types
-    assert rows_of(found) == rows_of(expected)
+    assert result.schema.names == expected.schema.names
+    assert result.schema.types == expected.schema.types
+    assert rows_of(result) == rows_of(expected)
 
 
 def test_full_joins_agree_with_the_dock(dock: xd.Dock, device: Device) -> None:
     left = numbers(4, 300)
     right = numbers(5, 200).rename_columns([f"{name}2" for name in left.schema.names])
     on = {"small": "small2", "name": "name2"}
-    found = device.table(left).join(device.table(right), on, "full").to_arrow()
-    assert rows_of(found) == rows_of(dock.from_arrow(left).join(right, on=on, how="full").collect())
+    result = device.table(left).join(device.table(right), on, "full").to_arrow()
+    assert rows_of(result) == rows_of(
+        dock.from_arrow(left).join(right, on=on, how="full").collect()
+    )
     with pytest.raises(xd.OptionError, match="values of both tables"):
         device.table(left).join(device.table(left), "key", "full")
 
@@ -211,8 +213,8 @@ def test_full_joins_agree_with_the_dock(dock: xd.Dock, device: Device) -> None:
 def test_keys_of_different_widths_join(device: Device) -> None:
     left = device.table({"a": np.array([1, -2, 3], np.int8), "x": np.arange(3)})
     right = device.table({"b": np.array([3, -2, 9]), "y": np.arange(3.0)})
-    found = left.join(right, on={"a": "b"}).sort("a").to_arrow()
-    assert found.to_pydict() == {"a": [-2, 3], "x": [1, 2], "b": [-2, 3], "y": [1.0, 0.0]}
+    result = left.join(right, on={"a": "b"}).sort("a").to_arrow()
+    assert result.to_pydict() == {"a": [-2, 3], "x": [1, 2], "b": [-2, 3], "y": [1.0, 0.0]}
 
 
 EXACT = {"gaps": {"floats": "exact"}}
@@ -254,23 +256,23 @@ AGGREGATES: list[dict[str, xd.Aggregate]] = [
 def test_groups_agree_with_the_dock(dock: xd.Dock, device: Device, keys: list[str]) -> None:
     host = numbers(6)
     for aggregates in AGGREGATES:
-        found = device.table(host).group_by(*keys).agg(**aggregates).to_arrow()
+        result = device.table(host).group_by(*keys).agg(**aggregates).to_arrow()
         expected = dock.from_arrow(host).group_by(*keys).agg(**aggregates).collect()
-        assert found.schema.types == expected.schema.types
-        assert rows_of(found) == rows_of(expected)
+        assert result.schema.types == expected.schema.types
+        assert rows_of(result) == rows_of(expected)
 
 
 def test_sums_of_floats_are_exact_without_being_asked(device: Device) -> None:
     table = device.table({"k": np.zeros(4, np.int8), "v": np.array([1e300, 1.0, -1e300, 1e-9])})
-    found = table.group_by("k").agg(s=xd.sum("v"), m=xd.mean("v")).to_arrow().to_pylist()
-    assert found == [{"k": 0, "s": 1.000000001, "m": 1.000000001 / 4}]
+    rows = table.group_by("k").agg(s=xd.sum("v"), m=xd.mean("v")).to_arrow().to_pylist()
+    assert rows == [{"k": 0, "s": 1.000000001, "m": 1.000000001 / 4}]
 
 
 def test_sums_are_exact_or_an_error(device: Device) -> None:
     big = np.array([2**63, 2**63 - 1, 5], np.uint64)
     table = device.table({"k": np.array([1, 1, 2]), "v": big, "w": np.full(3, 2**62)})
-    found = table.group_by("k").agg(s=xd.sum("v")).sort("k").to_arrow()
-    assert found["s"].to_pylist() == [2**64 - 1, 5]
+    result = table.group_by("k").agg(s=xd.sum("v")).sort("k").to_arrow()
+    assert result["s"].to_pylist() == [2**64 - 1, 5]
     with pytest.raises(xd.DataError, match="does not fit 64 bits"):
         table.group_by("k").agg(s=xd.sum("w"))
 
@@ -297,10 +299,10 @@ def test_many_aggregates_are_made_at_once(dock: xd.Dock, device: Device) -> None
         for column in ("key", "short", "holes", "money", "gaps", "flag")
         for aggregate in (xd.sum(column, **EXACT.get(column, {})), xd.min(column), xd.max(column))
     }
-    found = device.table(host).group_by("name", "small").agg(**asked).to_arrow()
+    result = device.table(host).group_by("name", "small").agg(**asked).to_arrow()
     expected = dock.from_arrow(host).group_by("name", "small").agg(**asked).collect()
-    assert found.schema.types == expected.schema.types
-    assert rows_of(found) == rows_of(expected)
+    assert result.schema.types == expected.schema.types
+    assert rows_of(result) == rows_of(expected)
 
 
 ORDERS: list[tuple[Any, ...]] = [
@@ -315,9 +317,9 @@ ORDERS: list[tuple[Any, ...]] = [
 def test_sorts_agree_with_the_dock(dock: xd.Dock, device: Device, orders: tuple[Any, ...]) -> None:
     host = numbers(7)
     for limit, offset in ((3000, 11), (7, 0), (None, 0), (5, ROWS)):
-        found = device.table(host).sort(*orders, limit=limit, offset=offset).to_arrow()
+        result = device.table(host).sort(*orders, limit=limit, offset=offset).to_arrow()
         ordered = dock.from_arrow(host).sort(*orders, stable=True, limit=limit, offset=offset)
-        assert found.equals(ordered.collect())
+        assert result.equals(ordered.collect())
 
 
 def test_strings_are_ordered_to_their_last_byte(dock: xd.Dock, device: Device) -> None:
@@ -326,16 +328,16 @@ def test_strings_are_ordered_to_their_last_byte(dock: xd.Dock, device: Device) -
     words += [f"{long}{number % 50}" for number in range(200)]
     host = pa.table({"text": words, "row": range(len(words))})
     for order in ("text", xd.desc("text"), xd.desc("text", nulls="first")):
-        found = device.table(host).sort(order).to_arrow()
-        assert found.equals(dock.from_arrow(host).sort(order, stable=True).collect())
+        result = device.table(host).sort(order).to_arrow()
+        assert result.equals(dock.from_arrow(host).sort(order, stable=True).collect())
 
 
 @on_threads
 def test_floats_keep_their_kinds_in_order(device: Device) -> None:
     values = np.array([np.nan, 1.0, -np.inf, 0.0, -1.0, np.inf, -0.5])
     table = device.table({"v": values, "k": np.zeros(7, np.int8)})
-    found = np.from_dlpack(table.sort("v")["v"])
-    assert np.array_equal(found, np.sort(values), equal_nan=True)
+    result = np.from_dlpack(table.sort("v")["v"])
+    assert np.array_equal(result, np.sort(values), equal_nan=True)
     group = table.group_by("k").agg(low=xd.min("v"), high=xd.max("v")).to_arrow().to_pylist()
     assert group == [{"k": 0, "low": -np.inf, "high": np.inf}]
 
@@ -414,8 +416,8 @@ class MovedBatch:
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype = ctypes.c_void_p
         pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-        found = DeviceArray.from_address(pointer(array, b"arrow_device_array"))
-        found.type = self.place
+        result = DeviceArray.from_address(pointer(array, b"arrow_device_array"))
+        result.type = self.place
         return schema, array
 
 

@@ -36,11 +36,11 @@ def run(*command: str, folder: Path) -> None:
 
 def fetch(folder: Path) -> None:
     """Unpacks the XML files of hwloc's tests into KEPT."""
-    wanted = folder / "wanted.sources"
-    wanted.write_text(SOURCES.read_text().replace("Types: deb\n", "Types: deb-src\n"))
+    expected = folder / "wanted.sources"
+    expected.write_text(SOURCES.read_text().replace("Types: deb\n", "Types: deb-src\n"))
     (folder / "lists" / "partial").mkdir(parents=True)
     settings = [
-        f"Dir::Etc::SourceList={wanted}",
+        f"Dir::Etc::SourceList={expected}",
         "Dir::Etc::SourceParts=-",
         f"Dir::State::Lists={folder / 'lists'}",
     ]
@@ -48,16 +48,16 @@ def fetch(folder: Path) -> None:
     run(*apt, "update", folder=folder)
     run(*apt, "source", "--download-only", "hwloc", folder=folder)
     (archive,) = folder.glob("hwloc_*.orig.tar.*")
-    made = KEPT.with_suffix(".partial")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
+    result = KEPT.with_suffix(".partial")
+    shutil.rmtree(result, ignore_errors=True)
+    result.mkdir(parents=True)
     with tarfile.open(archive) as files:
         for member in files:
             if re.search(r"/tests/hwloc/xml/[^/]+\.xml$", member.name):
                 data = files.extractfile(member)
                 assert data is not None
-                (made / Path(member.name).name).write_bytes(data.read())
-    made.rename(KEPT)
+                (result / Path(member.name).name).write_bytes(data.read())
+    result.rename(KEPT)
 
 
 @pytest.fixture(scope="session")

@@ -36,17 +36,17 @@ def test_exact_times_give_exact_rates() -> None:
                  {n: c * 1e-9 for n, c in row.items()}, weight=1000)
         for row in rows
     ]  # fmt: skip
-    found = fit_rates(equations, known)
+    result = fit_rates(equations, known)
     for name, rate in true.items():
-        assert found[name] == pytest.approx(rate, rel=0.01)
-    assert all(e.predicted_s(found) == pytest.approx(e.seconds, rel=0.01) for e in equations)
+        assert result[name] == pytest.approx(rate, rel=0.01)
+    assert all(e.predicted_s(result) == pytest.approx(e.seconds, rel=0.01) for e in equations)
 
 
 def test_a_rate_that_nothing_tells_of_follows_the_others() -> None:
     equations = [Equation(2e-3 * times, 0.0, {"a": 1e-3 * times}) for times in (1, 2, 3)]
-    found = fit_rates(equations, {"a": 1.0, "b": 7.0})
-    assert found["a"] == pytest.approx(2.0)
-    assert found["b"] == pytest.approx(14.0)
+    result = fit_rates(equations, {"a": 1.0, "b": 7.0})
+    assert result["a"] == pytest.approx(2.0)
+    assert result["b"] == pytest.approx(14.0)
     assert fit_rates([], {"a": 1.0}) == {"a": 1.0}
 
 
@@ -62,8 +62,8 @@ def test_a_small_part_of_each_work_is_found_where_one_work_shows_it() -> None:
 
 def test_rates_stay_positive() -> None:
     equations = [Equation(1.0, 0.0, {"a": 1.0, "b": 1.0}), Equation(2.0, 0.0, {"a": 1.0})]
-    found = fit_rates(equations, {"a": 1.0, "b": 1.0})
-    assert found["b"] > 0
+    result = fit_rates(equations, {"a": 1.0, "b": 1.0})
+    assert result["b"] > 0
 
 
 def test_stored_rates_are_used(file: Path) -> None:
@@ -71,9 +71,9 @@ def test_stored_rates_are_used(file: Path) -> None:
     before = _native.rates_in_use()
     assert before == _native.built_in_rates()
     rates_file.store_rates({"join.scatter": 123.0}, "2026-01-01T00:00:00Z", {"rows": 1}, file)
-    found = rates_file.use_rates_of_file()
-    assert found.is_measured
-    assert found.text() == f"measured 2026-01-01T00:00:00Z, {file}"
+    result = rates_file.use_rates_of_file()
+    assert result.is_measured
+    assert result.text() == f"measured 2026-01-01T00:00:00Z, {file}"
     assert _native.rates_in_use() == before | {"join.scatter": 123.0}
     assert rates_file.entry_of_machine()["rows"] == 1  # type: ignore[index]
     data = json.loads(file.read_text())
@@ -113,8 +113,8 @@ def test_a_broken_file_is_reported_and_not_used(file: Path, text: str) -> None:
     file.parent.mkdir()
     file.write_text(text)
     with pytest.warns(UserWarning, match="measured rates are not used"):
-        found = rates_file.use_rates_of_file()
-    assert not found.is_measured
+        result = rates_file.use_rates_of_file()
+    assert not result.is_measured
     assert _native.rates_in_use() == _native.built_in_rates()
     with pytest.raises(xd.DataError, match="is no file of rates"):
         rates_file.store_rates({}, "now", {}, file)
@@ -143,31 +143,31 @@ def test_unknown_rates_are_refused() -> None:
 def test_calibrating(dock: xd.Dock) -> None:
     before = _native.rates_in_use()
     said: list[str] = []
-    found = calibrate(dock, rows=20_000, repeat=1, said=said.append)
+    result = calibrate(dock, rows=20_000, repeat=1, said=said.append)
     assert _native.rates_in_use() == before
-    assert said == [one.name for one in found.measured]
-    assert set(found.rates) == set(_native.built_in_rates())
-    assert all(rate > 0 for rate in found.rates.values())
-    works = found.works()
+    assert said == [one.name for one in result.measured]
+    assert set(result.rates) == set(_native.built_in_rates())
+    assert all(rate > 0 for rate in result.rates.values())
+    works = result.works()
     assert {work["operator"] for work in works} == {"hash_join", "merge_join", "sort", "group_by"}
     assert all(work["predicted_s"] > 0 and work["measured_s"] > 0 for work in works)
-    for one in found.measured:
+    for one in result.measured:
         assert one.total.coefficients, one.name
-    _assert_made_rates_are_found(found)
+    _assert_made_rates_are_found(result)
 
 
-def _assert_made_rates_are_found(found: Calibration) -> None:
+def _assert_made_rates_are_found(actual: Calibration) -> None:
     """Times that some other machine would have: the works tell its rates apart."""
     known = _native.built_in_rates()
     chance = random.Random(7)
     true = {name: ns * chance.uniform(1, 6) for name, ns in known.items()}
     equations = [
         replace(one, seconds=one.predicted_s(true) * chance.uniform(0.95, 1.05))
-        for work in found.measured
+        for work in actual.measured
         for one in work.equations
     ]
     fitted = fit_rates(equations, known)
-    for work in found.measured:
+    for work in actual.measured:
         assert work.total.predicted_s(fitted) == pytest.approx(
             work.total.predicted_s(true), rel=0.1
         ), work.name

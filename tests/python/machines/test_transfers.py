@@ -34,17 +34,17 @@ PAIRS = {
 def capacities(topology: xd.Topology) -> dict[tuple[str, str], float]:
     """Of all edges by their full names."""
     several = len(topology.servers) > 1
-    found = {}
+    result = {}
     for name, shape in topology.servers:
         for link in shape.links:
             start, end = (
                 f"{name}/{end}" if several and end != "network" else end
                 for end in (link.start, link.end)
             )
-            found[start, end] = link.bytes_per_s
+            result[start, end] = link.bytes_per_s
             if link.both_ways:
-                found[end, start] = link.bytes_per_s
-    return found
+                result[end, start] = link.bytes_per_s
+    return result
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -82,11 +82,11 @@ def test_every_number_that_is_printed_is_the_optimizers(name: str) -> None:
 
 def follow(tables: dict[str, ForwardingTable], plan: TransferPlan) -> set[tuple[str, ...]]:
     """All ways that rows can take from the source by the tables alone."""
-    found = set()
+    result = set()
 
     def go(at: str, hops: int, so_far: tuple[str, ...]) -> None:
         if at == plan.destination:
-            found.add(so_far)
+            result.add(so_far)
             return
         (entry,) = tables[at].entries
         for hop in entry.next_hops:
@@ -95,7 +95,7 @@ def follow(tables: dict[str, ForwardingTable], plan: TransferPlan) -> set[tuple[
                     go(hop.next, hops - 1, (*so_far, *path.between, hop.next))
 
     go(plan.source, max(way.relays for way in plan.ways) + 1, (plan.source,))
-    return found
+    return result
 
 
 @pytest.mark.parametrize("name", ["figure-2i", "dgx-a100:2", "topo-1", "dgx-1v", "topo-4"])
@@ -220,9 +220,9 @@ def test_pictures_of_the_documents_are_what_the_tool_draws(picture: str) -> None
     topology = xd.Topology.machine(machine)
     plan = topology.plan(*ends) if ends else topology.plan_exchange()
     drawn = (ROOT / "docs" / "pictures" / picture).read_text(encoding="utf-8")
-    wanted = f"--from {ends[0]} --to {ends[1]}" if ends else "--all-to-all"
+    expected = f"--from {ends[0]} --to {ends[1]}" if ends else "--all-to-all"
     assert drawn == plan.svg(), (
-        f"crossdock plan --machine {machine} {wanted} --svg docs/pictures/{picture}"
+        f"crossdock plan --machine {machine} {expected} --svg docs/pictures/{picture}"
     )
 
 

@@ -38,16 +38,16 @@ def test_a_run_knows_its_groups_before_they_are_made(dock: xd.Dock, groups: int)
     names = dock.from_arrow(pa.table({"k": pa.array(range(groups)), "name": ["a"] * groups}))
     joined = names.filter(xd.col("name") == "a").join(few, on="k")
     profile = joined.profile()
-    made = [node for node in nodes_of(profile.data) if node["operator"] in ("group_by", "join")]
-    assert [node["operator"] for node in made] == ["join", "group_by"]
-    for node in made:
+    result = [node for node in nodes_of(profile.data) if node["operator"] in ("group_by", "join")]
+    assert [node["operator"] for node in result] == ["join", "group_by"]
+    for node in result:
         assert node["rows_expected"] == pytest.approx(node["rows"], rel=0.3, abs=5), node
 
 
 def nodes_of(profile: Any) -> list[dict[str, Any]]:
     """The operators of the last step of a run."""
-    found: list[dict[str, Any]] = profile["steps"][-1]["profile"]["operators"]
-    return found
+    result: list[dict[str, Any]] = profile["steps"][-1]["profile"]["operators"]
+    return result
 
 
 def test_a_semi_join_keeps_the_share_of_values_that_is_left(dock: xd.Dock) -> None:

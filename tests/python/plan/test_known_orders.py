@@ -72,8 +72,8 @@ def last_profile(relation: xd.Relation, operator: str) -> dict[str, Any]:
     """Of the last operator of that name that ran."""
     profile = relation.profile().data["steps"][-1]["profile"]
     plans = [one["plan"] for one in profile.get("operators", ()) if "plan" in one] or [profile]
-    found: dict[str, Any] = next(plan for plan in plans if plan["operator"] == operator)
-    return found
+    result: dict[str, Any] = next(plan for plan in plans if plan["operator"] == operator)
+    return result
 
 
 def moved(profile: dict[str, Any]) -> list[str]:
@@ -191,10 +191,10 @@ def test_only_orders_that_hold_are_known_of_a_merge_join(
         ("a", "b"),
         *((("c",), ("a", "c")) if "c" in hashed.columns else ()),
     ):
-        found, wanted = (
+        result, expected = (
             relation.sort(*keys).collect().select(keys) for relation in (merged, hashed)
         )
-        assert found.equals(wanted)
+        assert result.equals(expected)
 
 
 def test_a_join_left_to_the_model_says_so_too(dock: xd.Dock) -> None:

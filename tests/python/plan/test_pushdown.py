@@ -80,7 +80,7 @@ def test_filters_move_where_they_may(
     left: xd.Relation, right: xd.Relation, how: str, predicate: Expr, expected: list[str]
 ) -> None:
     filtered = left.join(right, on="id", how=how).filter(predicate)
-    assert [found for _, found in asked(filtered)] == expected
+    assert [result for _, result in asked(filtered)] == expected
     assert isinstance(filtered.narrowed(), Filter) == (expected == ["", ""])
 
 
@@ -93,7 +93,7 @@ def test_a_left_key_of_another_name(
 ) -> None:
     named = right.rename({"id": "who"})
     filtered = left.join(named, on={"id": "who"}, how=how).filter(col("id") > 2)
-    assert [found for _, found in asked(filtered)] == expected
+    assert [result for _, result in asked(filtered)] == expected
 
 
 def test_a_filter_moves_through_names(left: xd.Relation) -> None:

@@ -27,7 +27,7 @@ col = xd.col
 
 def nodes(node: Node) -> list[Node]:
     """The node and all below it, from top to bottom and left to right."""
-    return [node, *(found for below in inputs_of(node) for found in nodes(below))]
+    return [node, *(result for below in inputs_of(node) for result in nodes(below))]
 
 
 def asked(relation: xd.Relation) -> list[tuple[tuple[str, ...], str]]:
@@ -72,9 +72,9 @@ def test_a_group_reads_keys_arguments_and_conditions(rows: xd.Relation) -> None:
 def test_aggregates_that_are_not_needed_are_not_computed(rows: xd.Relation) -> None:
     grouped = rows.group_by("b").agg(s=xd.sum("a"), n=xd.count(), m=xd.max("c"))
     node = grouped.select("m", "b").narrowed()
-    found = next(below for below in nodes(node) if isinstance(below, GroupBy))
-    assert [name for name, _ in found.items] == ["m"]
-    assert found.schema.names == ["b", "m"]
+    result = next(below for below in nodes(node) if isinstance(below, GroupBy))
+    assert [name for name, _ in result.items] == ["m"]
+    assert result.schema.names == ["b", "m"]
 
 
 @pytest.mark.parametrize(

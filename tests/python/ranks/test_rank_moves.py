@@ -72,15 +72,15 @@ def moved(folder: Path, moves: str, hosts: int = 1, *options: str) -> tuple[list
     whole = ended.stdout + ended.stderr
     files = [folder / f"said{rank}" for rank in range(ranks)]
     assert all(file.exists() for file in files), whole
-    found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    return found, whole
+    report = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return report, whole
 
 
 @needs_mpi
 @needs_hosts
 def test_ranks_whose_mpi_cannot_put_to_other_hosts_go_by_channel_and_say_so(tmp_path: Path) -> None:
-    found, whole = moved(tmp_path, "auto", 2)
-    for one in found:
+    result, whole = moved(tmp_path, "auto", 2)
+    for one in result:
         assert (one["how"], one["groups"]) == ("by channel", 100)
         assert "MPI cannot make a window" in one["because"]
         assert "OMPI_MCA_osc=pt2pt" in one["because"]
@@ -92,25 +92,25 @@ def test_ranks_whose_mpi_cannot_put_to_other_hosts_go_by_channel_and_say_so(tmp_
 @needs_mpi
 @needs_hosts
 def test_bulk_that_cannot_be_is_an_error(tmp_path: Path) -> None:
-    found, _ = moved(tmp_path, "bulk", 2)
-    assert [one["error"] for one in found] == ["CD-603"] * 4
-    assert all('moves="channels"' in one["text"] for one in found)
+    result, _ = moved(tmp_path, "bulk", 2)
+    assert [one["error"] for one in result] == ["CD-603"] * 4
+    assert all('moves="channels"' in one["text"] for one in result)
 
 
 @needs_mpi
 @needs_hosts
 def test_bulk_over_hosts_where_mpi_has_windows(tmp_path: Path) -> None:
-    found, whole = moved(tmp_path, "auto", 2, "-x", "OMPI_MCA_osc=pt2pt")
-    assert [(one["how"], one["groups"]) for one in found] == [("in bulk", 100)] * 4
+    result, whole = moved(tmp_path, "auto", 2, "-x", "OMPI_MCA_osc=pt2pt")
+    assert [(one["how"], one["groups"]) for one in result] == [("in bulk", 100)] * 4
     assert "not in bulk" not in whole
 
 
 @needs_mpi
 @pytest.mark.parametrize("moves", ["auto", "bulk", "channels"])
 def test_moves_are_as_they_were_asked_for(tmp_path: Path, moves: str) -> None:
-    found, whole = moved(tmp_path, moves)
+    result, whole = moved(tmp_path, moves)
     how = "by channel" if moves == "channels" else "in bulk"
-    assert [(one["how"], one["groups"], one["because"]) for one in found] == [(how, 100, "")] * 2
+    assert [(one["how"], one["groups"], one["because"]) for one in result] == [(how, 100, "")] * 2
     assert "not in bulk" not in whole
 
 
@@ -156,9 +156,9 @@ with xd.connect(threads=1, memory="512MiB") as dock:
 
 def test_rows_that_lie_unevenly_do_not_stay_where_they_are(run_ranks: RunRanks) -> None:
     """A side that goes to all ranks leaves the rows of the other where they are."""
-    found = [json.loads(out) for out in run_ranks(UNEVEN, 4, within_s=120)]
+    report = [json.loads(out) for out in run_ranks(UNEVEN, 4, within_s=120)]
     for join in range(2):
-        uneven, even, a_little = ([one[join + 2 * case] for one in found] for case in range(3))
+        uneven, even, a_little = ([one[join + 2 * case] for one in report] for case in range(3))
         assert max(uneven) < 30_000, uneven  # by key
         assert even == [20_000] * 4  # the small side to all
         assert a_little == [26_000, 18_000, 18_000, 18_000]
@@ -249,10 +249,10 @@ def test_few_groups_move_once_and_what_follows_moves_nothing(
     run_ranks: RunRanks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", str(1 << 18))
-    found = [json.loads(out) for out in run_ranks(EAGER, 3)]
-    assert [one[0] for one in found] == [["eagerly"]] * 3
-    assert [one[1] for one in found] == [[4, 3, 2], None, None]
-    assert [one[2] for one in found] == ["by channel"] * 3
+    report = [json.loads(out) for out in run_ranks(EAGER, 3)]
+    assert [one[0] for one in report] == [["eagerly"]] * 3
+    assert [one[1] for one in report] == [[4, 3, 2], None, None]
+    assert [one[2] for one in report] == ["by channel"] * 3
 
 
 REFUSED = """

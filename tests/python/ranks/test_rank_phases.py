@@ -31,17 +31,17 @@ RANKS = [
 
 
 def test_the_ranks_side_by_side() -> None:
-    found = over_ranks(RANKS)
-    assert [phase["name"] for phase in found["phases"]] == ["network partition", "build", "spill"]
-    partition, build, spill = found["phases"]
+    result = over_ranks(RANKS)
+    assert [phase["name"] for phase in result["phases"]] == ["network partition", "build", "spill"]
+    partition, build, spill = result["phases"]
     assert partition["mean_s"] == pytest.approx(0.8)
     assert (partition["max_s"], partition["min_s"], partition["longest_in"]) == (1.0, 0.6, 1)
     assert partition["parts"] == pytest.approx({"partition": 0.2, "put": 0.8 / 3, "flush": 0.1})
     assert build["seconds"] == pytest.approx([0.2, 0.6, 0.0])
     assert spill["mean_s"] == pytest.approx(0.3)
-    assert found["total"]["mean_s"] == pytest.approx(2.0)
-    assert found["imbalance_s"] == pytest.approx(1.0)
-    assert found["other_s"] == pytest.approx(2.0 - 0.8 - 0.8 / 3 - 0.3)
+    assert result["total"]["mean_s"] == pytest.approx(2.0)
+    assert result["imbalance_s"] == pytest.approx(1.0)
+    assert result["other_s"] == pytest.approx(2.0 - 0.8 - 0.8 / 3 - 0.3)
 
 
 # As the paper's table 1: of 1,024 processes.

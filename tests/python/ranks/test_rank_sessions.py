@@ -31,7 +31,7 @@ def numbers(rows: int = ROWS) -> pa.Table:
 
 def shares_of(make: Callable[[], Source], ranks: int) -> list[list[int]]:
     """The rows that each rank reads; whatever way they are read, they are the same."""
-    found = []
+    result = []
     for rank in range(ranks):
         share = share_of(make(), rank, ranks)
         rows = share.table(("i",), None)["i"].to_pylist()
@@ -40,9 +40,9 @@ def shares_of(make: Callable[[], Source], ranks: int) -> list[list[int]]:
         kept = share.table(("i",), xd.col("k") == 3)["i"].to_pylist()
         assert kept == [i for i in rows if i % 7 == 3]
         assert share.count_rows(xd.col("k") == 3) == len(kept)
-        found.append(rows)
-    assert list(itertools.chain(*found)) == list(range(ROWS))
-    return found
+        result.append(rows)
+    assert list(itertools.chain(*result)) == list(range(ROWS))
+    return result
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_results_over_ranks(
     monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", eager_bytes)
     (tmp_path / "meet").mkdir()
     pyarrow.parquet.write_table(numbers(), tmp_path / "meet" / "t.parquet", row_group_size=100)
-    found = [json.loads(out) for out in run_ranks(RESULTS, 3, within_s=300)]
-    assert [one["place"] for one in found] == [[0, 3], [1, 3], [2, 3]]
-    assert sum(one["mine"] for one in found) == ROWS
-    assert [one["gathered"] for one in found] == [None, True, None]
-    for one in found:
+    report = [json.loads(out) for out in run_ranks(RESULTS, 3, within_s=300)]
+    assert [one["place"] for one in report] == [[0, 3], [1, 3], [2, 3]]
+    assert sum(one["mine"] for one in report) == ROWS
+    assert [one["gathered"] for one in report] == [None, True, None]
+    for one in report:
         assert one["count"] == ROWS
         assert one["agg"] == [{"n": 1000, "s": 499500, "m": 499.5}]
         assert one["replicated"] == [3, 429, 0]
@@ -158,10 +158,10 @@ def test_results_over_ranks(
         assert one["twice"]
         assert one["profile"] == [one["place"][0], 3, True]
         assert one["phases"] == [3, "exchange", True, True]
-    assert sum(one["streamed"] for one in found) == ROWS
-    assert [one["sampled"][2] for one in found] == [False, True, True]
-    assert sum(one["parts"][1] for one in found) == ROWS
-    assert "exchange by key" in found[0]["explained"]
+    assert sum(one["streamed"] for one in report) == ROWS
+    assert [one["sampled"][2] for one in report] == [False, True, True]
+    assert sum(one["parts"][1] for one in report) == ROWS
+    assert "exchange by key" in report[0]["explained"]
     written = tmp_path / "meet" / "out"
     names = sorted(path.name for path in written.iterdir())
     assert names == [f"part-0000{rank}.parquet" for rank in range(3)]
@@ -214,18 +214,18 @@ def test_corners_over_ranks(
     monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", eager_bytes)
     (tmp_path / "meet").mkdir()
     pyarrow.parquet.write_table(numbers(), tmp_path / "meet" / "t.parquet", row_group_size=100)
-    found = [json.loads(out) for out in run_ranks(CORNERS, 3, within_s=300)]
+    report = [json.loads(out) for out in run_ranks(CORNERS, 3, within_s=300)]
     written = pyarrow.csv.read_csv(tmp_path / "meet" / "sorted.csv")
     assert written["i"].to_pylist() == list(range(ROWS - 1, -1, -1))
     assert not (tmp_path / "meet" / "bad.parquet").exists()
-    for one in found:
+    for one in report:
         assert one["written"] == one["after"] == ROWS
         assert "none such" in one["refused"]
         assert one["groups"] == [ROWS, sum(range(ROWS))]
         assert one["views"] == "t2"
         assert one["nulls"] == 1
-    assert found[0]["merged"] == sorted(n % 7 for n in range(ROWS))
-    assert "sort" in found[0]["explained"]
+    assert report[0]["merged"] == sorted(n % 7 for n in range(ROWS))
+    assert "sort" in report[0]["explained"]
 
 
 def test_a_dock_of_a_group_of_one(run_ranks: RunRanks) -> None:
@@ -352,8 +352,8 @@ with xd.connect(threads=1, memory="256MiB") as dock:
 
 def test_uneven_keys_are_evened_out(run_ranks: RunRanks) -> None:
     """Zipf's law with 1.2: one key has a fifth of the rows, which would be 1.6 parts of 8."""
-    found = [json.loads(out) for out in run_ranks(UNEVEN, 8, within_s=600)]
-    assert {whole for _, whole in found} == {80_000}
-    rows = [mine for mine, _ in found]
+    report = [json.loads(out) for out in run_ranks(UNEVEN, 8, within_s=600)]
+    assert {whole for _, whole in report} == {80_000}
+    rows = [mine for mine, _ in report]
     assert sum(rows) == 80_000
     assert max(rows) <= 1.3 * 10_000, rows

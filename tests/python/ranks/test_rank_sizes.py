@@ -19,9 +19,9 @@ def rows() -> xd.Relation:
 
 
 def size(relation: xd.Relation) -> tuple[float, float]:
-    found = estimated_size(relation.narrowed(), Estimator())
-    assert found is not None
-    return found
+    result = estimated_size(relation.narrowed(), Estimator())
+    assert result is not None
+    return result
 
 
 def test_a_table_has_its_size(rows: xd.Relation) -> None:
