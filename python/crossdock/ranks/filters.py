@@ -35,7 +35,8 @@ _RULE = "filter of keys"
 _COSTS_MOST = 0.25  # of the bytes that would travel
 _PASSES_MOST = 0.8  # of the rows
 _PASSES_FEW = 0.25  # of a stream
-_MANY_KEYS = 1 << 16
+_MANY_KEYS = 1 << 16  # whose table is larger than the caches next to a core
+_BUILD_COST = 3  # of a row of a build side, in tests of a row of a stream
 _SMALL_BYTES = 64 << 10  # a filter that is put together as a whole
 _SAMPLED_PART = 64  # of larger ones, so many times less comes first
 _SAMPLE_SLICES = 64
@@ -105,11 +106,12 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
 
 def goes_before(node: Join, side: int, sizes: Sequence[Any], share: float) -> bool:
     """Whether the rows of `side`, a stream, go by key behind a filter of the other side's keys, in
-    the place of all rows of the other side going to all ranks: these are so many that each rank
-    would build a table beyond its caches of them, and few rows of the stream have a partner."""
+    the place of all rows of the other side going to all ranks: what all of these would build again
+    costs more than testing the stream, of which few rows have a partner."""
     if not drops_rows(node, side) or share > _PASSES_FEW:
         return False
-    return bool(sum(size[1 - side][0] for size in sizes) >= _MANY_KEYS)
+    keys, rows = (sum(size[number][0] for size in sizes) for number in (1 - side, side))
+    return bool(keys >= _MANY_KEYS and _BUILD_COST * keys * (len(sizes) - 1) > rows)
 
 
 def streamed(spread: Spread, node: Join, sides: Sequence[Placed], side: int, share: float) -> Any:

@@ -134,7 +134,7 @@ with xd.connect(threads=1, memory="512MiB") as dock:
 STREAMS = """
 import crossdock as xd, numpy as np, pyarrow as pa
 with xd.connect(threads=1, memory="512MiB") as dock:
-    n = 400_000
+    n = 150_000
     rows = pa.table({"k": np.arange(n) * dock.size + dock.rank, "w": np.arange(n)})
     few = np.arange(dock.rank, 90_000, dock.size)
     build = dock.from_arrow(pa.table({"k": few * 12, "b": few}))
