@@ -38,7 +38,8 @@ bool set_pattern(const std::string& pattern, double bytes, sim::SteppedTask& tas
     each = 1;
   } else if (pattern == "scatter" || pattern == "broadcast") {
     task.sources = {all.front()};
-    if (pattern == "broadcast") each = 1;
+    task.destinations.erase(task.destinations.begin());
+    each = pattern == "broadcast" ? 1 : each - 1;
   } else if (pattern == "p2p") {
     task.sources = {all.front()};
     task.destinations = {all.back()};

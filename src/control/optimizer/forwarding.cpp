@@ -106,8 +106,9 @@ Result<std::vector<ChannelPlan::VertexTable>> ChannelPlan::tables(
       write_sections(shape, *arrival.paths, arrival.destination, tables);
     }
     if (!plan.sends_out) continue;
-    const bool is_here =
-        is_alike && std::ranges::binary_search(plan.destinations, arrival.destination);
+    // A destination that takes in nothing, for no other server has a source, is not among those counted.
+    const bool is_here = is_alike && plan.takes_in &&
+                         std::ranges::binary_search(plan.destinations, arrival.destination);
     if (arrival.servers == (is_here ? 1U : 0U)) continue;
     const topology::ServerShape& there = *graph_->shape_at(arrival.structure);
     for (const SectionPathsPtr& leaving : plan.to_network) {

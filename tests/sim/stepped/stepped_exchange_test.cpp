@@ -186,6 +186,13 @@ TEST(SteppedExchange, PatternsReachTheirEndsAlone) {
   const SteppedExchange gather = stepped(graph, task);
   EXPECT_EQ(gather.broken, "");
   EXPECT_EQ(gather.taken, 4 * 6);
+  // The one source's server has destinations, too, and there is one other server.
+  const topology::InfrastructureGraph two = machine("figure-2i:2");
+  task.sources = {endpoints_of(two).front()};
+  task.destinations = endpoints_of(two);
+  const SteppedExchange both = stepped(two, task);
+  EXPECT_EQ(both.broken, "");
+  EXPECT_EQ(both.taken, 2 * 6);
 }
 
 TEST(SteppedExchange, RefusesWhatCannotBe) {
