@@ -345,24 +345,24 @@ Result<std::vector<int64_t>> Communicator::exclusive_sum(std::span<const int64_t
   return below;
 }
 
-// Of few ranks all fold what all have.
+// Least or largest values: of few ranks all fold what all have.
 Status Communicator::fold_at_once(std::span<int64_t> values, Fold how) {
   const auto ranks = static_cast<size_t>(size());
   std::vector<int64_t> all(values.size() * ranks);
   CD_TRY(gather_at_once(bytes_of(values),
                         std::vector<size_t>(ranks, values.size_bytes()),
                         std::as_writable_bytes(std::span(all))));
-  std::copy_n(all.begin(), values.size(), values.begin());
-  for (size_t rank = 1; rank < ranks; ++rank) {
-    const auto theirs = std::span(all).subspan(rank * values.size(), values.size());
-    const bool fits = fold_into(values, theirs, how);
-    if (!fits && how == Fold::kSum) values.back() = 1;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    fold_into(values, std::span(all).subspan(rank * values.size(), values.size()), how);
   }
   return {};
 }
 
 Status Communicator::fold_up(std::span<int64_t> values, Fold how) {
-  if (size() <= kFewRanks && values.size() <= kFewValues) return fold_at_once(values, how);
+  const bool is_of_ends =
+      how != Fold::kSum;  // sums are of counts, with traffic by the model's formulas
+  if (is_of_ends && size() <= kFewRanks && values.size() <= kFewValues)
+    return fold_at_once(values, how);
   std::vector<int64_t> come(values.size());
   const bool sums = how == Fold::kSum;  // the last value tells of sums that do not fit
   for (int bit = 1; bit < size(); bit *= 2) {

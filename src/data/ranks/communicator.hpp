@@ -59,8 +59,8 @@ class Communicator : public RankGroup {
   //   barrier, all_gather   ceil(log2 n) per rank, n - 1 for n <= 8; (n - 1) * mine.size() * 8 bytes per rank
   //   all_to_all            n - 1 per rank; blocks.size() / n * 8 bytes each
   //   exclusive_sum         rank r: as many k as have r + 2^k < n; values.size() * 8 + 8 bytes each
-  //   fold                  n (n - 1) in all, in one step, for n <= 8 and at most 4,096 values; else 2 (n - 1): a tree
-  //                         to rank 0, and back; values.size() * 8 bytes each, sums 8 more
+  //   fold                  2 (n - 1) in all: a tree to rank 0, and back; values.size() * 8 bytes each, sums 8 more. Of
+  //                         up to 8 ranks least and largest of up to 4,096 values in one step, n (n - 1) in all
   //   agree                 as fold of one value; n - 1 more of 4,000 bytes if there is an error
   //   gather                as all_gather of 1,024 bytes (n > 64: of 8), then of the rest of strings that are longer
   // The rank's own part is not counted.
