@@ -324,6 +324,7 @@ Result<std::vector<std::string>> FolderGroup::collect(const std::string& mine, W
 
 Result<std::vector<std::string>> FolderGroup::await_all(Wait& wait) {
   const std::string round = std::to_string(round_);
+  bool is_silent = false;  // the lost rank, at the last look
   for (Patience patience; true;) {
     int lost = -1;
     Status alive;
@@ -341,9 +342,14 @@ Result<std::vector<std::string>> FolderGroup::await_all(Wait& wait) {
                         round_name(round, kAll));
     }
     if (!alive.ok()) {
-      // Who has said something before it left does not keep rank 0 from going on.
+      // A rank that has said something before it left does not keep rank 0 from going on. It takes that away once it
+      // has what all say, which is there then.
       CD_ASSIGN(const auto said, folder_.get(round_name(round, std::to_string(lost))));
-      if (!said.has_value()) return alive.error();
+      if (!said.has_value()) {
+        if (is_silent) return alive.error();
+        is_silent = true;
+        continue;
+      }
     }
     if (patience.wait(wait.end)) continue;
     std::vector<int> others = absent(round_name(round, ""));
