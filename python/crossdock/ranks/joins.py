@@ -163,12 +163,12 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
         if rows is None:
             sides.append(side)
         elif uneven is not None:
-            fused_join = skew.moved(spread, rows, keys, uneven, number)
-            sides.append(skew.settled(side, _with_rows(fused_join, apart[number])))
+            came = skew.moved(spread, rows, keys, uneven, number)
+            sides.append(skew.settled(side, _with_rows(came, apart[number])))
         else:
             even = spread.ranks.even
-            fused_join = _with_rows(spread.ranks.by_partition(rows, keys, even), apart[number])
-            moved = Placed(scan_of(fused_join), keys, even, with_nulls=True)
+            came = _with_rows(spread.ranks.by_partition(rows, keys, even), apart[number])
+            moved = Placed(scan_of(came), keys, even, with_nulls=True)
             sides.append(moved)
     stayed = sum(rows.num_rows for rows in apart if rows is not None)
     whole_keys = not any(spread.ranks.agree("rows that stay", stayed))
@@ -188,8 +188,8 @@ def _thinned(
         spread.table(sides[side].node) if table is None else table
         for side, table in enumerate(tables)
     ]
-    thinned = filters.thinned(spread.ranks, node, rows, goes)
-    return [thinned[side] if goes[side] else None for side in (0, 1)]
+    kept = filters.thinned(spread.ranks, node, rows, goes)
+    return [kept[side] if goes[side] else None for side in (0, 1)]
 
 
 def _with_rows(table: Any, more: Any) -> Any:

@@ -111,7 +111,6 @@ class Ranks:
         self.moves: list[Move] = []
         self.filters: list[Filtered] = []
         self.join_routes: list[JoinRoute] = []
-        self.pieces: list[list[int]] = []  # of each rank, of the rows that went eagerly last
         self.eager_bytes = _eager_bytes()
         self.in_bulk = False
         self.why_not_in_bulk = ""  # where MPI started the ranks, and they move rows by channel
@@ -269,34 +268,38 @@ class Ranks:
                         came = conformed(pa.Table.from_batches([batch]), sent_schema)
                         yield from with_schema(came, schema).to_batches()
 
-    def eagerly(self, table: Any, rule: str, pieces: Sequence[int] = ()) -> list[Any] | None:
+    def eagerly(self, table: Any, rule: str) -> list[Any] | None:
         """The rows of each rank, in all of them, where all together are few; None where they are
-        more. `pieces`: what each rank says of its rows, in `self.pieces` then."""
+        more."""
+        rows = self._eager_rows(table, Route(rule))
+        return None if rows is None else rows[0]
+
+    def _eager_rows(self, table: Any, route: Route) -> tuple[list[Any], list[list[int]]] | None:
+        """The same, and the pieces of the route of each rank."""
         if not self.eager_bytes:
             return None
         start = time.perf_counter()
         packed = packed_eagerly(table, self.eager_bytes // self.size)
-        said = {"is_packed": packed is not None, "pieces": list(pieces)}
-        notes = self._agreed_on(f"move {rule} {table.schema.names}", said, packed or b"")
+        said = {"is_packed": packed is not None, "pieces": list(route.pieces)}
+        notes = self._agreed_on(f"move {route.rule} {table.schema.names}", said, packed or b"")
         self.group.native().raise_interruption()
         if not all(note["value"]["is_packed"] for note in notes):
             return None
-        self.pieces = [note["value"]["pieces"] for note in notes]
         tables = [unpacked_eagerly(note["rows"]) for note in notes]
         tables[self.rank] = table
         rows, size = sum(one.num_rows for one in tables), sum(map(table_bytes, tables))
         seconds = time.perf_counter() - start
         sent = (table.num_rows, table_bytes(table))
-        self.moves.append(Move(rule, EAGERLY, *sent, rows, size, seconds))
-        return tables
+        self.moves.append(Move(route.rule, EAGERLY, *sent, rows, size, seconds))
+        return tables, [note["value"]["pieces"] for note in notes]
 
     def _moved(self, table: Any, route: Route) -> Any:
         if self.size == 1:
             return table.drop_columns([route.to]) if route.to else table
         if can_go_eagerly(route):
-            tables = self.eagerly(table, route.rule, route.pieces)
-            if tables is not None:
-                return arriving(tables, self.pieces, route, self.rank)
+            rows = self._eager_rows(table, route)
+            if rows is not None:
+                return arriving(*rows, route, self.rank)
         if late_names(table.schema):
             return move_late((self.rank, self.size), table, route, self._moved)
         moved = self._moved_flat(to_engine(table), route)

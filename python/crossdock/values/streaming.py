@@ -9,7 +9,7 @@ import queue
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -42,7 +42,7 @@ def unawaited(reader: Any) -> Iterator[Any]:
     that takes long does not hold up Ctrl-C, nor who leaves this iterator: it goes on by itself, and
     is the last one."""
     asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
-    ready: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    ready: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
 
     def read() -> None:
         try:
@@ -56,19 +56,27 @@ def unawaited(reader: Any) -> Iterator[Any]:
     with system_limits("a result that is streamed"):
         _thread.start_new_thread(read, ())
     try:
-        while True:
-            asked.put(True)
-            batch, error = ready.get()
-            if error is not None:
-                try:
-                    raise error
-                finally:
-                    error = None  # or it and its trace-back would hold each other, and the stream
-            if batch is None:
-                return
-            yield batch
+        yield from _asked_for(asked, ready)
     finally:
         asked.put(False)
+
+
+_Answer: TypeAlias = "tuple[Any, BaseException | None]"  # a batch, None at the end; or an error
+
+
+def _asked_for(asked: queue.SimpleQueue[bool], ready: queue.SimpleQueue[_Answer]) -> Iterator[Any]:
+    """The batches of another thread, each asked for when it is wanted."""
+    while True:
+        asked.put(True)
+        batch, error = ready.get()
+        if error is not None:
+            try:
+                raise error
+            finally:
+                error = None  # or it and its trace-back would hold each other, and the stream
+        if batch is None:
+            return
+        yield batch
 
 
 def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:
@@ -95,7 +103,7 @@ class _Pump:
         self._reader = reader
         self._cancel = cancel
         self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()  # one True a batch
-        self._ready: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        self._ready: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
         # Who takes the token decides: the thread, that it reads, or `end`, that it never will. Who
         # is interrupted in `start` cannot know whether there is a thread already.
         self._token = [True]
@@ -108,17 +116,7 @@ class _Pump:
             _thread.start_new_thread(self._run, ())
 
     def batches(self) -> Iterator[Any]:
-        while True:
-            self._wanted.put(True)
-            batch, error = self._ready.get()
-            if error is not None:
-                try:
-                    raise error
-                finally:
-                    error = None  # or it and its trace-back would hold each other, and the stream
-            if batch is None:
-                return
-            yield batch
+        yield from _asked_for(self._wanted, self._ready)
 
     def end(self) -> None:
         """Waits until nothing reads, and nothing will. May be called twice."""

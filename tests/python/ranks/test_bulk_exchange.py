@@ -269,54 +269,55 @@ def _has_plugin() -> bool:
     ).exists()
 
 
-@pytest.mark.skipif(
+THREE_RANKS = ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c"]
+# Small tables take the way of large ones.
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "CROSSDOCK_EAGER_BYTES": "0",
+}
+needs_mpi = pytest.mark.skipif(
     shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
 )
+
+
+def three_ranks(program: str, within_s: float) -> subprocess.CompletedProcess[str]:
+    """What a program said in three ranks that MPI started."""
+    return subprocess.run(
+        [*THREE_RANKS, program],
+        env=os.environ | ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=within_s,
+        check=False,
+    )
+
+
+@needs_mpi
 @pytest.mark.parametrize(
     "program",
     [PROGRAM, DOCKS, FILTERS, STREAMS, JOINS],
     ids=["groups", "docks", "filters", "streams", "joins"],
 )
 def test_bulk_gives_what_a_channel_gives(program: str) -> None:
-    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    ran = subprocess.run(
-        ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", program],
-        env=os.environ | allowed | {"CROSSDOCK_EAGER_BYTES": "0"},
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
+    ran = three_ranks(program, within_s=170)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("all alike") == 1
 
 
-@pytest.mark.skipif(
-    shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
-)
+@needs_mpi
 def test_steps_wait_as_long_as_the_group_says() -> None:
     """mpirun ends with an error: after a rank was missed no rank waits for it in MPI_Finalize."""
-    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    ran = subprocess.run(
-        ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", LATE],
-        env=os.environ | allowed | {"CROSSDOCK_EAGER_BYTES": "0"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    ran = three_ranks(LATE, within_s=100)
     assert ran.stdout.count("rank 1 was missed") == 1, ran.stderr
 
 
-@pytest.mark.skipif(
-    shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
-)
+@needs_mpi
 @pytest.mark.parametrize("who", ["mpirun", "rank"])
 def test_ctrl_c_ends_exchanges_in_bulk(who: str) -> None:
-    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     job = subprocess.Popen(
-        ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", MANY],
-        env=os.environ | allowed | {"CROSSDOCK_EAGER_BYTES": "0"},
+        [*THREE_RANKS, MANY],
+        env=os.environ | ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
