@@ -137,7 +137,7 @@ for phase in "${phases[@]}"; do
     facts | probe | sanitize | bench | profile) $phase ;;
     operators) each operators 120 crossdock_gpu_tests 'GpuOperators*' ;;
     codecs) each codecs 120 crossdock_gpu_tests 'GpuCodecs*' ;;
-    channels) each channels 45 crossdock_gpu_tests 'GpuRings*:*GpuExchange*' ;;
+    channels) each channels 45 crossdock_gpu_tests '*GpuRings*:*GpuExchange*' ;;
     errors) each errors 60 crossdock_gpu_tests 'GpuErrors*' ;;
     suites) each suites 120 crossdock_gpu_suites '*Concurrent*:GpuPlugin*' ;;
     *) echo "no phase $phase" >&2; exit 2 ;;

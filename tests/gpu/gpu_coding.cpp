@@ -53,18 +53,18 @@ Status GpuCoding::open(std::span<const GpuColumn> columns, uint32_t blocks) {
 
 Status GpuCoding::upload_columns() {
   const uint64_t count = encode_columns_.size();
-  const uint64_t tiles = codecs::number_tiles(encode_columns_);
-  codecs::number_tiles(decode_columns_);
+  encode_work_.tiles = codecs::number_tiles(encode_columns_);
+  decode_work_.tiles = codecs::number_tiles(decode_columns_);
   CD_ASSIGN(encode_table_, memory_.take<codecs::EncodeColumn>(count));
   CD_ASSIGN(decode_table_, memory_.take<codecs::DecodeColumn>(count));
   CD_TRY(
       memory_.upload(encode_table_, encode_columns_.data(), count * sizeof(codecs::EncodeColumn)));
-  CD_ASSIGN(encode_work_.words, memory_.take<uint64_t>(codecs::encode_work_words(count, tiles)));
+  CD_ASSIGN(encode_work_.words,
+            memory_.take<uint64_t>(codecs::encode_work_words(count, encode_work_.tiles)));
   CD_ASSIGN(decode_work_.fault, memory_.take<uint64_t>(1));
   encode_work_.columns = encode_table_;
   decode_work_.columns = decode_table_;
   encode_work_.column_count = decode_work_.column_count = static_cast<uint32_t>(count);
-  encode_work_.tiles = decode_work_.tiles = tiles;
   encode_work_.stuck_after_ns = kCodingStuckNs;
   return {};
 }

@@ -144,7 +144,7 @@ TEST(GpuPlugin, filters) {
     return filter_table(
         table,
         {{.column = "value", .comparison = TableComparison::kGreaterEqual, .whole = 100},
-         {.column = "key", .comparison = TableComparison::kLess, .is_real = true, .real = 77.5}});
+         {.column = "key", .comparison = TableComparison::kLess, .whole = 77}});
   });
 }
 
@@ -153,7 +153,7 @@ TEST(GpuPlugin, groups) {
     return ordered(group_table(
         table,
         {"text", "key"},
-        {{.name = "rows", .function = TableFunction::kCount},
+        {{.name = "rows", .function = TableFunction::kCount, .column = ""},
          {.name = "sum", .function = TableFunction::kSum, .column = "value"},
          {.name = "mean", .function = TableFunction::kMean, .column = "value"},
          {.name = "least", .function = TableFunction::kMin, .column = "text"},
@@ -167,13 +167,16 @@ TEST(GpuPlugin, groups) {
 TEST(GpuPlugin, joins) {
   expect_like_threads([](const DeviceTable& table) -> Result<DeviceTable> {
     CD_ASSIGN(
-        const DeviceTable some,
+        const DeviceTable left,
         filter_table(table,
                      {{.column = "value", .comparison = TableComparison::kLess, .whole = -4900}}));
+    CD_ASSIGN(
+        const DeviceTable right,
+        filter_table(left, {{.column = "key", .comparison = TableComparison::kLess, .whole = 0}}));
     return ordered(join_tables(
-        some,
-        some,
-        {.keys = {{"key", "key"}, {"text", "text"}}, .kind = operators::DeviceJoinKind::kFull}));
+        left,
+        right,
+        {.keys = {{"key", "key"}, {"text", "text"}}, .kind = operators::DeviceJoinKind::kLeft}));
   });
 }
 

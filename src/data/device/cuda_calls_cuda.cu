@@ -147,7 +147,10 @@ int needs_of(const void* function, KernelNeeds* needs) {
     return error;
   needs->registers = static_cast<uint32_t>(attributes.numRegs);
   needs->shared_bytes += attributes.sharedSizeBytes;
-  return 0;
+  // A multiprocessor cannot change how much of its memory is shared while blocks stay on it, and a kernel that prefers
+  // another split waits until they leave: all that stay together prefer the same.
+  return answered(cudaFuncSetAttribute(
+      function, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
 }
 
 }  // namespace crossdock::device::cuda_calls

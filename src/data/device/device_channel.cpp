@@ -17,6 +17,10 @@ namespace crossdock::device {
 namespace {
 
 constexpr uint64_t kCarveBytes = 256;
+// Copies inside a device are kernels of its driver. They go on beside 132 blocks of 512 threads of an H100, and wait where
+// all threads are taken (bench/gpu/gpu_probe.cpp); what they need is not documented, and assumed to be no more than this.
+constexpr KernelNeeds kCopiesInside{
+    .name = "copies inside the device", .blocks = 1, .threads = 1024, .registers = 32};
 constexpr uint32_t kCopiesUnderWay =
     3;  // of a link: one runs, one follows at once, one is being begun
 constexpr auto kLookEvery = std::chrono::milliseconds(50);  // at progress, while nothing is copied
@@ -131,7 +135,9 @@ class DeviceChannel::Builder {
     for (size_t at = 0; at < sort_rings_.size(); ++at) {
       const auto link = static_cast<uint32_t>(at / spec_.rings_per_link);
       if (!is_copied(channel_.wiring_.links[link])) continue;
-      const bool is_host = spec_.is_host[channel_.wiring_.links[link].to] != 0;
+      const WiredLink& wired = channel_.wiring_.links[link];
+      const bool is_host = spec_.is_host[wired.to] != 0;
+      channel_.has_copies_inside_ |= spec_.is_host[wired.from] == 0 && !is_host;
       channel_.links_.push_back({sort_rings_[at],
                                  mover_windows_[at],
                                  is_host ? nullptr : windows_[at].ready,
@@ -383,6 +389,7 @@ Status DeviceChannel::check_fit(std::span<const KernelNeeds> users,
     sorters.blocks = device_node_count_ * sorter_blocks_per_node;
     all.push_back(sorters);
   }
+  if (has_copies_inside_) all.push_back(kCopiesInside);
   return check_residency(all, backend_.room());
 }
 

@@ -42,8 +42,8 @@ class DeviceChannel {
   // Of a vertex on the host, for its sorter; a relay too.
   DeviceNode node(topology::VertexIndex vertex) const;
 
-  // Whether the users' kernels, each grid once, and sorters are on the device together, which is what a channel stands
-  // on (residency.hpp). CD-105 if not.
+  // Whether the users' kernels, each grid once, sorters and copies inside the device find room on it together, which is
+  // what a channel stands on (residency.hpp). CD-105 if not.
   Status check_fit(std::span<const KernelNeeds> users, uint32_t sorter_blocks_per_node) const;
   // Sorters stay until stop() or abort(), however long there is nothing to do. Launched after the users' kernels, so
   // that what they take is what those leave. CD-603: more streams than connections.
@@ -94,6 +94,7 @@ class DeviceChannel {
   uint32_t* abort_ = nullptr;
   std::vector<MoverLink> links_;  // that copy
   std::vector<uint32_t> link_of_copies_;
+  bool has_copies_inside_ = false;  // from the device to itself
   Progress progress_[2];      // by DeviceSpace
   uint64_t* seen_ = nullptr;  // of the device's counts, as last seen
   uint64_t steps_ = 0;        // all counts together

@@ -2,9 +2,12 @@
 // reports its rows when all of its blocks have begun their flush, so a block that waits for room on the device keeps
 // those that run, and hold the room, waiting for ever. Helping (device_port.hpp) makes sorters dispensable, not blocks.
 //
-// Counted as if each multiprocessor had its even share of every grid, rounded up: what fits so fits in whatever order
-// the device places blocks. Shares below one block count as one, so small grids beside large ones may be refused that
-// would find room; then blocks or threads have to be fewer.
+// They are when either holds:
+//   even shares   each multiprocessor has room for its even share of every grid, rounded up: large grids, which devices
+//                 spread evenly.
+//   enough room   however the device places blocks, those of all kernels but one are too few to leave no multiprocessor
+//                 with room for that one: small grids beside each other.
+// What fits in neither way may still find room; then blocks or threads have to be fewer.
 #pragma once
 
 #include <span>
