@@ -108,6 +108,7 @@ bench() {
   step bench/operators 180 "$bin/crossdock_gpu_operator_bench"
   step bench/codecs 120 "$bin/crossdock_gpu_codec_bench" ${nvcomp:+--nvcomp "$nvcomp"}
   step bench/channels-in-place 120 "$bin/crossdock_gpu_bench"
+  step bench/channels-alone 120 "$bin/crossdock_gpu_bench" --alone
   step bench/channels-copied 120 "$bin/crossdock_gpu_bench" --copied
   step bench/example-04 60 "$bin/crossdock_groupby_kernel"
   # What each fix changes: the same without it.

@@ -1,6 +1,9 @@
 // Channels on GPU 0 against the copy rate of the same GPU in the same run, as JSON lines. One self-contained program.
 //
-//   crossdock_gpu_bench [--copied] [rows per endpoint]    # copied: the mover copies inside the GPU, too
+//   crossdock_gpu_bench [--copied | --alone] [rows per endpoint]
+//
+// --copied: the mover copies inside the GPU, too. --alone: one endpoint without sorters, whose blocks do all
+// themselves; a single kernel, so that a profiler can run it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +29,8 @@ constexpr uint64_t kSentOnBytes = kRowBytes + 3 * kMarkedBytes + 3 * kMarkedByte
 constexpr uint64_t kCopyBytes = 2 * kMarkedBytes;
 constexpr uint64_t kKeptBytes = kRowBytes + 2 * kMarkedBytes + 2 * kMarkedBytes;
 constexpr double kExchangeBar = 0.7;
+// A send costs a block its barriers and a thread's way to the ring, whatever it sends.
+constexpr uint32_t kBatchRows = 4096;
 constexpr uint32_t kForCopies = 12;  // multiprocessors that are left to them
 
 void exchange(const GpuExchangeOptions& options,
@@ -72,6 +77,21 @@ void exchange(const GpuExchangeOptions& options,
   require_right(is_right, "rows that came are not those that were sent");
 }
 
+int run_alone(uint64_t rows) {
+  const auto backend = take(device::open_cuda_backend(0), kNoGpu);
+  const device::cuda_calls::GpuFacts facts = open_gpu_0();
+  exchange({.endpoints = 1,
+            .rows = rows,
+            .blocks = facts.room.multiprocessors,
+            .threads = 512,
+            .batch_rows = kBatchRows,
+            .sorter_blocks = 0,
+            .rings_per_link = 8},
+           copy_rate(uint64_t{1} << 30),
+           *backend);
+  return 0;
+}
+
 int run(uint64_t rows, bool copies_inside) {
   const auto backend = take(device::open_cuda_backend(0), kNoGpu);
   const device::cuda_calls::GpuFacts facts = open_gpu_0();
@@ -85,6 +105,7 @@ int run(uint64_t rows, bool copies_inside) {
                 .rows = rows,
                 .blocks = share,
                 .threads = 512,
+                .batch_rows = kBatchRows,
                 .sorter_blocks = share,
                 .rings_per_link = 8,
                 .link_rows = link_rows,
@@ -102,17 +123,21 @@ int run(uint64_t rows, bool copies_inside) {
 int main(int argc, char** argv) {
   crossdock::device::prepare_process();
   bool copies_inside = false;
+  bool is_alone = false;
   uint64_t rows = uint64_t{1} << 26;
   for (int at = 1; at < argc; ++at) {
-    if (std::string_view(argv[at]) == "--copied") {
+    const std::string_view option = argv[at];
+    if (option == "--copied") {
       copies_inside = true;
+    } else if (option == "--alone") {
+      is_alone = true;
     } else {
       rows = std::strtoull(argv[at], nullptr, 10);
     }
   }
-  if (rows == 0) {
-    std::fprintf(stderr, "usage: crossdock_gpu_bench [--copied] [rows per endpoint]\n");
+  if (rows == 0 || (copies_inside && is_alone)) {
+    std::fprintf(stderr, "usage: crossdock_gpu_bench [--copied | --alone] [rows per endpoint]\n");
     return 2;
   }
-  return crossdock::run(rows, copies_inside);
+  return is_alone ? crossdock::run_alone(rows) : crossdock::run(rows, copies_inside);
 }

@@ -102,6 +102,7 @@ class Run {
     ExchangeWork& work = endpoint.work;
     work.port = channel_->port(static_cast<topology::VertexIndex>(at));
     work.rows = options_.rows;
+    work.batch_rows = options_.batch_rows;
     work.makes_every = options_.makes_every;
     CD_ASSIGN(work.keys, take(options_.rows, endpoint.is_host));
     CD_ASSIGN(work.values, take(options_.rows, endpoint.is_host));

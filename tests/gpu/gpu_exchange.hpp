@@ -19,6 +19,7 @@ struct GpuExchangeOptions {
   uint64_t rows = 1 << 20;  // of each endpoint
   uint32_t blocks = 8;
   uint32_t threads = 256;
+  uint32_t batch_rows = 512;   // of a send
   uint32_t sorter_blocks = 4;  // of each endpoint; 0: users help themselves
   uint32_t rings_per_link = 2;
   uint32_t stage_rows = 4096, link_rows = 16'384, final_rows = 4096;

@@ -11,7 +11,7 @@
 // has as many blocks as the channel was opened with. Rows are columns of plain values. Nothing waits but flush.
 //
 // This header compiles the rings into the kernel that includes it, so it needs the folder src of the source tree on the
-// include path, and nvcc with --expt-relaxed-constexpr. It has not run on a GPU yet (docs/concept-devices.md).
+// include path, and nvcc with --expt-relaxed-constexpr. What has run on a GPU: docs/concept-devices.md.
 #pragma once
 
 #include <cstdint>

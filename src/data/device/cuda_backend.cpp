@@ -226,6 +226,10 @@ class CudaBackend : public DeviceBackend {
     return state == 0;
   }
 
+  void set_word(uint32_t* to, const uint32_t* from) override {
+    static_cast<void>(cuda_calls::copy(to, from, sizeof(*to), look_stream_));
+  }
+
   DeviceRoom room() const override { return facts_.room; }
   Result<KernelNeeds> sorter_needs() const override {
     KernelNeeds needs{.name = "sorters"};

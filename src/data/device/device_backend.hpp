@@ -49,6 +49,9 @@ class DeviceBackend {
   // look at a time.
   virtual Status begin_look(uint64_t* to, const uint64_t* from, uint64_t words) = 0;
   virtual Result<bool> has_looked() = 0;
+  // Copies a word of shared memory to one of the device beside whatever runs, soon; any thread. What fails shows in
+  // poll() or has_looked().
+  virtual void set_word(uint32_t* to, const uint32_t* from) = 0;
   // What kernels have room for, and what a block of sorters takes of it.
   virtual DeviceRoom room() const = 0;
   virtual Result<KernelNeeds> sorter_needs() const = 0;

@@ -17,10 +17,6 @@ namespace crossdock::device {
 namespace {
 
 constexpr uint64_t kCarveBytes = 256;
-// Copies inside a device are kernels of its driver. They go on beside 132 blocks of 512 threads of an H100, and wait where
-// all threads are taken (bench/gpu/gpu_probe.cpp); what they need is not documented, and assumed to be no more than this.
-constexpr KernelNeeds kCopiesInside{
-    .name = "copies inside the device", .blocks = 1, .threads = 1024, .registers = 32};
 constexpr uint32_t kCopiesUnderWay =
     3;  // of a link: one runs, one follows at once, one is being begun
 constexpr auto kLookEvery = std::chrono::milliseconds(50);  // at progress, while nothing is copied
@@ -97,11 +93,15 @@ class DeviceChannel::Builder {
     const DeviceWiring& wiring = channel_.wiring_;
     const uint64_t destinations = spec_.endpoints.of_destination.size();
     Carver& shared = carver(DeviceSpace::kShared);
-    channel_.finish_ = shared.take<uint32_t>(1);
-    channel_.abort_ = shared.take<uint32_t>(1);
-    ends_ = shared.take<uint64_t>(spec_.endpoints.of_source.size() * destinations);
-    for (const DeviceSpace space : {DeviceSpace::kShared, DeviceSpace::kDevice})
+    for (const DeviceSpace space : {DeviceSpace::kShared, DeviceSpace::kDevice}) {
+      const auto at = static_cast<size_t>(space);
+      channel_.finish_[at] = carver(space).take<uint32_t>(1);
+      channel_.abort_[at] = carver(space).take<uint32_t>(1);
       take_progress(space);
+    }
+    const bool has_hosts = std::ranges::any_of(wiring.nodes, &WiredNode::is_host);
+    ends_ = carver(has_hosts ? DeviceSpace::kShared : DeviceSpace::kDevice)
+                .take<uint64_t>(spec_.endpoints.of_source.size() * destinations);
     channel_.seen_ = shared.take<uint64_t>(channel_.progress_[0].words);
     sort_rings_.clear();
     windows_.clear();
@@ -282,7 +282,7 @@ class DeviceChannel::Builder {
     node.reported = own.take<uint64_t>(rings::kRingLineWords);
     node.ends = ends_ + uint64_t{wired.source >= 0 ? static_cast<uint32_t>(wired.source) : 0} *
                             destinations;
-    node.finish = channel_.finish_;
+    node.finish = channel_.finish_[static_cast<size_t>(space)];
     node.seal_after_idle = spec_.seal_after_idle;
     add_port(wired, node);
     channel_.nodes_.push_back(node);
@@ -300,7 +300,7 @@ class DeviceChannel::Builder {
     port.source_ends = ends_;
     port.taken = own.take<uint64_t>(rings::kRingLineWords);
     port.destination = wired.destination >= 0 ? static_cast<uint32_t>(wired.destination) : 0;
-    port.abort = channel_.abort_;
+    port.abort = channel_.abort_[static_cast<size_t>(space_of(wired))];
     port.stuck_after_ns = static_cast<uint64_t>(spec_.stuck_after_s * 1e9);
     channel_.ports_.push_back(port);
   }
@@ -395,7 +395,10 @@ Status DeviceChannel::check_fit(std::span<const KernelNeeds> users,
 
 Status DeviceChannel::start_sorters(uint32_t blocks_per_node) {
   if (device_node_count_ == 0) return {};
-  CD_TRY(backend_.start_sorters({device_nodes_, device_node_count_, blocks_per_node, abort_}));
+  CD_TRY(backend_.start_sorters({device_nodes_,
+                                 device_node_count_,
+                                 blocks_per_node,
+                                 abort_[static_cast<size_t>(DeviceSpace::kDevice)]}));
   are_sorters_running_ = true;
   return {};
 }
@@ -465,8 +468,15 @@ Status DeviceChannel::move_until(const std::function<bool()>& is_over, double st
   }
 }
 
-void DeviceChannel::abort() { Flag(*abort_).store(1, rings::Release{}); }
-void DeviceChannel::finish() { Flag(*finish_).store(1, rings::Release{}); }
+void DeviceChannel::abort() { set(abort_); }
+void DeviceChannel::finish() { set(finish_); }
+
+void DeviceChannel::set(uint32_t* const (&words)[2]) {
+  uint32_t* const host = words[static_cast<size_t>(DeviceSpace::kShared)];
+  Flag(*host).store(1, rings::Release{});
+  if (device_node_count_ != 0)
+    backend_.set_word(words[static_cast<size_t>(DeviceSpace::kDevice)], host);
+}
 
 std::string DeviceChannel::state() const {
   std::string text = fmt::format(

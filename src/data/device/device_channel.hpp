@@ -77,6 +77,7 @@ class DeviceChannel {
   };
 
   // Whether a look at all counts has come, and shows that one has grown. Does not wait.
+  void set(uint32_t* const (&words)[2]);
   Result<bool> look();
 
   DeviceChannel(DeviceBackend& backend, DeviceWiring wiring)
@@ -90,14 +91,16 @@ class DeviceChannel {
   std::vector<DevicePort> ports_;
   const DeviceNode* device_nodes_ = nullptr;  // those that are not on the host
   uint32_t device_node_count_ = 0;
-  uint32_t* finish_ = nullptr;
-  uint32_t* abort_ = nullptr;
+  // By DeviceSpace: the host sets its own and copies it, since reads of one word of the host by all blocks of a device
+  // wait for each other (80 us for 132 of an H100).
+  uint32_t* finish_[2] = {};
+  uint32_t* abort_[2] = {};
   std::vector<MoverLink> links_;  // that copy
   std::vector<uint32_t> link_of_copies_;
   bool has_copies_inside_ = false;  // from the device to itself
-  Progress progress_[2];      // by DeviceSpace
-  uint64_t* seen_ = nullptr;  // of the device's counts, as last seen
-  uint64_t steps_ = 0;        // all counts together
+  Progress progress_[2];            // by DeviceSpace
+  uint64_t* seen_ = nullptr;        // of the device's counts, as last seen
+  uint64_t steps_ = 0;              // all counts together
   bool is_looking_ = false;
   std::chrono::steady_clock::time_point looked_at_{};
   std::unique_ptr<SegmentCopier> copier_;

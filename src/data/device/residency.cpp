@@ -41,8 +41,8 @@ Resources even_shares(std::span<const KernelNeeds> kernels, const DeviceRoom& ro
   return sum;
 }
 
-bool fits(const Resources& wanted, const Resources& room) {
-  return std::ranges::equal(wanted, room, std::less_equal());
+bool fits(const Resources& taken, const Resources& room) {
+  return std::ranges::equal(taken, room, std::less_equal());
 }
 
 // The fewest blocks on a multiprocessor, each taking at most `most`, that leave no room for one that takes `block`.

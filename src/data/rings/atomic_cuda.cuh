@@ -84,6 +84,17 @@ struct CudaMemory {
                       (return put_wide_pair(pair, free, key, value);),
                       (return put_pair_in_turn(pair, free, key, value);))
   }
+  // Adds to a word of a block, as two operations of 32 bits: shared memory has none of 64, which would be a loop of
+  // compare-exchanges. Right once all have added. Answers whether the sum has gone beyond the word.
+  __device__ static bool add_in_block(uint64_t* word, uint64_t value) {
+    auto* const halves = reinterpret_cast<unsigned*>(word);
+    const auto low = static_cast<unsigned>(value);
+    const auto high = static_cast<unsigned>(value >> 32);
+    const bool carries = low != 0 && atomicAdd_block(halves, low) + low < low;
+    const unsigned more = high + (carries ? 1 : 0);
+    if (more == 0) return carries && high != 0;  // nothing, or all ones and the carry: it goes on
+    return atomicAdd_block(halves + 1, more) + more < more;
+  }
   CD_HOST_DEVICE static void require(bool holds) {
     if (!holds) NV_IF_ELSE_TARGET(NV_IS_DEVICE, (__trap();), (std::abort();))
   }

@@ -85,11 +85,26 @@ CD_HOST_DEVICE inline uint64_t empty_group_word(const GroupColumns& columns, uin
 template <class Memory, rings::Scope kScope>
 struct GroupSlots {
   using Word = typename Memory::template Atomic<uint64_t, kScope>;
+  static constexpr bool kAddsInBlock = kScope == rings::Scope::kBlock && requires(uint64_t * word) {
+    Memory::add_in_block(word, uint64_t{});
+  };
 
   const KeyTable& table;
 
+  CD_HOST_DEVICE static bool add_with_carry(uint64_t& word, uint64_t more) {
+    if constexpr (kAddsInBlock) {
+      return Memory::add_in_block(&word, more);
+    } else {
+      const uint64_t before = Word(word).fetch_add(more, rings::Relaxed{});
+      return before + more < before;
+    }
+  }
   CD_HOST_DEVICE void add(uint64_t slot, uint32_t word, uint64_t value) const {
-    Word(table.word(slot, word)).fetch_add(value, rings::Relaxed{});
+    if constexpr (kAddsInBlock) {
+      Memory::add_in_block(&table.word(slot, word), value);
+    } else {
+      Word(table.word(slot, word)).fetch_add(value, rings::Relaxed{});
+    }
   }
   // The number whose words are digit(0) … digit(words - 1), in two's complement. A word is touched only if it changes:
   // above a small negative number the carry and the sign cancel.
@@ -102,8 +117,7 @@ struct GroupSlots {
     for (uint32_t at = 0; at < words; ++at) {
       const uint64_t more = digit(at) + (carry ? 1 : 0);
       if (more == 0) continue;  // nothing, or all ones and the carry: it goes on
-      const uint64_t before = Word(table.word(slot, word + at)).fetch_add(more, rings::Relaxed{});
-      carry = before + more < before;
+      carry = add_with_carry(table.word(slot, word + at), more);
     }
   }
   CD_HOST_DEVICE void join_bits(uint64_t slot, uint32_t word, uint64_t bits) const {

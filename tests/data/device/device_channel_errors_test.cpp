@@ -103,7 +103,8 @@ TEST(DeviceChannelConcurrent, a_channel_is_not_stuck_while_kernels_move_rows) {
 
 TEST(DeviceChannel, blocks_that_do_not_fit_the_device_together_are_refused_before_they_wait) {
   HostBackend backend;
-  const auto spec = spec_of({.name = "", .sources = 2, .destinations = 2});
+  auto spec = spec_of({.name = "", .sources = 2, .destinations = 2});
+  spec.copies_inside = false;
   auto channel = std::move(DeviceChannel::open(spec, backend).value());
   KernelNeeds user{.name = "user", .blocks = 4, .threads = 512, .registers = 32};
   EXPECT_TRUE(channel->check_fit({&user, 1}, 2).ok());
@@ -123,16 +124,16 @@ TEST(DeviceChannel, blocks_that_do_not_fit_the_device_together_are_refused_befor
 
 TEST(DeviceChannel, few_blocks_fit_beside_each_other_though_no_multiprocessor_has_room_for_two) {
   HostBackend backend;  // of 4 multiprocessors
-  const auto spec = spec_of({.name = "", .sources = 2, .destinations = 2});
+  auto spec = spec_of({.name = "", .sources = 2, .destinations = 2});
+  spec.copies_inside = false;
   auto channel = std::move(DeviceChannel::open(spec, backend).value());
   const KernelNeeds wide{.name = "wide", .blocks = 1, .threads = 512, .registers = 122};
   const std::vector<KernelNeeds> four(4, wide);
   EXPECT_TRUE(channel->check_fit(four, 0).ok()) << "one on each, wherever the others are";
   const std::vector<KernelNeeds> five(5, wide);
   EXPECT_FALSE(channel->check_fit(five, 0).ok());
-  auto copied = spec;
-  copied.copies_inside = true;
-  auto copying = std::move(DeviceChannel::open(copied, backend).value());
+  spec.copies_inside = true;
+  auto copying = std::move(DeviceChannel::open(spec, backend).value());
   const Status full = copying->check_fit(four, 0);
   ASSERT_FALSE(full.ok()) << "copies inside the device find no room";
   EXPECT_THAT(full.error().message, HasSubstr("copies inside the device (1 blocks"));

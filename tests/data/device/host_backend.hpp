@@ -92,6 +92,10 @@ class HostBackend : public DeviceBackend {
       look.to[at] = Word(const_cast<uint64_t&>(look.from[at])).load(rings::Relaxed{});
     return true;
   }
+  void set_word(uint32_t* to, const uint32_t* from) override {
+    using Word = rings::StdAtomic<uint32_t, rings::Scope::kSystem>;
+    Word(*to).store(*from, rings::Release{});
+  }
   DeviceRoom room() const override { return room_; }
   Result<KernelNeeds> sorter_needs() const override {
     return KernelNeeds{.name = "sorters", .threads = 512, .registers = 80, .shared_bytes = 32'000};
