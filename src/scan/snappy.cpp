@@ -1,4 +1,4 @@
-// Copies of sixteen bytes wherever both sides have room for them.
+// Copies of sixteen bytes wherever both sides have room for them, and no branch on what chance decides.
 #include "scan/snappy.hpp"
 
 #include <algorithm>
@@ -8,7 +8,8 @@ namespace crossdock::scan {
 namespace {
 
 constexpr int64_t kStride = 16;
-constexpr int64_t kCopyMax = 64;  // bytes of one copy
+constexpr uint32_t kShortMost = 60;  // bytes of a literal whose length is in its tag
+constexpr int64_t kRoom = 80;  // bytes left where any element but a longer literal fits, in strides
 
 void copy16(const uint8_t* from, uint8_t* to) {
   uint64_t low = 0;
@@ -33,14 +34,8 @@ struct SnappyStreams {
 // Answers false for a fault. What does not fit the output is cut.
 bool put_literal(SnappyStreams& at, uint32_t tag) {
   int64_t length = (tag >> 2) + 1;
-  if (length <= kStride && at.in_left() >= kStride && at.out_left() >= kStride) [[likely]] {
-    copy16(at.in, at.out);
-    at.in += length;
-    at.out += length;
-    return true;
-  }
-  if (length > 60) {
-    const int64_t bytes = length - 60;
+  if (length > kShortMost) {
+    const int64_t bytes = length - kShortMost;
     if (at.in_left() < bytes) return false;
     uint32_t value = 0;
     std::memcpy(&value, at.in, static_cast<size_t>(bytes));
@@ -58,22 +53,73 @@ bool put_literal(SnappyStreams& at, uint32_t tag) {
 bool put_copy(SnappyStreams& at, int64_t length, int64_t offset) {
   if (offset == 0 || offset > at.out - at.out_begin) return false;
   const uint8_t* from = at.out - offset;
-  if (at.out_left() < kCopyMax) {
-    length = std::min(length, at.out_left());
-    for (int64_t i = 0; i < length; ++i) at.out[i] = from[i];
-  } else if (offset >= kStride) {
-    for (int64_t i = 0; i < length; i += kStride) copy16(from + i, at.out + i);
-  } else if (offset >= 8) {
-    for (int64_t i = 0; i < length; i += 8) {
-      uint64_t word = 0;
-      std::memcpy(&word, from + i, 8);
-      std::memcpy(at.out + i, &word, 8);
-    }
-  } else {
-    for (int64_t i = 0; i < length; ++i) at.out[i] = from[i];
-  }
+  length = std::min(length, at.out_left());
+  for (int64_t i = 0; i < length; ++i) at.out[i] = from[i];
   at.out += length;
   return true;
+}
+
+// In whole strides, which may write behind the end.
+inline void copy_strides(const uint8_t* from, int64_t length, uint8_t* to) {
+  copy16(from, to);
+  if (length <= kStride) [[likely]]
+    return;
+  for (int64_t i = kStride; i < length; i += kStride) copy16(from + i, to + i);
+}
+
+inline void copy_back(uint8_t* out, int64_t length, int64_t offset) {
+  const uint8_t* from = out - offset;
+  if (offset >= kStride || offset >= length) [[likely]]
+    return copy_strides(from, length, out);
+  if (offset < 8) {
+    for (int64_t i = 0; i < length; ++i) out[i] = from[i];
+    return;
+  }
+  for (int64_t i = 0; i < length; i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, from + i, 8);
+    std::memcpy(out + i, &word, 8);
+  }
+}
+
+// Elements while both sides have room for any; false for a fault. Pointers are locals, because every byte that is
+// written might else be one of them. Offsets of one and of two bytes come in no order that a branch could be
+// foreseen by, so both are read by masks, and the tag behind them is of the same word.
+bool decode_roomy(SnappyStreams& at) {
+  const uint8_t* in = at.in;
+  uint8_t* out = at.out;
+  const uint8_t* const in_last = at.in_end - kRoom;
+  const uint8_t* const out_last = at.out_end - kRoom;
+  bool is_sound = true;
+  for (uint32_t tag = *in; in <= in_last && out <= out_last;) {
+    const uint32_t type = tag & 3;
+    if (type == 0) {
+      const uint32_t length = (tag >> 2) + 1;
+      if (length > kShortMost) break;
+      tag = in[length + 1];
+      copy_strides(in + 1, length, out);
+      in += length + 1;
+      out += length;
+      continue;
+    }
+    if (type == 3) [[unlikely]]
+      break;
+    uint32_t word = 0;
+    std::memcpy(&word, in + 1, sizeof(word));
+    const uint32_t is_short = type & 1;
+    const uint32_t offset =
+        (word & (0xFFFFU >> (8 * is_short))) | (((tag >> 5) << 8) & (0 - is_short));
+    const int64_t length = is_short != 0 ? 4 + ((tag >> 2) & 7) : (tag >> 2) + 1;
+    is_sound = offset != 0 && offset <= out - at.out_begin;
+    if (!is_sound) break;
+    in += 1 + type;
+    tag = (word >> (8 * type)) & 0xFF;
+    copy_back(out, length, offset);
+    out += length;
+  }
+  at.in = in;
+  at.out = out;
+  return is_sound;
 }
 
 bool read_size(SnappyStreams& at, uint64_t* size) {
@@ -96,6 +142,7 @@ bool snappy_decompress(std::span<const uint8_t> in, int64_t bytes, std::span<uin
   const int64_t wanted = std::min(bytes, static_cast<int64_t>(out.size()));
   at.out_end = at.out_begin + wanted;
   while (at.in_left() > 0 && at.out_left() > 0) {
+    if (at.in_left() >= kRoom && at.out_left() >= kRoom && !decode_roomy(at)) return false;
     const uint32_t tag = *at.in++;
     if ((tag & 3) == 0) {
       if (!put_literal(at, tag)) return false;

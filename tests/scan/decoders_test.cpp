@@ -1,5 +1,7 @@
 // What decoders make of good bytes, and that they refuse bad ones.
+#include <algorithm>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -93,6 +95,84 @@ TEST(Snappy, ReadsLongLiteralsAndCopies) {
   Bytes out(2000);
   ASSERT_TRUE(snappy_decompress(coded, 2000, out));
   EXPECT_EQ(as_string(out), text + text);
+}
+
+// Elements of every kind and length, and what they stand for.
+struct Drawn {
+  Bytes coded;
+  Bytes plain;
+};
+
+void add_literal(std::mt19937& random, size_t bytes, Drawn& drawn) {
+  if (bytes <= 60) {
+    drawn.coded.push_back(static_cast<uint8_t>((bytes - 1) << 2));
+  } else {
+    drawn.coded.insert(drawn.coded.end(), {61 << 2, static_cast<uint8_t>(bytes - 1)});
+    drawn.coded.push_back(static_cast<uint8_t>((bytes - 1) >> 8));
+  }
+  for (size_t i = 0; i < bytes; ++i) {
+    drawn.plain.push_back(static_cast<uint8_t>(random()));
+    drawn.coded.push_back(drawn.plain.back());
+  }
+}
+
+void add_copy(std::mt19937& random, size_t offset, Drawn& drawn) {
+  size_t bytes = 1 + random() % 64;
+  const uint32_t kind = 1 + random() % 3;
+  if (kind == 1 && offset < 2048) {
+    bytes = 4 + bytes % 8;
+    drawn.coded.push_back(static_cast<uint8_t>(offset >> 8 << 5 | (bytes - 4) << 2 | 1));
+    drawn.coded.push_back(static_cast<uint8_t>(offset));
+  } else {
+    const bool is_long = kind == 3;
+    drawn.coded.push_back(static_cast<uint8_t>((bytes - 1) << 2 | (is_long ? 3 : 2)));
+    for (size_t b = 0; b < (is_long ? 4U : 2U); ++b) {
+      drawn.coded.push_back(static_cast<uint8_t>(offset >> (8 * b)));
+    }
+  }
+  for (size_t i = 0; i < bytes; ++i)
+    drawn.plain.push_back(drawn.plain[drawn.plain.size() - offset]);
+}
+
+TEST(Snappy, ReadsElementsOfEveryKind) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    Drawn drawn;
+    add_literal(random, 1 + random() % 100, drawn);
+    for (uint32_t elements = random() % 300; elements > 0; --elements) {
+      const size_t most = random() % 2 == 0 ? 20 : 60'000;
+      if (random() % 3 == 0) {
+        add_literal(random, random() % 20 == 0 ? 61 + random() % 2000 : 1 + random() % 60, drawn);
+      } else {
+        add_copy(random, 1 + random() % std::min(most, drawn.plain.size()), drawn);
+      }
+    }
+    const auto bytes = static_cast<uint32_t>(drawn.plain.size());
+    Bytes coded;
+    for (uint32_t rest = bytes; rest > 0; rest >>= 7) {
+      coded.push_back(static_cast<uint8_t>((rest & 0x7F) | (rest >= 0x80 ? 0x80 : 0)));
+    }
+    coded.insert(coded.end(), drawn.coded.begin(), drawn.coded.end());
+    Bytes out(bytes);
+    ASSERT_TRUE(snappy_decompress(coded, bytes, out)) << round;
+    ASSERT_EQ(out, drawn.plain) << round;
+    Bytes begin(bytes / 2);  // a caller may want no more
+    ASSERT_TRUE(snappy_decompress(coded, bytes, begin)) << round;
+    ASSERT_TRUE(std::equal(begin.begin(), begin.end(), drawn.plain.begin())) << round;
+    ASSERT_FALSE(snappy_decompress(std::span(coded).first(coded.size() - 1), bytes, out)) << round;
+  }
+}
+
+TEST(Snappy, RefusesCopiesFromBeforeTheBeginWhereverTheyStand) {
+  for (const uint8_t back : {0, 201}) {
+    Bytes coded = {0x90, 0x03, 60 << 2, 199};  // 400 bytes; a literal of 200
+    coded.insert(coded.end(), 200, 'x');
+    coded.insert(coded.end(), {7 << 2 | 2, back, 0});
+    for (int i = 0; i < 3; ++i) coded.insert(coded.end(), {63 << 2 | 2, 8, 0});
+    coded.insert(coded.end(), 100, 0);
+    Bytes out(400);
+    EXPECT_FALSE(snappy_decompress(coded, 400, out)) << int{back};
+  }
 }
 
 TEST(Lz4, CopiesOverlap) {
