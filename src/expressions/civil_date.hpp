@@ -34,13 +34,14 @@ constexpr CivilDate civil_date(int64_t days_since_1970) {
           day_of_year - (153 * march_month + 2) / 5 + 1};
 }
 
-// The same for days since 1 March of the year 0, below 2^31, in 32 bits: compilers make vectors of it.
+// The same for days since 1 March of the year 0, below kShortDays, in 32 bits.
 struct ShortDate {
   uint32_t year;
   uint32_t month;
   uint32_t day;
 };
 constexpr int64_t kDaysTo1970 = 719'468;
+constexpr uint64_t kShortDays = uint64_t{1} << 29;
 
 constexpr ShortDate short_date(uint32_t days) {
   const uint32_t era = days / 146'097;

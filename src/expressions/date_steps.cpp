@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "expressions/civil_date.hpp"
+#include "expressions/lane_kernels.hpp"
 #include "expressions/step_frame.hpp"
 
 namespace crossdock::expressions::steps {
@@ -136,34 +137,31 @@ void run_date_move(const Frame& frame, int32_t index) {
 
 namespace {
 
-template <class Part>
-void short_parts(const uint64_t* days, int32_t count, const Part& part, uint64_t* out) {
-  for (int32_t i = 0; i < count; ++i) {
-    out[i] = part(short_date(static_cast<uint32_t>(days[i] + uint64_t{kDaysTo1970})));
-  }
-}
-
-// Years, months and days of dates from the year 0 on; false for others.
+// Years, months and days of most dates; false for others. `days` may be `out`.
 bool write_short_parts(ExpressionOp op, const uint64_t* days, int32_t count, uint64_t* out) {
-  bool fits = true;
-  for (int32_t i = 0; i < count; ++i) fits &= days[i] + uint64_t{kDaysTo1970} < uint64_t{1} << 31;
-  if (!fits) return false;
   switch (op) {
     case ExpressionOp::kYear:
-      short_parts(
-          days, count, [](const ShortDate& date) { return date.year; }, out);
-      return true;
+      return lanes::date_parts(lanes::DatePart::kYear, days, count, out);
     case ExpressionOp::kMonth:
-      short_parts(
-          days, count, [](const ShortDate& date) { return date.month; }, out);
-      return true;
+      return lanes::date_parts(lanes::DatePart::kMonth, days, count, out);
     case ExpressionOp::kDay:
-      short_parts(
-          days, count, [](const ShortDate& date) { return date.day; }, out);
-      return true;
+      return lanes::date_parts(lanes::DatePart::kDay, days, count, out);
     default:
       return false;
   }
+}
+
+// The same of instants.
+bool write_instant_parts(
+    ExpressionOp op, const Frame& frame, const uint64_t* ticks, int64_t per_second, uint64_t* out) {
+  const bool is_date =
+      op == ExpressionOp::kYear || op == ExpressionOp::kMonth || op == ExpressionOp::kDay;
+  if (!is_date) return false;
+  const int64_t per_day = per_second * kSecondsPerDay;
+  for (int32_t i = 0; i < frame.count; ++i) {
+    out[i] = static_cast<uint64_t>(floor_divide(static_cast<int64_t>(ticks[i]), per_day));
+  }
+  return write_short_parts(op, out, frame.count, out);
 }
 
 }  // namespace
@@ -175,7 +173,10 @@ void run_date_part(const Frame& frame, int32_t index) {
   const Value& a = frame.argument(index, 0);
   Value& out = new_integers(frame, index);
   const Slot slot = frame.slot(index);
-  if (per_second == 0 && write_short_parts(expression.op, a.low, frame.count, slot.low)) return;
+  const bool is_written =
+      per_second == 0 ? write_short_parts(expression.op, a.low, frame.count, slot.low)
+                      : write_instant_parts(expression.op, frame, a.low, per_second, slot.low);
+  if (is_written) return;
   for (int32_t i = 0; i < frame.count; ++i) {
     const auto ticks = static_cast<int64_t>(a.low[i]);
     slot.low[i] = static_cast<uint64_t>(date_part(expression.op, ticks, per_second));

@@ -1,7 +1,9 @@
-// Plain loops that the compiler turns into vectors, once per instruction set.
+// Mostly plain loops that the compiler turns into vectors, once per instruction set.
 #include "expressions/lane_kernels.hpp"
 
 #include <cstring>
+
+#include "expressions/civil_date.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "expressions/lane_kernels.cpp"
@@ -10,6 +12,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace crossdock::expressions::lanes::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 struct Add {
   template <class T>
@@ -227,6 +231,81 @@ void store_wide(const uint64_t* HWY_RESTRICT low,
   }
 }
 
+// Neri and Schneider, Euclidean affine functions and their application to calendar algorithms (2022): years begin in
+// March; a division of a remainder is the lower half of the product that gave the quotient. Numbers have 32 bits in
+// lanes of 64, and quotients are products with rounded reciprocals, exact for all of them.
+#if HWY_TARGET != HWY_SCALAR
+template <DatePart kPart>
+HWY_INLINE int32_t
+parts_in_lanes(const uint64_t* days, int32_t count, uint64_t* out, uint64_t* beyond) {
+  int32_t i = 0;
+  const hn::ScalableTag<uint64_t> wide;
+  const hn::Repartition<uint32_t, decltype(wide)> halves;
+  const auto width = static_cast<int32_t>(hn::Lanes(wide));
+  const auto times = [&](auto a, uint32_t b) {
+    return hn::MulEven(hn::BitCast(halves, a), hn::Set(halves, b));
+  };
+  const auto number = [&](uint64_t value) { return hn::Set(wide, value); };
+  auto all = hn::Zero(wide);
+  for (; i + width <= count; i += width) {
+    const auto day = hn::Add(hn::LoadU(wide, days + i), number(kDaysTo1970));
+    all = hn::Or(all, day);
+    const auto quarters = hn::Add(hn::ShiftLeft<2>(day), number(3));
+    const auto century = hn::ShiftRight<49>(times(quarters, 3'853'261'556));  // by 146'097
+    const auto in_century = hn::Or(hn::Sub(quarters, times(century, 146'097)), number(3));
+    const auto years = times(in_century, 2'939'745);
+    const auto year = hn::ShiftRight<32>(years);
+    const auto day_of_year = hn::ShiftRight<55>(times(years, 3'063'938'966));  // by 11'758'980
+    const auto months = hn::Add(times(day_of_year, 2141), number(197'913));
+    auto part = hn::ShiftRight<16>(months);
+    const auto is_next = hn::Gt(day_of_year, number(305));  // January and February
+    if constexpr (kPart == DatePart::kYear) {
+      part = hn::Add(times(century, 100), year);
+      part = hn::Add(part, hn::IfThenElseZero(is_next, number(1)));
+    } else if constexpr (kPart == DatePart::kMonth) {
+      part = hn::Sub(part, hn::IfThenElseZero(is_next, number(12)));
+    } else {
+      const auto rest = hn::And(months, number(0xFFFF));
+      part = hn::Add(hn::ShiftRight<28>(times(rest, 125'379)), number(1));  // by 2141
+    }
+    hn::StoreU(part, wide, out + i);
+  }
+  alignas(64) uint64_t lanes[HWY_MAX_BYTES / 8];
+  hn::Store(all, wide, lanes);
+  for (int32_t k = 0; k < width; ++k) *beyond |= lanes[k];
+  return i;
+}
+#endif
+
+template <DatePart kPart>
+HWY_INLINE bool parts_of_days(const uint64_t* days, int32_t count, uint64_t* out) {
+  uint64_t beyond = 0;
+  int32_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  i = parts_in_lanes<kPart>(days, count, out, &beyond);
+#endif
+  for (; i < count; ++i) {
+    const uint64_t day = days[i] + uint64_t{kDaysTo1970};
+    beyond |= day;
+    const ShortDate date = short_date(static_cast<uint32_t>(day & (kShortDays - 1)));
+    out[i] = kPart == DatePart::kYear  ? date.year
+           : kPart == DatePart::kMonth ? date.month
+                                       : date.day;
+  }
+  return beyond < kShortDays;
+}
+
+bool date_parts(DatePart part, const uint64_t* days, int32_t count, uint64_t* out) {
+  switch (part) {
+    case DatePart::kYear:
+      return parts_of_days<DatePart::kYear>(days, count, out);
+    case DatePart::kMonth:
+      return parts_of_days<DatePart::kMonth>(days, count, out);
+    default:
+      return parts_of_days<DatePart::kDay>(days, count, out);
+  }
+}
+
 void extend_floats(const float* HWY_RESTRICT from, int32_t count, double* HWY_RESTRICT out) {
   for (int32_t i = 0; i < count; ++i) out[i] = from[i];
 }
@@ -313,6 +392,7 @@ HWY_EXPORT(extend_unsigned);
 HWY_EXPORT(load_low_words);
 HWY_EXPORT(load_high_words);
 HWY_EXPORT(store_wide);
+HWY_EXPORT(date_parts);
 HWY_EXPORT(extend_floats);
 HWY_EXPORT(round_to_floats);
 HWY_EXPORT(words_to_reals);
@@ -354,6 +434,9 @@ void load_high_words(const void* from, int32_t count, uint64_t* high) {
 }
 void store_wide(const uint64_t* low, const uint64_t* high, int32_t count, void* to) {
   HWY_DYNAMIC_DISPATCH(store_wide)(low, high, count, to);
+}
+bool date_parts(DatePart part, const uint64_t* days, int32_t count, uint64_t* out) {
+  return HWY_DYNAMIC_DISPATCH(date_parts)(part, days, count, out);
 }
 void extend_floats(const float* from, int32_t count, double* out) {
   HWY_DYNAMIC_DISPATCH(extend_floats)(from, count, out);

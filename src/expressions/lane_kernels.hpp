@@ -42,6 +42,11 @@ void load_high_words(const void* from, int32_t count, uint64_t* high);
 // The reverse; high == nullptr: the signs of the lower words.
 void store_wide(const uint64_t* low, const uint64_t* high, int32_t count, void* to);
 
+enum class DatePart : uint8_t { kYear, kMonth, kDay };
+// Of days since 1970, in place too. False where a day is not of the years from 0 to more than a million; `out` is then
+// anything.
+bool date_parts(DatePart part, const uint64_t* days, int32_t count, uint64_t* out);
+
 void extend_floats(const float* from, int32_t count, double* out);
 void round_to_floats(double* values, int32_t count);  // each to the nearest float32
 void words_to_reals(const uint64_t* words, double divisor, int32_t count, double* out);
