@@ -29,31 +29,67 @@ HWY_INLINE size_t find_in_short(std::string_view text, std::string_view part) {
   return std::string_view::npos;
 }
 
-size_t find_string(std::string_view text, std::string_view part) {
+// Of the set bits, which are places of the first and the last byte of the part, the first where it stands.
+HWY_INLINE size_t first_of(uint64_t hits, const char* begin, std::string_view part) {
+  for (; hits != 0; hits &= hits - 1) {
+    const auto place = static_cast<size_t>(__builtin_ctzll(hits));
+    if (std::memcmp(begin + place + 1, part.data() + 1, part.size() - 2) == 0) return place;
+  }
+  return std::string_view::npos;
+}
+
+template <class D>
+HWY_INLINE uint64_t bits_where(D lanes, const char* from, hn::Vec<D> byte) {
+  uint8_t bits[8] = {};
+  const auto* at = reinterpret_cast<const uint8_t*>(from);
+  hn::StoreMaskBits(lanes, hn::Eq(hn::LoadU(lanes, at), byte), bits);
+  uint64_t word;
+  std::memcpy(&word, bits, sizeof(word));
+  return word;
+}
+
+HWY_INLINE size_t find_in(std::string_view text, std::string_view part) {
   if (part.empty()) return 0;
   if (text.size() < part.size()) return std::string_view::npos;
   const hn::CappedTag<uint8_t, 16> lanes;
   const size_t width = hn::Lanes(lanes);
   const size_t places = text.size() - part.size() + 1;
-  if (part.size() == 1 || places < width) return find_in_short(text, part);
-  const auto* begin = reinterpret_cast<const uint8_t*>(text.data());
+  if (part.size() == 1 || text.size() < width) return find_in_short(text, part);
+  const char* const begin = text.data();
   const auto first = hn::Set(lanes, static_cast<uint8_t>(part.front()));
   const auto last = hn::Set(lanes, static_cast<uint8_t>(part.back()));
+  if (places < width) {
+    // The last bytes are looked for among those that end the text: their bits move to the places that they belong to.
+    if (part.size() > width) return find_in_short(text, part);
+    const uint64_t firsts = bits_where(lanes, begin, first) & ((uint64_t{1} << places) - 1);
+    const uint64_t ends = bits_where(lanes, text.data() + text.size() - width, last);
+    const size_t ahead = part.size() - 1;
+    const size_t before = text.size() - width;
+    const uint64_t lasts = before >= ahead ? ends << (before - ahead) : ends >> (ahead - before);
+    return first_of(firsts & lasts, begin, part);
+  }
   for (size_t at = 0; at < places; at += width) {
     // The last places are looked at with some of those before them.
     at = std::min(at, places - width);
-    const auto firsts = hn::Eq(hn::LoadU(lanes, begin + at), first);
-    const auto lasts = hn::Eq(hn::LoadU(lanes, begin + at + part.size() - 1), last);
-    uint8_t bits[8] = {};
-    hn::StoreMaskBits(lanes, hn::And(firsts, lasts), bits);
-    uint64_t hits;
-    std::memcpy(&hits, bits, sizeof(hits));
-    for (; hits != 0; hits &= hits - 1) {
-      const size_t place = at + static_cast<size_t>(__builtin_ctzll(hits));
-      if (std::memcmp(begin + place + 1, part.data() + 1, part.size() - 2) == 0) return place;
-    }
+    const uint64_t hits = bits_where(lanes, begin + at, first) &
+                          bits_where(lanes, begin + at + part.size() - 1, last);
+    const size_t place = first_of(hits, begin + at, part);
+    if (place != std::string_view::npos) return at + place;
   }
   return std::string_view::npos;
+}
+
+size_t find_string(std::string_view text, std::string_view part) { return find_in(text, part); }
+
+void have_part(const std::string_view* texts,
+               const uint8_t* valid,
+               int32_t count,
+               std::string_view part,
+               uint8_t* out) {
+  for (int32_t i = 0; i < count; ++i) {
+    const bool is_valid = valid == nullptr || valid[i] != 0;
+    out[i] = is_valid && find_in(texts[i], part) != std::string_view::npos ? 1 : 0;
+  }
 }
 
 }  // namespace crossdock::expressions::HWY_NAMESPACE
@@ -66,6 +102,16 @@ HWY_EXPORT(find_string);
 
 size_t find_string(std::string_view text, std::string_view part) {
   return HWY_DYNAMIC_DISPATCH(find_string)(text, part);
+}
+
+HWY_EXPORT(have_part);
+
+void have_part(const std::string_view* texts,
+               const uint8_t* valid,
+               int32_t count,
+               std::string_view part,
+               uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(have_part)(texts, valid, count, part, out);
 }
 
 StringPattern StringPattern::like(std::string_view pattern) {

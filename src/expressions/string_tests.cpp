@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "expressions/string_matcher.hpp"
 #include "expressions/string_rows.hpp"
+#include "expressions/string_search.hpp"
 
 namespace crossdock::expressions::steps {
 namespace {
@@ -66,6 +67,11 @@ void run_string_test(const Frame& frame, int32_t index) {
     case ExpressionOp::kEndsWith:
       return test_rows(frame, index, [=](std::string_view s) { return s.ends_with(first); });
     case ExpressionOp::kContains:
+      if (!has_few_entries(frame, *step.expression->arguments[0])) {
+        const std::string_view* strings = known_strings(frame, step.arguments[0]);
+        return have_part(strings, out.valid, frame.count, first, frame.slot(index).bytes());
+      }
+      [[fallthrough]];
     case ExpressionOp::kLike:
     case ExpressionOp::kLikeAnyCase:
     case ExpressionOp::kMatches:

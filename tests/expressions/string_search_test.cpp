@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "expressions/letter_case.hpp"
@@ -60,9 +61,30 @@ TEST(StringSearch, PartsAreSearchedForEverywhere) {
     const std::string part = drawn(random, {"a", "b", "ab"}, 6);
     ASSERT_EQ(find_string(text, part), text.find(part)) << part << " in " << text;
   }
+  for (size_t size = 0; size < 70;
+       ++size) {  // every place of every part, alone among others and with half of it
+    for (size_t bytes = 1; bytes <= std::min<size_t>(size, 40); ++bytes) {
+      const std::string part = std::string(bytes / 2, 'p') + std::string(bytes - bytes / 2, 'q');
+      for (size_t at = 0; at + bytes <= size; ++at) {
+        std::string text(size, at % 2 == 0 ? 'q' : 'p');
+        text.replace(at, bytes, part);
+        ASSERT_EQ(find_string(text, part), text.find(part)) << part << " in " << text;
+      }
+    }
+  }
   const std::string far = std::string(65'536, 'x') + "needle";
   EXPECT_EQ(find_string(far, "needle"), 65'536u);
   EXPECT_EQ(find_string(far, "needles"), std::string_view::npos);
+}
+
+TEST(StringSearch, RowsThatAreNotValidHaveNoPart) {
+  const std::string_view texts[] = {"a needle", "a thread", "needles and no thread", "needle"};
+  const uint8_t valid[] = {1, 1, 0, 1};
+  uint8_t out[4];
+  have_part(texts, nullptr, 4, "needle", out);
+  EXPECT_THAT(out, testing::ElementsAre(1, 0, 1, 1));
+  have_part(texts, valid, 4, "needle", out);
+  EXPECT_THAT(out, testing::ElementsAre(1, 0, 0, 1));
 }
 
 TEST(StringSearch, SimpleShapes) {
