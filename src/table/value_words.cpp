@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "table/byte_hash.hpp"
 #include "table/key_read.hpp"
+#include "table/word_range.hpp"
 
 namespace crossdock {
 namespace {
@@ -139,13 +140,7 @@ bool ValueReader::wide(
     }
     return beyond == 0;
   }
-  const uint8_t* from = column.values + (column.offset + begin) * 16;
-  for (int32_t i = 0; i < count; ++i) {
-    low[i] = keys::load<uint64_t>(from + int64_t{i} * 16);
-    high[i] = keys::load<uint64_t>(from + int64_t{i} * 16 + 8);
-    beyond |= high[i] ^ static_cast<uint64_t>(static_cast<int64_t>(low[i]) >> 63);
-  }
-  return beyond == 0;
+  return split_wide_words(column.values + (column.offset + begin) * 16, count, low, high);
 }
 
 bool ValueReader::valid(const ColumnView& column, int64_t begin, int32_t count, uint8_t* valid) {

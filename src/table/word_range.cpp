@@ -1,6 +1,8 @@
 // See word_range.hpp.
 #include "table/word_range.hpp"
 
+#include <cstring>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "table/word_range.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -34,6 +36,23 @@ WordRange word_range(const uint64_t* words, int32_t count) {
   return range;
 }
 
+bool split_wide_words(const uint8_t* HWY_RESTRICT from,
+                      int32_t count,
+                      uint64_t* HWY_RESTRICT low,
+                      uint64_t* HWY_RESTRICT high) {
+  uint64_t beyond = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    uint64_t lower;
+    uint64_t upper;  // two loads: of one of both, compilers make no vectors
+    std::memcpy(&lower, from + int64_t{i} * 16, sizeof(lower));
+    std::memcpy(&upper, from + int64_t{i} * 16 + 8, sizeof(upper));
+    low[i] = lower;
+    high[i] = upper;
+    beyond |= upper ^ static_cast<uint64_t>(static_cast<int64_t>(lower) >> 63);
+  }
+  return beyond == 0;
+}
+
 }  // namespace crossdock::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -43,6 +62,11 @@ namespace crossdock {
 HWY_EXPORT(word_range);
 WordRange word_range(const uint64_t* words, int32_t count) {
   return HWY_DYNAMIC_DISPATCH(word_range)(words, count);
+}
+
+HWY_EXPORT(split_wide_words);
+bool split_wide_words(const uint8_t* from, int32_t count, uint64_t* low, uint64_t* high) {
+  return HWY_DYNAMIC_DISPATCH(split_wide_words)(from, count, low, high);
 }
 
 }  // namespace crossdock

@@ -1,4 +1,4 @@
-// The least and the greatest of a block of words. Compiled per instruction set.
+// The least and the greatest of a block of words, and values of two words apart. Compiled per instruction set.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,9 @@ struct WordRange {
   int64_t max = INT64_MIN;
 };
 WordRange word_range(const uint64_t* words, int32_t count);
+
+// Values of 128 bits that lie side by side, of any alignment, as lower and upper words. Whether all upper words are but
+// the signs of the lower ones.
+bool split_wide_words(const uint8_t* from, int32_t count, uint64_t* low, uint64_t* high);
 
 }  // namespace crossdock

@@ -21,10 +21,16 @@ Int128 lane_integer(const InputLane& lane, int32_t i, ValueForm form) {
 
 // Adds value(i) to the total of each row's group. Where groups are few, neighbouring rows are mostly of
 // one group, and each addition would wait for the store of the one before it; four copies of the
-// totals in turns let four of them be under way.
+// totals in turns let four of them be under way. One group needs no numbers of groups.
 constexpr int64_t kFewGroups = 16;
 template <class Value>
 void add_by_group(const GroupBlock& block, int64_t groups, uint64_t* totals, const Value& value) {
+  if (groups == 1) {
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < block.rows; ++i) sum += value(i);
+    totals[0] += sum;
+    return;
+  }
   if (groups > kFewGroups) {
     for (int32_t i = 0; i < block.rows; ++i) totals[block.groups[i]] += value(i);
     return;
