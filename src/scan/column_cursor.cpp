@@ -342,7 +342,7 @@ Status ColumnCursor::decode_portion(const Portion& portion,
     for (int32_t i = 0; i < count; ++i) {
       valid[i] = rows == nullptr ? from[i] : from[rows[i] - static_cast<uint32_t>(portion.first)];
     }
-  } else {
+  } else if (form_.nullable) {
     std::memset(valid, 1, static_cast<size_t>(count));
   }
   if (portion.values == 0) {
