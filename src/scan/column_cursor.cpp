@@ -222,6 +222,16 @@ Status ColumnCursor::check_dictionary() {
   return bad_column("a dictionary has fewer values than its header says");
 }
 
+// Whether decimals of the dictionary are widened once, and not for each of `count` rows: where they stay in the cache,
+// or are bytes, which are slow to put together. No decimal fails, whether a row has it or not.
+bool ColumnCursor::widens_dictionary(int32_t count) const {
+  constexpr int32_t kCachedValues = 1 << 11;
+  const int32_t values = store_.dictionary_values();
+  if (form_.conversion == Conversion::kDecimal) return values <= kCachedValues && values <= count;
+  return form_.conversion == Conversion::kDecimalBytes && values <= rows_ahead_ &&
+         values / 8 <= count;
+}
+
 // Once for each chunk that has one; a place for nulls is behind the values.
 Status ColumnCursor::make_dictionary() {
   if (has_dictionary_) return {};
@@ -352,11 +362,9 @@ Status ColumnCursor::decode_portion(const Portion& portion,
   const ValueList list{index_of(portion, rows, count), count};
   switch (portion.kind) {
     case Kind::kCodes:
-      if (form_.physical == PhysicalType::kByteArray) {
-        pick_values(width_, dictionary_memory_.data(), list, out);
-      } else {
-        return convert(store_.dictionary().data(), list, out);
-      }
+      if (widens_dictionary(count)) CD_TRY(make_dictionary());
+      if (!has_dictionary_) return convert(store_.dictionary().data(), list, out);
+      pick_values(width_, dictionary_memory_.data(), list, out);
       return {};
     case Kind::kFixed:
       return convert(portion.fixed, list, out);

@@ -64,6 +64,7 @@ class ColumnCursor {
   Status read_values(Portion& portion);
   Status spread_codes(const Portion& portion);
   Status check_dictionary();
+  bool widens_dictionary(int32_t count) const;
   Status make_dictionary();
   Status make_string_dictionary(int32_t count);
   Status decode_portion(const Portion& portion, const uint32_t* rows, int32_t count, int32_t at);
