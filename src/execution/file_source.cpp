@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "execution/column_filter.hpp"
+#include "execution/far_pages.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_units.hpp"
 #include "execution/page_pruning.hpp"
@@ -155,6 +156,7 @@ class FileSource final : public Source {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker> sample_;  // one for each sampled unit, whose cursors hold its rows
   std::unique_ptr<scan::ReadAhead> ahead_;  // nullptr: all files are of this machine
+  std::vector<std::shared_ptr<scan::FetchedRange>> indexes_;  // of pages, of such files
   std::atomic<int64_t> units_skipped_{0};
   std::atomic<int64_t> units_filtered_{0};  // by Bloom filters
   std::atomic<int64_t> pages_skipped_{0};
@@ -203,7 +205,12 @@ void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr) continue;
     const scan::ColumnChunk& chunk = table_.chunk(static_cast<int>(c), unit.file, unit.group);
-    worker.cursors[c]->open(file, table_.columns()[c].form_in(unit.file), chunk, rows);
+    const scan::ColumnForm& form = table_.columns()[c].form_in(unit.file);
+    if (unit.pages == nullptr) {
+      worker.cursors[c]->open(file, form, chunk, rows);
+    } else {
+      worker.cursors[c]->open(file, form, chunk, rows, unit.pages->places[c]);
+    }
   }
   for (ColumnFilter& filter : worker.filters) filter.open();
 }
@@ -361,9 +368,9 @@ void FileSource::begin_ahead() {
   std::vector<bool> read = used_;
   for (const ColumnConditions& of : conditions_) read[static_cast<size_t>(of.column)] = true;
   const std::vector<ColumnConditions> conditions = with_known_bounds(conditions_, testing_);
-  ahead_ = read_ahead_of(table_, units_, read, options_.memory, [&](const Unit& unit) {
-    return can_match(unit, conditions);
-  });
+  const auto wanted = [&](const Unit& unit) { return can_match(unit, conditions); };
+  indexes_ = narrow_units({table_, read, conditions}, units_, wanted);
+  ahead_ = read_ahead_of(table_, units_, read, options_.memory, wanted);
 }
 
 Status FileSource::run(OperatorRun& run, BlockSink& first) {

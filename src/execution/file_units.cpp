@@ -106,16 +106,23 @@ std::unique_ptr<scan::ReadAhead> read_ahead_of(const ParquetTable& table,
     size_t end = u;  // of the units of its row group
     int64_t last_row = 0;
     int uses = 0;
+    bool is_narrow = true;
+    std::vector<scan::ByteRange> of_pages;
     for (; end < units.size() && units[end].file == first.file && units[end].group == first.group;
          ++end) {
       if (!wanted(units[end])) continue;
       last_row = units[end].begin + units[end].rows;
       ++uses;
+      const UnitPages* pages = units[end].pages.get();
+      is_narrow &= pages != nullptr;
+      if (is_narrow) of_pages.insert(of_pages.end(), pages->ranges.begin(), pages->ranges.end());
     }
     const scan::RangedFile* file = files[static_cast<size_t>(first.file)]->file().ranged();
-    const bool is_part = file != nullptr && uses > 0;
-    const int part =
-        is_part ? ahead->add(*file, ranges_of_group(table, first, read, last_row), uses) : -1;
+    int part = -1;
+    if (file != nullptr && uses > 0) {
+      if (!is_narrow) of_pages = ranges_of_group(table, first, read, last_row);
+      part = ahead->add(*file, std::move(of_pages), uses);
+    }
     for (; u < end; ++u) units[u].part = wanted(units[u]) ? part : -1;
   }
   return ahead;

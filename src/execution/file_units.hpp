@@ -7,10 +7,18 @@
 #include <vector>
 
 #include "memory/budget.hpp"
+#include "scan/page_index.hpp"
 #include "scan/parquet_table.hpp"
 #include "scan/read_ahead.hpp"
 
 namespace crossdock::execution {
+
+// Of a unit of a file that lies elsewhere, few of whose rows are left: what is asked for instead of its row group.
+struct UnitPages {
+  std::vector<std::vector<scan::PagePlace>>
+      places;  // by column, of all pages of the row group; empty: not known
+  std::vector<scan::ByteRange> ranges;
+};
 
 // Rows of a row group.
 struct Unit {
@@ -18,8 +26,9 @@ struct Unit {
   int group = 0;
   int64_t begin = 0;
   int64_t rows = 0;
-  int64_t first_row = 0;  // of all files
-  int part = -1;          // of what is read ahead; -1: of none
+  int64_t first_row = 0;                   // of all files
+  int part = -1;                           // of what is read ahead; -1: of none
+  std::shared_ptr<const UnitPages> pages;  // nullptr: the row group is read
 };
 
 // Row groups in order; cut into parts where they are too few for the workers.

@@ -28,8 +28,10 @@ ColumnCursor::ColumnCursor(ColumnForm form,
 void ColumnCursor::open(const ByteSource& file,
                         const ColumnForm& form,
                         const ColumnChunk& chunk,
-                        int64_t rows) {
+                        int64_t rows,
+                        std::span<const PagePlace> places) {
   form_ = form;
+  places_ = places;
   file_ = &file;
   chunk_ = &chunk;
   rows_ahead_ = rows;
@@ -59,11 +61,12 @@ Status ColumnCursor::enter(int32_t rows_wanted) {
     constexpr int64_t kFew = 16;
     const bool few = rows_wanted * kFew < step_rows_ || rows_ahead_ < chunk_->values / 2;
     const auto ahead = few ? PageStore::Ahead::kPage : PageStore::Ahead::kChunk;
-    CD_TRY(store_.open(*file_, *chunk_, form_.nullable, ahead));
+    CD_TRY(store_.open(*file_, *chunk_, form_.nullable, ahead, places_));
   }
   is_open_ = true;
   store_.drop_before(step_begin_);
   const int64_t end = step_begin_ + step_rows_;
+  CD_TRY(store_.go_to(step_begin_));
   CD_TRY(store_.find_until(end));
   store_.drop_before(step_begin_);
   portions_.clear();

@@ -25,8 +25,12 @@ class ColumnCursor {
                std::shared_ptr<Memory> memory);
 
   // Goes to a row group, whose chunk must outlive the steps; `form`: of its file. Reads nothing. `rows`: of it that
-  // there will be steps of, at most.
-  void open(const ByteSource& file, const ColumnForm& form, const ColumnChunk& chunk, int64_t rows);
+  // there will be steps of, at most. `places`: of its pages, if known; others than those of the steps are not read.
+  void open(const ByteSource& file,
+            const ColumnForm& form,
+            const ColumnChunk& chunk,
+            int64_t rows,
+            std::span<const PagePlace> places = {});
   // What was decoded for the last step is no longer valid. Steps of a row group ascend.
   void step(int64_t begin, int32_t rows);
 
@@ -83,6 +87,7 @@ class ColumnCursor {
   PageStore store_;
   const ByteSource* file_ = nullptr;
   const ColumnChunk* chunk_ = nullptr;
+  std::span<const PagePlace> places_;
   int64_t rows_ahead_ = 0;   // of the chunk, that there will be steps of
   bool is_open_ = false;     // store_ is at the chunk
   bool is_entered_ = false;  // portions_ are those of the step

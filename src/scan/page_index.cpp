@@ -69,22 +69,25 @@ std::optional<ColumnIndex> parse_column_index(std::span<const uint8_t> bytes) {
   return index;
 }
 
-// The first row of each page; empty where the bytes are no index.
-std::vector<int64_t> parse_first_rows(std::span<const uint8_t> bytes) {
+// Empty where the bytes are no index.
+std::vector<PagePlace> parse_places(std::span<const uint8_t> bytes) {
   ThriftReader reader(bytes);
-  std::vector<int64_t> rows;
+  std::vector<PagePlace> places;
   reader.each_field([&](int id, ThriftType type) {
     return id == 1 && reader.each_element(type, [&](ThriftType of) {
       if (of != ThriftType::kStruct) return false;
-      int64_t row = -1;
-      reader.each_field(
-          [&](int field, ThriftType what) { return field == 3 && reader.read(what, &row); });
-      rows.push_back(row);
+      PagePlace& place = places.emplace_back();
+      place.row_begin = -1;
+      reader.each_field([&](int field, ThriftType what) {
+        if (field == 1) return reader.read(what, &place.offset);
+        if (field == 2) return reader.read(what, &place.bytes);
+        return field == 3 && reader.read(what, &place.row_begin);
+      });
       return true;
     });
   });
-  if (reader.failed()) rows.clear();
-  return rows;
+  if (reader.failed()) places.clear();
+  return places;
 }
 
 std::optional<std::vector<uint8_t>> read_index(const ByteSource& file,
@@ -102,17 +105,17 @@ std::optional<std::vector<uint8_t>> read_index(const ByteSource& file,
 std::vector<PageBounds> parse_page_bounds(std::span<const uint8_t> column_index,
                                           std::span<const uint8_t> offset_index,
                                           int64_t rows) {
-  const std::vector<int64_t> first = parse_first_rows(offset_index);
+  const std::vector<PagePlace> first = parse_places(offset_index);
   const auto index = parse_column_index(column_index);
-  if (!index.has_value() || first.empty() || first[0] != 0 ||
+  if (!index.has_value() || first.empty() || first[0].row_begin != 0 ||
       first.size() != index->null_pages.size()) {
     return {};
   }
   std::vector<PageBounds> pages;
   for (size_t p = 0; p < first.size(); ++p) {
     PageBounds& page = pages.emplace_back();
-    page.row_begin = first[p];
-    page.row_end = p + 1 < first.size() ? first[p + 1] : rows;
+    page.row_begin = first[p].row_begin;
+    page.row_end = p + 1 < first.size() ? first[p + 1].row_begin : rows;
     if (page.row_end <= page.row_begin || page.row_end > rows) return {};
     if (!index->null_counts.empty()) page.statistics.null_count = index->null_counts[p];
     if (index->null_pages[p]) {
@@ -133,6 +136,27 @@ std::vector<PageBounds> read_page_bounds(const ByteSource& file,
   const auto offsets = read_index(file, chunk.offset_index_offset, chunk.offset_index_bytes);
   if (!offsets.has_value()) return {};
   return parse_page_bounds(*columns, *offsets, rows);
+}
+
+std::vector<PagePlace> read_page_places(const ByteSource& file,
+                                        const ColumnChunk& chunk,
+                                        int64_t rows) {
+  const auto bytes = read_index(file, chunk.offset_index_offset, chunk.offset_index_bytes);
+  if (!bytes.has_value()) return {};
+  std::vector<PagePlace> places = parse_places(*bytes);
+  if (places.empty() || places[0].row_begin != 0) return {};
+  int64_t begin = chunk.begin();
+  int64_t row = -1;
+  const int64_t end = begin + chunk.compressed_bytes;
+  for (const PagePlace& place : places) {
+    const bool fits = place.offset >= begin && place.bytes > 0 && place.offset <= end &&
+                      place.bytes <= end - place.offset && place.row_begin > row &&
+                      place.row_begin < rows;
+    if (!fits) return {};
+    begin = place.offset + place.bytes;
+    row = place.row_begin;
+  }
+  return places;
 }
 
 std::optional<BloomHeader> parse_bloom_header(std::span<const uint8_t> bytes) {

@@ -21,14 +21,26 @@ struct PageBounds {
   Statistics statistics;
 };
 
+// Where a page of a chunk lies, with its header, and its first row.
+struct PagePlace {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  int64_t row_begin = 0;
+};
+
 // Of all pages of a chunk, in order; empty where the file has no index of them, or one that contradicts itself.
 std::vector<PageBounds> parse_page_bounds(std::span<const uint8_t> column_index,
                                           std::span<const uint8_t> offset_index,
                                           int64_t rows);
-// The same from the file; empty, too, where they would have to be fetched from elsewhere.
+// The same from the file; empty, too, where they would have to be fetched from elsewhere and were not asked for.
 std::vector<PageBounds> read_page_bounds(const ByteSource& file,
                                          const ColumnChunk& chunk,
                                          int64_t rows);
+
+// The pages of a chunk, in order and within it; empty as above.
+std::vector<PagePlace> read_page_places(const ByteSource& file,
+                                        const ColumnChunk& chunk,
+                                        int64_t rows);
 
 // A filter of split blocks over the values of a chunk. `file` outlives it.
 class BloomFilter {

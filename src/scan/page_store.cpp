@@ -52,7 +52,7 @@ Status PageStore::begin(const ByteSource& file,
   dictionary_ = {};
   dictionary_values_ = 0;
   const int64_t bytes = end_ - next_;
-  has_whole_ = bytes <= (ahead == Ahead::kChunk ? kReadAtOnce : kHeaderGuess);
+  has_whole_ = places_.empty() && bytes <= (ahead == Ahead::kChunk ? kReadAtOnce : kHeaderGuess);
   if (!has_whole_) return {};
   CD_TRY(reserve(whole_, bytes));
   return file.read(next_, {whole_.data(), static_cast<size_t>(bytes)});
@@ -61,12 +61,15 @@ Status PageStore::begin(const ByteSource& file,
 Status PageStore::open(const ByteSource& file,
                        const ColumnChunk& chunk,
                        bool has_levels,
-                       Ahead ahead) {
+                       Ahead ahead,
+                       std::span<const PagePlace> places) {
   has_levels_ = has_levels;
+  places_ = places;
   return begin(file, chunk, chunk.begin() + chunk.compressed_bytes, ahead);
 }
 
 Status PageStore::open_dictionary(const ByteSource& file, const ColumnChunk& chunk) {
+  places_ = {};
   CD_TRY(begin(file, chunk, std::max(chunk.begin(), chunk.data_page_offset), Ahead::kChunk));
   CD_ASSIGN(const PageHeader header, next_header());
   if (header.type != PageType::kDictionary) return bad_page("a column has no dictionary");
@@ -85,15 +88,22 @@ Result<std::span<const uint8_t>> PageStore::stored(int64_t offset, int64_t bytes
   return std::span<const uint8_t>(beside.data(), size);
 }
 
+// What the header that comes next lies before: of the pages behind it nothing may have been asked for.
+int64_t PageStore::header_limit() const {
+  const auto after = std::ranges::upper_bound(places_, next_, {}, &PagePlace::offset);
+  return after == places_.end() ? end_ : std::min(end_, after->offset);
+}
+
 // Goes on to the body of the next page.
 Result<PageHeader> PageStore::next_header() {
   std::optional<PageHeader> header;
+  const int64_t limit = header_limit();
   for (int64_t guess = kHeaderGuess; !header.has_value(); guess *= 16) {
-    const int64_t bytes = std::min(guess, end_ - next_);
+    const int64_t bytes = std::min(guess, limit - next_);
     CD_ASSIGN(const auto some, stored(next_, bytes, header_memory_));
     auto parsed = parse_page_header(some);
     if (parsed.ok()) header = parsed.value();
-    if (!parsed.ok() && (bytes == end_ - next_ || guess > kHeaderMost)) return parsed.error();
+    if (!parsed.ok() && (bytes == limit - next_ || guess > kHeaderMost)) return parsed.error();
   }
   next_ += header->header_bytes;
   if (header->compressed_bytes > end_ - next_) {
@@ -102,9 +112,39 @@ Result<PageHeader> PageStore::next_header() {
   return *header;
 }
 
+Status PageStore::go_to(int64_t row) {
+  if (places_.empty()) return {};
+  const auto after = std::ranges::upper_bound(places_, row, {}, &PagePlace::row_begin);
+  const PagePlace& place = *std::prev(after);  // the first page has row 0
+  if (place.row_begin <= next_row_) return {};
+  if (next_row_ == 0 && next_ < places_[0].offset) {
+    CD_ASSIGN(const PageHeader header, next_header());
+    if (header.type == PageType::kDictionary) CD_TRY(read_dictionary(header));
+  }
+  next_ = place.offset;
+  next_row_ = place.row_begin;
+  return {};
+}
+
+// The page as its header says it.
+Status PageStore::check_place(const DataPage& page, int64_t offset) const {
+  if (places_.empty()) return {};
+  const auto found = std::ranges::lower_bound(places_, page.row_begin, {}, &PagePlace::row_begin);
+  const bool is_known =
+      found != places_.end() && found->row_begin == page.row_begin && found->offset == offset;
+  const bool is_last = is_known && std::next(found) == places_.end();
+  if (is_known && (is_last || std::next(found)->row_begin == page.row_end)) return {};
+  return make_error(ErrorCode::kSourceFailed,
+                    "the page index has other rows than the page at {}, which has {} to {}",
+                    offset,
+                    page.row_begin,
+                    page.row_end);
+}
+
 Status PageStore::find_until(int64_t end) {
   while (next_row_ < end) {
     if (next_ >= end_) return bad_page("a column has fewer rows than its row group");
+    const int64_t offset = next_;
     CD_ASSIGN(const PageHeader header, next_header());
     if (header.type == PageType::kDictionary) {
       if (next_row_ > 0 || !dictionary_.empty()) return bad_page("a column has two dictionaries");
@@ -115,6 +155,7 @@ Status PageStore::find_until(int64_t end) {
       page.row_end = next_row_ + header.values;
       page.body_offset = next_;
       page.header = header;
+      CD_TRY(check_place(page, offset));
       next_row_ = page.row_end;
     }
     next_ += header.compressed_bytes;

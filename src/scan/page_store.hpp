@@ -9,6 +9,7 @@
 
 #include "memory/budget.hpp"
 #include "scan/byte_source.hpp"
+#include "scan/page_index.hpp"
 #include "scan/parquet_format.hpp"
 
 namespace crossdock::scan {
@@ -36,10 +37,16 @@ class PageStore {
     kChunk,  // all of it, where it is small
     kPage    // no page: few of them will be asked for
   };
-  // Begins with the first page. `has_levels`: rows can be null.
-  Status open(const ByteSource& file, const ColumnChunk& chunk, bool has_levels, Ahead ahead);
+  // Begins with the first page. `has_levels`: rows can be null. `places`: of all pages, if known; they outlive this.
+  Status open(const ByteSource& file,
+              const ColumnChunk& chunk,
+              bool has_levels,
+              Ahead ahead,
+              std::span<const PagePlace> places);
   // Reads the dictionary alone, which the chunk must have.
   Status open_dictionary(const ByteSource& file, const ColumnChunk& chunk);
+  // Passes over pages before the one of `row`, where their places are known: of these nothing is read.
+  Status go_to(int64_t row);
   // Finds the pages up to row `end` of the row group. Errors: kSourceFailed.
   Status find_until(int64_t end);
   // Forgets pages all of whose rows stand before `row`.
@@ -55,6 +62,8 @@ class PageStore {
  private:
   Result<std::span<const uint8_t>> stored(int64_t offset, int64_t bytes, Block& beside);
   Result<PageHeader> next_header();
+  int64_t header_limit() const;
+  Status check_place(const DataPage& page, int64_t offset) const;
   Status read_dictionary(const PageHeader& header);
   Status begin(const ByteSource& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
   Status load_split(DataPage& page, std::span<const uint8_t> body);
@@ -64,6 +73,7 @@ class PageStore {
   std::shared_ptr<Memory> memory_;
   const ByteSource* file_ = nullptr;
   const ColumnChunk* chunk_ = nullptr;
+  std::span<const PagePlace> places_;
   bool has_levels_ = false;
   int64_t next_ = 0;      // offset of the next header
   int64_t end_ = 0;       // of the chunk

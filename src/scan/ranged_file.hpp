@@ -73,8 +73,9 @@ class RangedFile final : public ByteSource {
   RangedFile(RemoteFile described, std::shared_ptr<RecentRanges> recent);
 
   Status read(int64_t offset, std::span<uint8_t> out) const override;
+  // Of the end of the file, or asked for.
   bool is_at_hand(int64_t offset) const override {
-    return offset >= bytes_ - static_cast<int64_t>(tail_.size());
+    return offset >= bytes_ - static_cast<int64_t>(tail_.size()) || known(offset) != nullptr;
   }
   const RangedFile* ranged() const override { return this; }
   // Asks for at most kRangeBytesMost, from which read() takes what lies in it while the answer is owned.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
+import json
 import os
 import pickle
 import signal
@@ -93,6 +95,78 @@ def test_rows_by_number_are_asked_for_at_once(
         dock.read_parquet(server.folder / "rows.parquet").top_k(10, "v", "k").collect()
     )
     assert len(server.ranges) <= 20
+
+
+MANY = 300_000
+MANY_ROWS = pa.table(
+    {
+        "k": pa.array(range(MANY), pa.int64()),
+        "v": pa.array([(i * 7919) % 1009 if i % 11 else None for i in range(MANY)], pa.int32()),
+        "t": [f"string {(i * 31) % 5000}" for i in range(MANY)],
+        "u": [hashlib.sha256(str(i).encode()).hexdigest() for i in range(MANY)],
+    }
+)
+FEW = [
+    xd.col("k") == 150_000,
+    (xd.col("k") < 1000) | (xd.col("k") >= MANY - 3),
+    xd.col("k").is_in([5, 77_777, 200_000]),
+    (xd.col("k") > 123_000) & (xd.col("k") < 124_000) & xd.col("t").contains("7"),
+    xd.col("k").between(10_000, 30_000) & xd.col("v").is_null(),
+    xd.col("k") == -1,
+]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("group_rows", [MANY, 50_000])
+def test_pages_of_far_files(server: RangeServer, version: str, group_rows: int) -> None:
+    path = server.folder / "pages.parquet"
+    pq.write_table(
+        MANY_ROWS, path, row_group_size=group_rows, write_page_index=True, max_rows_per_page=200,
+        data_page_version=version, use_dictionary=["t"],
+    )  # fmt: skip
+    size = path.stat().st_size
+    with xd.connect(threads=2) as dock:
+        far, near = dock.read_parquet(f"{server.url}/pages.parquet"), dock.read_parquet(path)
+        for condition in FEW:
+            server.ranges.clear()
+            result = far.filter(condition).collect()
+            assert result.to_pylist() == near.filter(condition).collect().to_pylist(), condition
+            asked = sum(end - begin for _, begin, end in server.ranges)
+            assert asked < size / 4, (str(condition), asked, size, server.ranges)
+            assert len(server.ranges) < 20
+        assert "pages skipped" in json.dumps(far.filter(FEW[0]).profile().data)
+        half = far.filter(xd.col("k") < MANY * 2 // 3)
+        assert half.agg(n=xd.count(), s=xd.sum("v")).collect().to_pylist() == (
+            near.filter(xd.col("k") < MANY * 2 // 3).agg(n=xd.count(), s=xd.sum("v")).collect()
+        ).to_pylist()
+        keys = dock.from_arrow(pa.table({"k": pa.array([160_000, 160_007], pa.int64())}))
+        server.ranges.clear()
+        assert far.join(keys, on="k").count() == 2
+        assert sum(end - begin for _, begin, end in server.ranges) < size / 4
+
+
+def test_places_of_pages_that_are_wrong(server: RangeServer) -> None:
+    """Of a page index whose bytes are changed, rows are right or refused."""
+    path = server.folder / "pages.parquet"
+    rows = MANY_ROWS.slice(0, 20_000)
+    pq.write_table(rows, path, write_page_index=True, max_rows_per_page=2000, use_dictionary=False)
+    whole = path.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    condition = xd.col("k").between(5000, 9000)
+    refused = 0
+    with xd.connect(threads=1) as dock:
+        expected = dock.read_parquet(path).filter(condition).agg(n=xd.sum("k"), m=xd.max("u"))
+        right = expected.collect().to_pylist()
+        for back in range(1, 130):  # the places of the last column come last
+            changed = bytearray(whole)
+            changed[footer - back] ^= 1 << back % 8
+            path.write_bytes(changed)
+            far = dock.read_parquet(f"{server.url}/pages.parquet").filter(condition)
+            try:
+                assert far.agg(n=xd.sum("k"), m=xd.max("u")).collect().to_pylist() == right
+            except xd.CrossdockError:
+                refused += 1
+    assert refused > 4
 
 
 def test_several_requests_at_once(dock: xd.Dock, server: RangeServer, rows: str) -> None:
