@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kWorthBytes = int64_t{1} << 20;
 constexpr int64_t kIndexesMost = int64_t{16} << 20;  // bytes of all indexes that are asked for
 
-using Wanted = std::function<bool(const Unit&)>;
+using Chosen = std::function<bool(const Unit&)>;
 
 const scan::RangedFile* ranged(const scan::ParquetTable& table, const Unit& unit) {
   return table.files().files()[static_cast<size_t>(unit.file)]->file().ranged();
@@ -63,12 +63,12 @@ bool has_bounds(const FarScan& scan, const Unit& unit) {
 
 std::vector<std::shared_ptr<scan::FetchedRange>> ask_for_indexes(const FarScan& scan,
                                                                  const std::vector<Unit>& units,
-                                                                 const Wanted& wanted) {
+                                                                 const Chosen& chosen) {
   std::map<const scan::RangedFile*, std::vector<scan::ByteRange>> by_file;
   const Unit* last = nullptr;
   for (const Unit& unit : units) {
     const bool is_same = last != nullptr && last->file == unit.file && last->group == unit.group;
-    if (is_same || ranged(scan.table, unit) == nullptr || !wanted(unit)) continue;
+    if (is_same || ranged(scan.table, unit) == nullptr || !chosen(unit)) continue;
     last = &unit;
     if (!has_bounds(scan, unit) || read_bytes(scan, unit) < kWorthBytes) continue;
     add_indexes(scan, unit, by_file[ranged(scan.table, unit)]);
@@ -131,11 +131,11 @@ std::shared_ptr<const UnitPages> pages_of(const FarScan& scan, const Unit& unit)
 
 std::vector<std::shared_ptr<scan::FetchedRange>> narrow_units(const FarScan& scan,
                                                               std::vector<Unit>& units,
-                                                              const Wanted& wanted) {
+                                                              const Chosen& chosen) {
   if (scan.conditions.empty()) return {};
-  auto indexes = ask_for_indexes(scan, units, wanted);
+  auto indexes = ask_for_indexes(scan, units, chosen);
   for (Unit& unit : units) {
-    if (ranged(scan.table, unit) == nullptr || !wanted(unit) || !has_bounds(scan, unit)) continue;
+    if (ranged(scan.table, unit) == nullptr || !chosen(unit) || !has_bounds(scan, unit)) continue;
     unit.pages = pages_of(scan, unit);
   }
   return indexes;

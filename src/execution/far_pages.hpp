@@ -17,10 +17,10 @@ struct FarScan {
   const std::vector<ColumnConditions>& conditions;
 };
 
-// Sets `pages` of those `wanted` units whose page index leaves less than half of their rows. Where an index is neither
+// Sets `pages` of those `chosen` units whose page index leaves less than half of their rows. Where an index is neither
 // of the end of the file nor worth a request, row groups are read whole. Answers what holds the indexes, which are at
 // hand as long as that is.
 std::vector<std::shared_ptr<scan::FetchedRange>> narrow_units(
-    const FarScan& scan, std::vector<Unit>& units, const std::function<bool(const Unit&)>& wanted);
+    const FarScan& scan, std::vector<Unit>& units, const std::function<bool(const Unit&)>& chosen);
 
 }  // namespace crossdock::execution

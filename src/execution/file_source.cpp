@@ -368,9 +368,9 @@ void FileSource::begin_ahead() {
   std::vector<bool> read = used_;
   for (const ColumnConditions& of : conditions_) read[static_cast<size_t>(of.column)] = true;
   const std::vector<ColumnConditions> conditions = with_known_bounds(conditions_, testing_);
-  const auto wanted = [&](const Unit& unit) { return can_match(unit, conditions); };
-  indexes_ = narrow_units({table_, read, conditions}, units_, wanted);
-  ahead_ = read_ahead_of(table_, units_, read, options_.memory, wanted);
+  const auto may_match = [&](const Unit& unit) { return can_match(unit, conditions); };
+  indexes_ = narrow_units({table_, read, conditions}, units_, may_match);
+  ahead_ = read_ahead_of(table_, units_, read, options_.memory, may_match);
 }
 
 Status FileSource::run(OperatorRun& run, BlockSink& first) {

@@ -81,14 +81,14 @@ HWY_INLINE size_t find_in(std::string_view text, std::string_view part) {
 
 size_t find_string(std::string_view text, std::string_view part) { return find_in(text, part); }
 
-void have_part(const std::string_view* texts,
+void have_part(const std::string_view* strings,
                const uint8_t* valid,
                int32_t count,
                std::string_view part,
                uint8_t* out) {
   for (int32_t i = 0; i < count; ++i) {
     const bool is_valid = valid == nullptr || valid[i] != 0;
-    out[i] = is_valid && find_in(texts[i], part) != std::string_view::npos ? 1 : 0;
+    out[i] = is_valid && find_in(strings[i], part) != std::string_view::npos ? 1 : 0;
   }
 }
 
@@ -106,12 +106,12 @@ size_t find_string(std::string_view text, std::string_view part) {
 
 HWY_EXPORT(have_part);
 
-void have_part(const std::string_view* texts,
+void have_part(const std::string_view* strings,
                const uint8_t* valid,
                int32_t count,
                std::string_view part,
                uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(have_part)(texts, valid, count, part, out);
+  HWY_DYNAMIC_DISPATCH(have_part)(strings, valid, count, part, out);
 }
 
 StringPattern StringPattern::like(std::string_view pattern) {

@@ -15,8 +15,8 @@ namespace crossdock::expressions {
 
 // The first place of `part` in `text`; npos: none.
 size_t find_string(std::string_view text, std::string_view part);
-// out[i]: 1 where texts[i] is valid and has the part, else 0. valid == nullptr: all are.
-void have_part(const std::string_view* texts,
+// out[i]: 1 where strings[i] is valid and has the part, else 0. valid == nullptr: all are.
+void have_part(const std::string_view* strings,
                const uint8_t* valid,
                int32_t count,
                std::string_view part,

@@ -129,11 +129,11 @@ Status PageStore::go_to(int64_t row) {
 // The page as its header says it.
 Status PageStore::check_place(const DataPage& page, int64_t offset) const {
   if (places_.empty()) return {};
-  const auto found = std::ranges::lower_bound(places_, page.row_begin, {}, &PagePlace::row_begin);
+  const auto place = std::ranges::lower_bound(places_, page.row_begin, {}, &PagePlace::row_begin);
   const bool is_known =
-      found != places_.end() && found->row_begin == page.row_begin && found->offset == offset;
-  const bool is_last = is_known && std::next(found) == places_.end();
-  if (is_known && (is_last || std::next(found)->row_begin == page.row_end)) return {};
+      place != places_.end() && place->row_begin == page.row_begin && place->offset == offset;
+  const bool is_last = is_known && std::next(place) == places_.end();
+  if (is_known && (is_last || std::next(place)->row_begin == page.row_end)) return {};
   return make_error(ErrorCode::kSourceFailed,
                     "the page index has other rows than the page at {}, which has {} to {}",
                     offset,

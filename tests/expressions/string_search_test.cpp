@@ -78,12 +78,12 @@ TEST(StringSearch, PartsAreSearchedForEverywhere) {
 }
 
 TEST(StringSearch, RowsThatAreNotValidHaveNoPart) {
-  const std::string_view texts[] = {"a needle", "a thread", "needles and no thread", "needle"};
+  const std::string_view strings[] = {"a needle", "a thread", "needles and no thread", "needle"};
   const uint8_t valid[] = {1, 1, 0, 1};
   uint8_t out[4];
-  have_part(texts, nullptr, 4, "needle", out);
+  have_part(strings, nullptr, 4, "needle", out);
   EXPECT_THAT(out, testing::ElementsAre(1, 0, 1, 1));
-  have_part(texts, valid, 4, "needle", out);
+  have_part(strings, valid, 4, "needle", out);
   EXPECT_THAT(out, testing::ElementsAre(1, 0, 0, 1));
 }
 

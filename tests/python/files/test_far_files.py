@@ -136,9 +136,12 @@ def test_pages_of_far_files(server: RangeServer, version: str, group_rows: int) 
             assert len(server.ranges) < 20
         assert "pages skipped" in json.dumps(far.filter(FEW[0]).profile().data)
         half = far.filter(xd.col("k") < MANY * 2 // 3)
-        assert half.agg(n=xd.count(), s=xd.sum("v")).collect().to_pylist() == (
-            near.filter(xd.col("k") < MANY * 2 // 3).agg(n=xd.count(), s=xd.sum("v")).collect()
-        ).to_pylist()
+        assert (
+            half.agg(n=xd.count(), s=xd.sum("v")).collect().to_pylist()
+            == (
+                near.filter(xd.col("k") < MANY * 2 // 3).agg(n=xd.count(), s=xd.sum("v")).collect()
+            ).to_pylist()
+        )
         keys = dock.from_arrow(pa.table({"k": pa.array([160_000, 160_007], pa.int64())}))
         server.ranges.clear()
         assert far.join(keys, on="k").count() == 2
