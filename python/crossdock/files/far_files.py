@@ -130,6 +130,7 @@ def of_each_far(items: Sequence[Item], read: Callable[[Item], Result]) -> list[R
             done.wait()
         finally:
             done.set()
+            items = ()  # the last to hold what was read must not be a thread that nothing waits for
     if errors:
         raise errors[0]
     return results

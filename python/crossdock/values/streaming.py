@@ -40,24 +40,29 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
 def unawaited(reader: Any) -> Iterator[Any]:
     """The batches of a `reader` of files, each read by another thread when it is asked for. A read
     that takes long does not hold up Ctrl-C, nor who leaves this iterator: it goes on by itself, and
-    is the last one."""
+    is the last one. What the reader holds ends in its thread, for which the interpreter waits."""
     asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
     ready: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
 
     def read() -> None:
-        try:
-            while asked.get():
+        nonlocal reader
+        while asked.get():
+            try:
                 with under_way():
                     batch = next(reader, None)
                 ready.put((batch, None))
-        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
-            ready.put((None, error))
+                batch = None
+            except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
+                ready.put((None, error))
+        reader = None
+        _under_way.pop()
 
     with system_limits("a result that is streamed"):
         _thread.start_new_thread(read, ())
     try:
         yield from _asked_for(asked, ready)
     finally:
+        _under_way.append(None)  # here, or the interpreter could be gone before the thread runs
         asked.put(False)
 
 
