@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -131,3 +133,65 @@ def test_types_of_members(dock: xd.Dock, tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write('{"d": "2024-02-29 10:00:00"}\n')
     assert dock.read_json(path).schema.field("d").type == pa.timestamp("s")
+
+
+def numbered(path: Path, rows: int, *, over_lines: bool = False) -> Path:
+    with path.open("w") as file:
+        for i in range(rows):
+            between = "\n" if over_lines else " "
+            file.write(f'{{"n": {i},{between}"t": "a string of some length that is number {i}"}}\n')
+    return path
+
+
+READ = """
+import sys, crossdock as xd
+with xd.connect(threads=2) as dock:
+    rows = dock.read_json(sys.argv[1])
+    if sys.argv[2] == "streamed":
+        count = sum(batch.num_rows for batch in rows.to_batches())
+    elif sys.argv[2] == "grouped":
+        count = rows.group_by(k=xd.col("n") % 7).agg(n=xd.count()).agg(n=xd.sum("n")).collect()
+        count = count["n"].to_pylist()[0]
+    else:
+        count = rows.limit(5).collect().num_rows
+with open("/proc/self/status") as file:
+    peak = next(line for line in file if line.startswith("VmHWM"))
+print(count, int(peak.split()[1]) // 1024)
+"""
+
+
+def read_in_a_process(path: Path, how: str) -> tuple[int, int]:
+    """Rows, and the peak of its memory in MiB."""
+    command = [sys.executable, "-c", READ, str(path), how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    rows, peak = map(int, done.stdout.split())
+    return rows, peak
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    """pyarrow's own reader takes 300 MiB for it."""
+    path = numbered(tmp_path / "large.ndjson", 3_000_000)  # 215 MB
+    for how in ("streamed", "grouped"):
+        rows, peak = read_in_a_process(path, how)
+        assert (rows, peak < 250) == (3_000_000, True), peak
+
+
+def test_a_process_that_reads_a_few_rows_ends(tmp_path: Path) -> None:
+    """Threads that read ahead must not meet an interpreter that is gone."""
+    path = numbered(tmp_path / "a.ndjson", 400_000)
+    for _ in range(4):
+        assert read_in_a_process(path, "limited")[0] == 5
+
+
+def test_blocks_end_where_objects_do(dock: xd.Dock, tmp_path: Path) -> None:
+    for over_lines in (False, True):
+        path = numbered(tmp_path / "a.json", 130_000, over_lines=over_lines)  # of three blocks
+        result = dock.read_json(path).collect()
+        assert result["n"].to_pylist() == list(range(130_000))
+        assert result["t"][129_999].as_py().endswith("number 129999")
+    path.write_bytes(b'\xef\xbb\xbf{"n": 1}\n{"n": 2}')
+    assert dock.read_json(path).collect()["n"].to_pylist() == [1, 2]
+    path.write_text('{"n": 1, "t": "' + "x" * (9 << 20) + '"}\n')
+    with pytest.raises(xd.DataError, match="longer than 4 MiB"):
+        dock.read_json(path)
