@@ -316,13 +316,47 @@ def test_globs(dock: xd.Dock, tmp_path: Path) -> None:
 
 
 def test_more_files_than_a_process_may_open(dock: xd.Dock, tmp_path: Path) -> None:
-    for number in range(1100):
-        write(tmp_path / f"{number:04}.parquet", {"n": [number], "city": [f"c{number % 7}"]})
+    """Every tenth without a row."""
+    for number in range(2000):
+        rows = 0 if number % 10 == 0 else 1
+        columns = {"n": pa.array([number] * rows, pa.int64()), "city": [f"c{number % 7}"] * rows}
+        write(
+            tmp_path / f"{number:04}.parquet",
+            pa.table(columns, pa.schema({"n": pa.int64(), "city": pa.string()})),
+        )
     rows = dock.read_parquet(tmp_path)
     require_own_reader(tmp_path)
-    assert rows.count() == 1100
-    assert rows.agg(s=xd.sum("n")).collect()["s"].to_pylist() == [sum(range(1100))]
+    assert rows.count() == 1800
+    expected = sum(number for number in range(2000) if number % 10)
+    assert rows.agg(s=xd.sum("n")).collect()["s"].to_pylist() == [expected]
     assert rows.group_by("city").agg(n=xd.count()).count() == 7
+    assert rows.filter(col("n") == 1999).collect().to_pylist() == [{"n": 1999, "city": "c4"}]
+
+
+def test_two_thousand_columns(dock: xd.Dock, tmp_path: Path) -> None:
+    """Of two files, the second of which has other ones, too; and of one without a row."""
+    names = [f"c{number}" for number in range(2000)]
+    first = pa.table({name: pa.array([1, None, number] * 10) for number, name in enumerate(names)})
+    write(tmp_path / "0.parquet", first, row_group_size=10)
+    second = pa.table({name: pa.array([7], pa.int32()) for name in [*names[1000:], "further"]})
+    write(tmp_path / "1.parquet", second)
+    write(tmp_path / "2.parquet", first.slice(0, 0))
+    rows = dock.read_parquet(tmp_path)
+    require_own_reader(tmp_path)
+    assert rows.columns == [*names, "further"]
+    files = f"'{tmp_path}/*.parquet'"
+    reads = f"read_parquet([{files}], union_by_name=true)"
+    expected = duckdb.sql(f"FROM {reads}").to_arrow_table()
+    assert sorted_rows(rows.collect()) == sorted_rows(expected)
+    chosen = rows.filter(col("c1999") > 5).agg(n=xd.count(), s=xd.sum("c1000"), f=xd.sum("further"))
+    assert (
+        chosen.collect().to_pylist()
+        == (
+            duckdb.sql(
+                f"SELECT count(*) AS n, sum(c1000) AS s, sum(further) AS f FROM {reads} WHERE c1999 > 5"
+            ).to_arrow_table()
+        ).to_pylist()
+    )
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "arrows", "csv", "csv.zst", "ndjson"])
