@@ -38,8 +38,11 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
       const int64_t part_rows = (rows + parts - 1) / parts;
       for (int64_t begin = 0; begin < rows; begin += part_rows) {
         Unit& unit = units.emplace_back();
-        unit = {static_cast<int>(f), static_cast<int>(g), begin, 0, first_row + begin};
+        unit.file = static_cast<int>(f);
+        unit.group = static_cast<int>(g);
+        unit.begin = begin;
         unit.rows = std::min(part_rows, rows - begin);
+        unit.first_row = first_row + begin;
       }
       first_row += rows;
     }
