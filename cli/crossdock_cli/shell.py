@@ -1,8 +1,7 @@
-"""The interactive shell of `crossdock sql`: lines with history and completion, dot commands."""
+"""The interactive shell of `crossdock sql`: what a line does, dot commands among them."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,32 +30,6 @@ TIMESTAMP EXTRACT SUBSTRING COUNT SUM AVG MIN MAX COALESCE READ_PARQUET READ_CSV
 """
 KEYWORDS = _WORDS.split()
 COMMANDS = (".tables", ".schema", ".read", ".format", ".limit", ".timing", ".help", ".quit")
-
-
-def run_shell(dock: Any, shown: rows.Shown) -> None:
-    """Reads and runs lines until .quit or Ctrl-D. SqlError where prompt_toolkit is not
-    installed."""
-    try:
-        from crossdock_cli.shell_lines import lines_of_terminal
-    except ImportError as error:
-        raise make_error(
-            "CD-514", f"the shell needs a package that is not installed: {error}",
-            try_="pip install 'crossdock[sql]'",
-        ) from None  # fmt: skip
-    shell = Shell(dock, shown)
-    output.say("crossdock sql: statements end with ;  .help shows the commands")
-    for entered in lines_of_terminal(shell, _history()):
-        if not shell.enter(entered):
-            return
-
-
-def _history() -> Path:
-    """Where entered lines are kept, readable by this user alone."""
-    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    file = Path(base).expanduser() / "crossdock" / "sql_history"
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.touch(mode=0o600, exist_ok=True)
-    return file
 
 
 class Shell:

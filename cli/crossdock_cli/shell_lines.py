@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from crossdock.session import Dock
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -13,6 +15,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from crossdock_cli import output, rows
 from crossdock_cli.shell import COMMANDS, KEYWORDS, Shell
 
 _PROMPT, _MORE = "crossdock> ", "      ...> "
@@ -54,7 +57,25 @@ def _in_case_of(word: str) -> list[str]:
     return KEYWORDS if word[:1].isupper() else [keyword.lower() for keyword in KEYWORDS]
 
 
-def lines_of_terminal(shell: Shell, history: Path) -> Iterator[str]:
+def run_shell(dock: Dock, shown: rows.Shown) -> None:
+    """Reads and runs lines until .quit or Ctrl-D."""
+    shell = Shell(dock, shown)
+    output.say("crossdock sql: statements end with ;  .help shows the commands")
+    for entered in _lines_of_terminal(shell, _history()):
+        if not shell.enter(entered):
+            return
+
+
+def _history() -> Path:
+    """Where entered lines are kept, readable by this user alone."""
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    file = Path(base).expanduser() / "crossdock" / "sql_history"
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.touch(mode=0o600, exist_ok=True)
+    return file
+
+
+def _lines_of_terminal(shell: Shell, history: Path) -> Iterator[str]:
     """What is entered, statement by statement, until Ctrl-D."""
     bindings = KeyBindings()
 

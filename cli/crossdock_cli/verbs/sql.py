@@ -104,8 +104,15 @@ def _register(dock: Any, given: str) -> None:
 
 
 def _open_shell(dock: Any, options: dict[str, Any]) -> None:
-    from crossdock_cli.shell import run_shell
+    from crossdock.errors import make_error
 
+    try:
+        from crossdock_cli.shell_lines import run_shell
+    except ImportError as error:
+        raise make_error(
+            "CD-514", f"the shell needs a package that is not installed: {error}",
+            try_="pip install 'crossdock[sql]'",
+        ) from None  # fmt: skip
     if options["out"]:
         raise click.UsageError("--out goes with a text, a file or standard input.")
     run_shell(dock, rows.Shown(options["kind"] or "table", options["limit"]))
