@@ -65,18 +65,20 @@ if TYPE_CHECKING:
         sum,
         var,
     )
-    from crossdock.expressions.date_making import make_date
     from crossdock.expressions.expression import (
         Expr,
-        coalesce,
         col,
+        lit,
+        sql_expr,
+        when,
+    )
+    from crossdock.expressions.free_functions import (
+        coalesce,
         concat,
         greatest,
         least,
-        lit,
+        make_date,
         nullif,
-        sql_expr,
-        when,
     )
     from crossdock.expressions.orders import Order, asc, desc
     from crossdock.expressions.window_expressions import (
@@ -122,112 +124,47 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOMES: dict[str, tuple[str, ...]] = {
-    "crossdock._native": ("build_info", "machine_info"),
-    "crossdock.expressions.aggregates": (
-        "Aggregate",
-        "any",
-        "approx_distinct",
-        "arg_max",
-        "arg_min",
-        "bool_and",
-        "bool_or",
-        "count",
-        "count_distinct",
-        "count_if",
-        "first",
-        "last",
-        "list_agg",
-        "max",
-        "mean",
-        "median",
-        "median_exact",
-        "min",
-        "quantile",
-        "quantile_exact",
-        "stddev",
-        "string_agg",
-        "sum",
-        "var",
+_HOMES = {
+    "_native": "build_info machine_info",
+    "channel": "Channel",
+    "counters": "to_prometheus",
+    "device": "Device",
+    "device_table": "DeviceTable",
+    "errors": (
+        "CancelledError CapacityError ClosedError ColumnError ControlError CrossdockError "
+        "DataError DeviceError ExpressionError InternalError OptionError PathError SqlError "
+        "TopologyError TypeError error_table"
     ),
-    "crossdock.channel": ("Channel",),
-    "crossdock.expressions.date_making": ("make_date",),
-    "crossdock.errors": (
-        "CancelledError",
-        "CapacityError",
-        "ClosedError",
-        "ColumnError",
-        "ControlError",
-        "CrossdockError",
-        "DataError",
-        "DeviceError",
-        "ExpressionError",
-        "InternalError",
-        "OptionError",
-        "PathError",
-        "SqlError",
-        "TopologyError",
-        "TypeError",
-        "error_table",
+    "expressions.aggregates": (
+        "Aggregate any approx_distinct arg_max arg_min bool_and bool_or count count_distinct "
+        "count_if first last list_agg max mean median median_exact min quantile quantile_exact "
+        "stddev string_agg sum var"
     ),
-    "crossdock.reports.explain": ("Plan",),
-    "crossdock.expressions.expression": (
-        "Expr",
-        "coalesce",
-        "col",
-        "concat",
-        "greatest",
-        "least",
-        "lit",
-        "nullif",
-        "sql_expr",
-        "when",
+    "expressions.expression": "Expr col lit sql_expr when",
+    "expressions.free_functions": "coalesce concat greatest least make_date nullif",
+    "expressions.orders": "Order asc desc",
+    "expressions.window_expressions": (
+        "cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank "
+        "row_number"
     ),
-    "crossdock.counters": ("to_prometheus",),
-    "crossdock.shared_dock": (
-        "default_dock",
-        "from_arrow",
-        "from_substrait",
-        "read",
-        "read_csv",
-        "read_csv_rejects",
-        "read_delta",
-        "read_iceberg",
-        "read_ipc",
-        "read_json",
-        "read_parquet",
-        "register",
-        "sql",
-    ),
-    "crossdock.device": ("Device",),
-    "crossdock.device_table": ("DeviceTable",),
-    "crossdock.group": ("Group", "join_group"),
-    "crossdock.grouping": ("Grouping",),
-    "crossdock.expressions.orders": ("Order", "asc", "desc"),
-    "crossdock.partitions": ("Partitions",),
-    "crossdock.reports.profile": ("Profile",),
-    "crossdock.relation": ("Relation",),
-    "crossdock.rendezvous": ("Rendezvous",),
-    "crossdock.session": ("Dock", "connect"),
-    "crossdock.settings": ("current_settings",),
-    "crossdock.machines.simulated_plans": ("SimulatedPlan", "simulate_plan"),
-    "crossdock.machines.simulation": ("Simulation", "simulate"),
-    "crossdock.machines.topology": ("Topology",),
-    "crossdock.expressions.window_expressions": (
-        "cume_dist",
-        "dense_rank",
-        "first_value",
-        "lag",
-        "last_value",
-        "lead",
-        "nth_value",
-        "ntile",
-        "percent_rank",
-        "rank",
-        "row_number",
+    "group": "Group join_group",
+    "grouping": "Grouping",
+    "machines.simulated_plans": "SimulatedPlan simulate_plan",
+    "machines.simulation": "Simulation simulate",
+    "machines.topology": "Topology",
+    "partitions": "Partitions",
+    "relation": "Relation",
+    "rendezvous": "Rendezvous",
+    "reports.explain": "Plan",
+    "reports.profile": "Profile",
+    "session": "Dock connect",
+    "settings": "current_settings",
+    "shared_dock": (
+        "default_dock from_arrow from_substrait read read_csv read_csv_rejects read_delta "
+        "read_iceberg read_ipc read_json read_parquet register sql"
     ),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Aggregate",
@@ -339,7 +276,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("crossdock._native").build_info()["version"]
     if name not in _HOME_OF:
         raise AttributeError(f"module 'crossdock' has no attribute {name!r}{_hint(name)}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    value = getattr(importlib.import_module(f"crossdock.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value
 

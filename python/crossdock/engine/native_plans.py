@@ -35,7 +35,7 @@ from crossdock.plan.nodes import (
     Union,
     Unnest,
     Window,
-    inputs_of,
+    has_operator,
 )
 
 # A table of the engine, and node column -> column of that table.
@@ -104,10 +104,6 @@ def _schema_of(node: Scan, columns: tuple[str, ...]) -> Any:
     return pa.schema([node.source.schema.field(name) for name in columns])
 
 
-def _has_operator(node: Node) -> bool:
-    return isinstance(node, Operated) or any(map(_has_operator, inputs_of(node)))
-
-
 def native_plan(node: Node, read: Read, residual: Residual) -> _native.Plan:
     """The plan of `node`, with rows of `read` for what it cannot have. A node that is used twice
     becomes one, which runs once. Errors: those of reading, and NativeError."""
@@ -124,7 +120,7 @@ class _Planning:
         self.scans_files = scans_files
         # Strings of files that are few are better keys as codes. Without an operator rows pass
         # through in bounded memory, so that nothing may become a table first.
-        self.has_operators = _has_operator(root)
+        self.has_operators = has_operator(root)
         self._known: dict[Node, _native.Plan] = {}
 
     def plan(self, node: Node) -> _native.Plan:

@@ -9,11 +9,8 @@ Values are pyarrow Scalars, Arrays and ChunkedArrays. Everything is pure and thr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -108,45 +105,6 @@ def comparison_type(left: Any, right: Any) -> Any:
     scale = max(s1, s2)
     precision = max(p1 - s1, p2 - s2) + scale
     return None if precision <= DIGITS else pa.decimal256(precision, scale)
-
-
-def fit_literal(value: Any, target: Any) -> Any:
-    """A Python literal as a Scalar of the type that fits `target`, the type it meets: text as a
-    date or time, a number as a decimal of its digits or a float of the same width."""
-    if isinstance(value, pa.Scalar):
-        return value
-    if value is None:
-        return pa.scalar(None, _plain_null(target))
-    if isinstance(value, UUID):
-        return pa.scalar(value.bytes, pa.binary(16))
-    if isinstance(value, bytes) and target == pa.binary(len(value)):
-        return pa.scalar(value, target)
-    if isinstance(value, str) and pa.types.is_temporal(target):
-        return _moment(value, target)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return pa.scalar(value)
-    if pa.types.is_decimal(target) or isinstance(value, Decimal):
-        return _decimal_literal(value)
-    if pa.types.is_floating(target):
-        return _float_literal(float(value), target)
-    if isinstance(value, int) and pa.types.is_uint64(target) and 0 <= value < 2**64:
-        return pa.scalar(value, pa.uint64())
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return _decimal_literal(value)
-    return pa.scalar(value)
-
-
-def _float_literal(value: float, target: Any) -> Any:
-    """The number rounded to the float type `target`; a float64 where that makes infinity or 0 of
-    another number."""
-    rounded = pa.scalar(value, target)
-    number = rounded.as_py()
-    same_kind = math.isinf(number) == math.isinf(value) and (number == 0) == (value == 0)
-    return rounded if same_kind else pa.scalar(value)
-
-
-def _plain_null(target: Any) -> Any:
-    return target.value_type if pa.types.is_dictionary(target) else target
 
 
 def cast(value: Any, data_type: Any) -> Any:
@@ -309,29 +267,3 @@ def _floor_divide(function: str, left: Any, right: Any) -> Any:
     if function == "floor_divide":
         return pc.subtract(quotient, pc.cast(cut, both))
     return pc.if_else(cut, pc.add(rest, divisor), rest)
-
-
-def _moment(text: str, target: Any) -> Any:
-    """A text read as a date or time; one without an offset is in the zone of `target`."""
-    if not pa.types.is_timestamp(target) or target.tz is None:
-        return pa.scalar(text).cast(target)
-    try:
-        return pa.scalar(text).cast(target)
-    except pa.ArrowInvalid:
-        local = pa.scalar(text).cast(pa.timestamp(target.unit))
-        return pc.assume_timezone(local, target.tz)
-
-
-def _decimal_literal(value: int | float | Decimal) -> Any:
-    """The number as a decimal of its own digits; as it is where it has too many."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return pa.scalar(value)
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    if not exact.is_finite():
-        return pa.scalar(exact)
-    _, digits, exponent = exact.as_tuple()
-    scale = max(0, -int(exponent))
-    precision = max(len(digits) + max(0, int(exponent)), scale, 1)
-    if precision > DIGITS:
-        return pa.scalar(value)
-    return pa.scalar(exact, pa.decimal128(precision, scale))

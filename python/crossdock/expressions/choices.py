@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.expressions.arithmetic import cast, common_type, fit_literal
+from crossdock.expressions.arithmetic import cast, common_type
 from crossdock.expressions.expression import Call, Expr, Literal
+from crossdock.expressions.literals import fit_literal
 from crossdock.values.engine_types import empty_table
 
 Evaluate = Callable[[Expr, Any], Any]

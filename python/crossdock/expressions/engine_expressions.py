@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.expressions.arithmetic import decimal_digits, fit_literal
-from crossdock.expressions.evaluation import literal_types, plain_type
+from crossdock.expressions.arithmetic import decimal_digits
+from crossdock.expressions.evaluation import plain_type
 from crossdock.expressions.expression import (
     COMPARISONS,
     Call,
@@ -22,6 +22,7 @@ from crossdock.expressions.expression import (
     conjuncts,
     may_raise,
 )
+from crossdock.expressions.literals import fit_literal, literal_types, value_set
 from crossdock.expressions.native_kernels import COMPUTED, WITH_ARGUMENTS, WITH_VALUES
 from crossdock.expressions.result_types import TypesOver
 from crossdock.values.engine_types import empty_table, engine_table, lies_as_it_is
@@ -182,8 +183,6 @@ class Compiler:
         ]
 
     def _is_in(self, call: Call) -> _native.Expr | None:
-        from crossdock.expressions.evaluation import value_set
-
         subject = self._type_of(call.arguments[0])
         if pa.types.is_floating(subject):
             return None

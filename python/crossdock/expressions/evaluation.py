@@ -8,8 +8,6 @@ Everything here is pure and thread-safe.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +19,6 @@ from crossdock.expressions.arithmetic import (
     cast,
     common_type,
     compare,
-    fit_literal,
 )
 from crossdock.expressions.choices import choose, choose_lazily
 from crossdock.expressions.expression import (
@@ -44,16 +41,11 @@ from crossdock.expressions.function_kernels import (
     extreme,
     power,
 )
+from crossdock.expressions.literals import fit_literal, literal_types, value_set
 from crossdock.expressions.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
 from crossdock.expressions.nested_kernels import OF_NESTED, list_of, struct_of
 from crossdock.values.engine_types import with_schema
 from crossdock.values.row_taking import filter_rows
-
-# Literals take the types of the arguments beside them.
-_OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {
-    "coalesce", "concat", "greatest", "least", "bit_and", "bit_or", "bit_xor", "gcd", "lcm",
-    "date_diff", "list_of",
-}  # fmt: skip
 
 
 def evaluate(expression: Expr, rows: Any) -> Any:
@@ -157,22 +149,6 @@ def _for_kernels(values: Any) -> Any:
     return values.cast(data_type.storage_type) if data_type == pa.uuid() else values
 
 
-def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
-    """Per argument, the type that a literal in its place should fit; `types` has None for those
-    that are literals."""
-    results = range(len(types))
-    if expression.function == "case":
-        results = range(1, len(types), 2)
-        results = sorted({*results, len(types) - 1})  # type: ignore[assignment]
-    elif expression.function in ("and_kleene", "or_kleene", "invert"):
-        return [pa.bool_()] * len(types)
-    elif expression.function not in _OF_ONE_TYPE:
-        return [pa.null()] * len(types)
-    known = [types[i] for i in results if types[i] is not None and not pa.types.is_null(types[i])]
-    target = known[0] if known else pa.null()
-    return [target if i in results else pa.null() for i in range(len(types))]
-
-
 def _applied(expression: Call, values: list[Any]) -> Any:
     """The function of `expression`, of the values of its arguments."""
     function, option = expression.function, expression.option
@@ -219,57 +195,6 @@ def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
     if pa.types.is_floating(subject.type) and pc.any(pc.is_nan(listed)).as_py():
         is_member = pc.or_(is_member, pc.is_nan(subject))  # there are many, of which lists have one
     return pc.if_else(pc.is_valid(subject), is_member, pa.scalar(None, pa.bool_()))
-
-
-def value_set(values: tuple[Any, ...], target: Any) -> Any:
-    """`values` as an array of the type `target`, without NULL and without numbers that no value of
-    the type equals. Floats have both zeros or none: they are equal."""
-    plain = target.value_type if pa.types.is_dictionary(target) else target
-    if pa.types.is_null(plain):
-        return pa.nulls(0)
-    listed = _plain_values(values, plain)
-    if listed is None:
-        listed = [literal for value in values if (literal := _listed(value, plain)) is not None]
-    if pa.types.is_floating(plain) and any(value.as_py() == 0 for value in listed):
-        listed += [pa.scalar(0.0, plain), pa.scalar(-0.0, plain)]
-    return pa.array(listed, plain)
-
-
-def _plain_values(values: tuple[Any, ...], plain: Any) -> list[Any] | None:
-    """The values themselves where all are Python integers or strings for a type of these; a list
-    may be long."""
-    kinds = set(map(type, values))
-    if kinds <= {int} and pa.types.is_integer(plain):
-        low = -(1 << plain.bit_width - 1) if pa.types.is_signed_integer(plain) else 0
-        return [value for value in values if low <= value < low + (1 << plain.bit_width)]
-    return list(values) if kinds <= {str} and plain in (pa.string(), pa.large_string()) else None
-
-
-def _listed(value: Any, plain: Any) -> Any:
-    """One value of a list as a Scalar of the type `plain`; None for NULL, and for a number or a
-    moment that is none of this type, as a half second is none of a column of seconds."""
-    literal = fit_literal(value, plain)
-    if not literal.is_valid:
-        return None
-    try:
-        members = literal.cast(plain)
-    except pa.ArrowInvalid:
-        if any(is_kind(literal.type) and is_kind(plain) for is_kind in (_is_number, _is_moment)):
-            return None
-        raise
-    is_float = pa.types.is_floating(plain) and pa.types.is_floating(literal.type)
-    return (
-        None if is_float and math.isinf(members.as_py()) != math.isinf(literal.as_py()) else members
-    )
-
-
-def _is_number(data_type: Any) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return any(is_kind(data_type) for is_kind in kinds)
-
-
-def _is_moment(data_type: Any) -> bool:
-    return bool(pa.types.is_timestamp(data_type) or pa.types.is_date(data_type))
 
 
 def _plain(column: Any) -> Any:

@@ -7,7 +7,7 @@ pyarrow.compute (evaluation.py); what means the same to readers of files is hand
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,10 @@ from crossdock.expressions.functions import (
     TEXT_TESTS,
     TOTAL_FUNCTIONS,
     DateFunctions,
+    NestedFunctions,
     NumberFunctions,
     StringFunctions,
 )
-from crossdock.expressions.nested_functions import NestedFunctions
 from crossdock.option_checks import require_text, require_type, require_values
 
 _SYMBOLS = {
@@ -272,6 +272,10 @@ class Call(Expr):
         self.option = option
         self._columns: frozenset[str] | None = None  # until first asked for: long walks ask often
 
+    def rewritten(self, change: Callable[[Expr], Expr]) -> Call:
+        """The same with `change` applied to each of its arguments."""
+        return Call(self.function, tuple(map(change, self.arguments)), self.option)
+
     def columns(self) -> frozenset[str]:
         if self._columns is None:
             parts = (argument.columns() for argument in self.arguments)
@@ -401,39 +405,6 @@ def when(condition: object) -> When:
     return When(condition_of(condition))
 
 
-def coalesce(*values: object) -> Expr:
-    """The first of `values` that is not NULL. A later one is computed only on the rows that need
-    it."""
-    return _call_of_values("coalesce", values, "coalesce(xd.col('a'), 0)")
-
-
-def concat(*strings: object) -> Expr:
-    """`strings` one behind the other; NULL where one of them is NULL."""
-    return _call_of_values("concat", strings, "concat(xd.col('a'), '-', xd.col('b'))")
-
-
-def greatest(*values: object) -> Expr:
-    """The largest of `values` that are not NULL; NaN is above all. NULL where all are NULL."""
-    return _call_of_values("greatest", values, "greatest(xd.col('a'), xd.col('b'))")
-
-
-def least(*values: object) -> Expr:
-    """The smallest of `values` that are not NULL; NaN is above all. NULL where all are NULL."""
-    return _call_of_values("least", values, "least(xd.col('a'), xd.col('b'))")
-
-
-def nullif(value: object, other: object) -> Expr:
-    """`value`, and NULL where it equals `other`."""
-    first = lit(value)
-    return Call("case", (first == lit(other), Literal(None), first))
-
-
-def _call_of_values(function: str, values: tuple[object, ...], example: str) -> Expr:
-    if not values:
-        raise make_error("CD-504", f"{function}() needs a value", try_=example)
-    return Call(function, tuple(lit(value) for value in values))
-
-
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:
     """The parts of a conjunction: `a & (b & c)` gives (a, b, c)."""
     if isinstance(expression, Call) and expression.function == "and_kleene":
@@ -477,8 +448,7 @@ def rename_columns(expression: Expr, names: dict[str, str]) -> Expr:
     if isinstance(expression, Column):
         return Column(names.get(expression.name, expression.name))
     if isinstance(expression, Call):
-        renamed = tuple(rename_columns(argument, names) for argument in expression.arguments)
-        return Call(expression.function, renamed, expression.option)
+        return expression.rewritten(lambda part: rename_columns(part, names))
     return expression
 
 

@@ -1,5 +1,5 @@
-"""The functions of values computed with pyarrow: what evaluation.py calls for a method of
-expression_functions.py. Values are pyarrow Scalars, Arrays and ChunkedArrays; all is pure and
+"""The functions of values computed with pyarrow: what evaluation.py calls for the methods of
+functions.py. Values are pyarrow Scalars, Arrays and ChunkedArrays; all is pure and
 thread-safe. ArrowException where a type has no such function, or a value does not fit.
 """
 

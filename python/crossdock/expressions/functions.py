@@ -1,8 +1,9 @@
-"""The functions of values that expressions have as methods: of strings, numbers and instants.
+"""The functions of values that expressions have as methods: of strings, numbers, moments and lists.
 
 What a function takes beside its value is constants, which are checked here and become the option of
 the call: one constant, or a tuple of them. function_kernels.py computes them with pyarrow, the
-engine under the same names (src/expressions).
+engine under the same names (src/expressions); those of lists and structs nested_kernels.py alone,
+for the engine has no nested columns.
 """
 
 from __future__ import annotations
@@ -445,3 +446,27 @@ class DateFunctions(Functions):
         such day. The type stays."""
         count = require_integer(months, "add_months() takes a number of months", "add_months(3)")
         return self._called("add_months", count)
+
+
+class NestedFunctions(Functions):
+    """Functions of lists, whose elements are counted from 0, and of structs."""
+
+    __slots__ = ()
+
+    def list_length(self) -> Expr:
+        """The number of elements, NULL among them: int64."""
+        return self._called("list_length")
+
+    def list_element(self, index: int) -> Expr:
+        """The element at `index`, counted from the end where that is below 0; NULL where a list has
+        none there."""
+        index = require_integer(index, "list_element() takes a place", "list_element(0)")
+        return self._called("list_element", index)
+
+    def list_contains(self, value: object) -> Expr:
+        """True where an element equals `value`. NULL equals nothing."""
+        return self._called("list_contains", value)
+
+    def field(self, name: str) -> Expr:
+        """A field of a struct; NULL where the struct is."""
+        return self._called("field", require_text(name, "field()", "'city'"))

@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossdock.expressions.literals import value_set
+
 _KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
@@ -33,8 +35,6 @@ def _list_element(lists: Any, index: int) -> Any:
 
 def _list_contains(lists: Any, value: Any) -> Any:
     """Whether an element equals `value`; NULL of NULL alone."""
-    from crossdock.expressions.evaluation import value_set
-
     lists = _of_lists(lists)
     flat = pc.list_flatten(lists)
     listed = value_set((value,), flat.type)

@@ -25,8 +25,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.expressions.arithmetic import fit_literal
-from crossdock.expressions.evaluation import plain_schema, plain_type, value_set
+from crossdock.expressions.evaluation import plain_schema, plain_type
 from crossdock.expressions.expression import (
     COMPARISONS,
     Call,
@@ -36,6 +35,7 @@ from crossdock.expressions.expression import (
 )
 from crossdock.expressions.function_kernels import OF_STRINGS
 from crossdock.expressions.functions import DATE_PARTS, TEXT_CHANGES, TEXT_TESTS
+from crossdock.expressions.literals import fit_literal, value_set
 from crossdock.expressions.native_kernels import CALENDAR_PARTS
 
 _COMBINED = frozenset(("and_kleene", "or_kleene"))

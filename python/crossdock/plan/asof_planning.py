@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import make_error, unknown_choice
-from crossdock.expressions.expression import Call, Column, Expr, Literal, nullif
+from crossdock.expressions.expression import Call, Column, Expr, Literal
+from crossdock.expressions.free_functions import nullif
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Frame, Over, Scope
 from crossdock.plan.nodes import JoinOptions, Node

@@ -325,6 +325,11 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
     return node.inputs if isinstance(node, Union) else (node.input,)
 
 
+def has_operator(node: Node) -> bool:
+    """Whether the node, or one below it, is an operator."""
+    return isinstance(node, Operated) or any(map(has_operator, inputs_of(node)))
+
+
 class Kept(dict[str, Any]):
     """What was worked out about a node and lives as long as it does. No pickle has it."""
 

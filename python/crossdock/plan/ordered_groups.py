@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from crossdock.errors import make_error
 from crossdock.expressions.aggregates import ORDERED, Aggregate
-from crossdock.expressions.expression import Call, Column, Expr, Literal, coalesce, lit
+from crossdock.expressions.expression import Call, Column, Expr, Literal, lit
+from crossdock.expressions.free_functions import coalesce
 from crossdock.expressions.orders import Order
 from crossdock.expressions.result_types import TypesOver
 from crossdock.expressions.window_expressions import Frame, Over, Scope

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from crossdock.plan.nodes import Join, Node, Operated, Shared, Union, inputs_of
+from crossdock.plan.nodes import Join, Node, Shared, Union, has_operator, inputs_of
 from crossdock.plan.pushdown import narrow
 
 
 def narrow_whole(node: Node, needed: frozenset[str]) -> Node:
     """`node` narrowed to the columns `needed`, as `narrow` does it for queries that are trees."""
     users = _users(node)
-    parts = [part for part, count in users.items() if count > 1 and _has_operator(part)]
+    parts = [part for part, count in users.items() if count > 1 and has_operator(part)]
     if not parts:
         return narrow(node, needed)
     leaves = {part: Shared(part) for part in parts}
@@ -51,10 +51,6 @@ def _users(root: Node) -> Counter[Node]:
     for node in order:
         users.update(inputs_of(node))
     return users
-
-
-def _has_operator(node: Node) -> bool:
-    return isinstance(node, Operated) or any(map(_has_operator, inputs_of(node)))
 
 
 def _without(node: Node, leaves: dict[Node, Shared]) -> Node:

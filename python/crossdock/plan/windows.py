@@ -338,8 +338,7 @@ def _replaced(expression: Expr, columns: dict[object, Column]) -> Expr:
         return columns[_identity_of(expression)]
     if not isinstance(expression, Call):
         return expression
-    arguments = tuple(_replaced(argument, columns) for argument in expression.arguments)
-    return Call(expression.function, arguments, expression.option)
+    return expression.rewritten(lambda part: _replaced(part, columns))
 
 
 def _identity_of(over: Over) -> object:

@@ -191,9 +191,6 @@ def _replaced(expression: Expr, parts: Mapping[str, Expr]) -> Expr:
     """The expression with the names of parts replaced by what these are."""
     if isinstance(expression, Column):
         return parts.get(expression.name, expression)
-    if isinstance(expression, Over):
+    if isinstance(expression, Call | Over):
         return expression.rewritten(lambda part: _replaced(part, parts))
-    if isinstance(expression, Call):
-        arguments = tuple(_replaced(each, parts) for each in expression.arguments)
-        return Call(expression.function, arguments, expression.option)
     return expression

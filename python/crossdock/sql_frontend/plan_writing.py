@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.expressions.aggregates import Aggregate
-from crossdock.expressions.expression import Call, Column, Expr
+from crossdock.expressions.expression import Column, Expr, rename_columns
 from crossdock.expressions.orders import Order
 from crossdock.files.sources import Source
 from crossdock.plan.nodes import (
@@ -141,10 +141,10 @@ class PlanWriter:
         conditions = [self._key(node, values, pair) for pair in node.on]
         if node.residual is not None:
             named = {
-                name: Column(both.names[self._place(node, side, column)])
+                name: both.names[self._place(node, side, column)]
                 for side, column, name in node.residual_columns
             }
-            conditions.append(values(_renamed(node.residual, named)))
+            conditions.append(values(rename_columns(node.residual, named)))
         whole = conditions[0]
         for each in conditions[1:]:
             whole = values.call("and", [whole, each])
@@ -256,15 +256,6 @@ class PlanWriter:
         for each in node.inputs:
             message.set.inputs.add().CopyFrom(self._relation(each))
         return message
-
-
-def _renamed(expression: Expr, columns: dict[str, Column]) -> Expr:
-    if isinstance(expression, Column):
-        return columns[expression.name]
-    if isinstance(expression, Call):
-        arguments = tuple(_renamed(each, columns) for each in expression.arguments)
-        return Call(expression.function, arguments, expression.option)
-    return expression
 
 
 def messages_of(library: Any) -> Any:

@@ -33,10 +33,7 @@ def read_sql(item: Any, schema: Any) -> Any:
         return Alias(read_sql(item.item, schema), item.name)
     if isinstance(item, Order):
         return replace(item, by=read_sql(item.by, schema))
-    if isinstance(item, Call):
-        arguments = tuple(read_sql(each, schema) for each in item.arguments)
-        return Call(item.function, arguments, item.option)
-    assert isinstance(item, Aggregate | Over)
+    assert isinstance(item, Aggregate | Call | Over)
     return item.rewritten(lambda part: read_sql(part, schema))
 
 

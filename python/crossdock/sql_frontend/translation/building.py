@@ -13,7 +13,7 @@ from crossdock.expressions.window_expressions import Over
 from crossdock.plan import windows
 from crossdock.plan.group_planning import plan_group
 from crossdock.plan.list_planning import plan_unnest
-from crossdock.plan.nodes import Filter, JoinOptions, Limit, Node, Project
+from crossdock.plan.nodes import Filter, JoinOptions, Node
 from crossdock.plan.planning import plan_filter, plan_join, plan_keyless_join
 from crossdock.plan.row_planning import SortOptions, plan_limit, plan_sort
 from crossdock.plan.set_planning import plan_union
@@ -142,13 +142,6 @@ def unused(name: str, taken: Any) -> str:
     while candidate in taken:
         candidate, count = f"{name}_{count}", count + 1
     return candidate
-
-
-def is_limited(node: Node) -> bool:
-    """Whether the node's order of rows decides which there are."""
-    while isinstance(node, Project):
-        node = node.input
-    return isinstance(node, Limit)
 
 
 def _items_key(items: Sequence[tuple[str, Expr]]) -> object:

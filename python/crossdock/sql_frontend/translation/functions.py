@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from crossdock.expressions.date_making import make_date
-from crossdock.expressions.expression import (
-    Call,
-    Expr,
-    Literal,
+from crossdock.expressions.expression import Call, Expr, Literal, lit
+from crossdock.expressions.free_functions import (
     coalesce,
     concat,
     greatest,
     least,
-    lit,
+    make_date,
     nullif,
 )
 from crossdock.expressions.functions import PERIODS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crossdock.expressions import aggregates
-from crossdock.expressions.expression import Column, Expr, Literal, coalesce, when
+from crossdock.expressions.expression import Column, Expr, Literal, when
+from crossdock.expressions.free_functions import coalesce
 from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.translation import joins

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from crossdock.expressions.expression import Call, Expr, Literal, coalesce, concat, when
+from crossdock.expressions.expression import Call, Expr, Literal, when
+from crossdock.expressions.free_functions import coalesce, concat
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.translation.constants import constant
 

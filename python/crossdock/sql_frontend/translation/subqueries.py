@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.expressions import aggregates
-from crossdock.expressions.expression import Column, Expr, concat, when
+from crossdock.expressions.expression import Column, Expr, when
+from crossdock.expressions.free_functions import concat
 from crossdock.plan.nodes import GroupBy, Node, Project, Sort
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.translation.building import Builder, unused
