@@ -20,12 +20,11 @@ TABLE = "tools/layers.toml"
 class PythonLayers:
     folders: list[str] = field(default_factory=list)  # that packages lie in
     layers: list[tuple[str, list[str]]] = field(default_factory=list)  # from the ground up
-    upward: list[str] = field(default_factory=list)  # "a -> b": allowed as long as they exist
 
     @classmethod
     def read(cls, table: dict[str, Any]) -> PythonLayers:
         rows = [(row["name"], row["modules"]) for row in table.get("layer", [])]
-        return cls(table.get("folders", []), rows, table.get("upward", []))
+        return cls(table.get("folders", []), rows)
 
     def level_of(self, module: str) -> int | None:
         """Of the layer that names it most closely: a name before a pattern."""
@@ -74,7 +73,6 @@ def findings(table: PythonLayers, sources: list[tuple[str, str]]) -> Iterator[tu
         if (module := module_of(path, table.folders)) is not None
     }
     modules = {module for module, _ in files.values()}
-    seen: set[str] = set()
     for path, (module, text) in sorted(files.items()):
         level = table.level_of(module)
         if level is None:
@@ -88,14 +86,8 @@ def findings(table: PythonLayers, sources: list[tuple[str, str]]) -> Iterator[tu
             above = table.level_of(target)
             if above is None or above <= level:
                 continue
-            edge = f"{module} -> {target}"
-            if edge not in table.upward:
-                message = (
-                    f"{module} (layer {table.layers[level][0]}) imports {target} "
-                    f"(layer {table.layers[above][0]}), which stands above it"
-                )
-                yield path, line, message
-            seen.add(edge)
-    for edge in table.upward:
-        if edge not in seen:
-            yield TABLE, 1, f"`{edge}` is no upward import any more: remove it from `upward`"
+            message = (
+                f"{module} (layer {table.layers[level][0]}) imports {target} "
+                f"(layer {table.layers[above][0]}), which stands above it"
+            )
+            yield path, line, message

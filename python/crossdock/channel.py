@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from crossdock.errors import make_error, public_errors, stream_errors
 from crossdock.option_checks import integer_of
-from crossdock.relation import Relation
 
 if TYPE_CHECKING:
     from crossdock import _native
@@ -213,7 +212,7 @@ class Channel:
 def opened_rows(rows: Any) -> Any:
     """`rows` as a relation, pyarrow.Table, RecordBatch or RecordBatchReader: with a schema, before
     any row is read. TypeError for what exports no Arrow data."""
-    if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader | Relation):
+    if isinstance(rows, pa.RecordBatch | pa.RecordBatchReader) or hasattr(rows, "to_batches"):
         return rows
     if hasattr(rows, "__arrow_c_stream__"):
         with stream_errors():

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossdock.engine.execution import Execution
-from crossdock.errors import make_error, unknown_choice
+from crossdock.errors import unknown_choice
 from crossdock.files.paths import PathLike
-from crossdock.files.replacement import replacing_folder, require_parent
+from crossdock.files.replacement import replacing_folder, require_free_folder
 from crossdock.files.writers import WriteOptions, write_file
 from crossdock.plan import pushdown
 from crossdock.plan.nodes import Partition
+from crossdock.ranks.placement import parts_of
 
 if TYPE_CHECKING:
     from crossdock.ranks.execution import RankExecution
@@ -157,19 +158,3 @@ class Partitions:
         node = pushdown.narrow(self._node, frozenset(self._node.schema.names))
         assert isinstance(node, Partition)
         return node
-
-
-def parts_of(partitions: int, rank: int, ranks: int) -> tuple[int, int]:
-    """The first of the parts that are in a rank, and the end of them."""
-    return partitions * rank // ranks, partitions * (rank + 1) // ranks
-
-
-def require_free_folder(path: PathLike) -> None:
-    """PathError for a folder that parts cannot be written to: it must not exist, or be empty."""
-    folder = Path(path).expanduser()
-    require_parent(folder)
-    if folder.exists() and (not folder.is_dir() or next(folder.iterdir(), None) is not None):
-        raise make_error(
-            "CD-502", f"{str(folder)!r} is there already, and is not an empty folder",
-            try_="the name of a new folder",
-        )  # fmt: skip

@@ -12,9 +12,9 @@ from crossdock.errors import make_error
 from crossdock.files import writers
 from crossdock.files.partitioned_writes import Layout, write_partitioned
 from crossdock.files.paths import PathLike, format_of, is_file_name
+from crossdock.files.replacement import require_free_folder
 from crossdock.files.writers import WriteOptions
 from crossdock.option_checks import require_flag, require_values
-from crossdock.partitions import require_free_folder
 from crossdock.plan.known_orders import DECLARED, known_order
 
 if TYPE_CHECKING:

@@ -91,7 +91,8 @@ def connect(
             return Dock(_native.Engine(*asked))
     from crossdock.ranks import session
 
-    return session.open_dock(group, asked, wanted_moves, open_within_s, step_within_s)
+    opened = session.open_ranks(group, asked, wanted_moves, open_within_s, step_within_s)
+    return Dock(*opened)
 
 
 class Dock:

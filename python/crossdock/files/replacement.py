@@ -237,3 +237,14 @@ def require_parent(folder: Path) -> None:
             "CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in",
             try_="mkdir, or another folder",
         )  # fmt: skip
+
+
+def require_free_folder(path: PathLike) -> None:
+    """PathError for a folder that parts cannot be written to: it must not exist, or be empty."""
+    folder = Path(path).expanduser()
+    require_parent(folder)
+    if folder.exists() and (not folder.is_dir() or next(folder.iterdir(), None) is not None):
+        raise make_error(
+            "CD-502", f"{str(folder)!r} is there already, and is not an empty folder",
+            try_="the name of a new folder",
+        )  # fmt: skip

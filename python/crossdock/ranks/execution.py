@@ -7,12 +7,12 @@ from typing import Any
 
 from crossdock.engine.execution import Execution
 from crossdock.engine.native_plans import Operation
-from crossdock.partitions import parts_of
 from crossdock.plan.nodes import Node, Operated, Partition
 from crossdock.ranks.members import Ranks
+from crossdock.ranks.placement import parts_of
 from crossdock.ranks.places import Places, measured_places
+from crossdock.ranks.settling import Settling
 from crossdock.ranks.shares import rows_of_rank
-from crossdock.ranks.spread import Spread
 from crossdock.reports.display import Preview
 
 
@@ -26,12 +26,12 @@ class RankExecution:
         self.engine = local.engine
         self.profiling = local.profiling
         self.is_everywhere = False  # the rows of the last `table` are the same in all ranks
-        self._spread = Spread(local, ranks)
+        self._settling = Settling(local, ranks)
 
     def table(self, node: Node) -> Any:
         """This rank's rows as a pyarrow.Table."""
         with self.ranks.call("collect", node):
-            placed = self._spread.settle(node)
+            placed = self._settling.settle(node)
             self.is_everywhere = placed.everywhere
             return self.local.table(placed.node)
 
@@ -46,7 +46,7 @@ class RankExecution:
         """The rows of all ranks as a pyarrow.Table in rank `root`, in the order of the ranks; None
         in the others."""
         with self.ranks.call("gather", node):
-            placed = self._spread.settle(node)
+            placed = self._settling.settle(node)
             table = self.local.table(placed.node)
             if not placed.everywhere and not (placed.in_first and root == 0):
                 table = self.ranks.to_one(table, root)
@@ -55,7 +55,7 @@ class RankExecution:
     def count(self, node: Node) -> int:
         """The number of rows of all ranks."""
         with self.ranks.call("count", node):
-            placed = self._spread.settle(node)
+            placed = self._settling.settle(node)
             rows = self.local.count(placed.node)
             return rows if placed.everywhere else sum(self.ranks.agree("rows", rows))
 
@@ -63,13 +63,13 @@ class RankExecution:
         """This rank's rows as RecordBatches. What follows the last exchange runs while they are
         read, and its errors are those of this rank alone."""
         with self.ranks.call("to_batches", node):
-            placed = self._spread.settle(node)
+            placed = self._settling.settle(node)
         yield from self.local.batches(placed.node)
 
     def once(self, node: Node) -> tuple[Node, bool]:
         """What this rank runs by itself when all has moved, and whether its rows are to be used:
         of rows that all ranks have, those of rank 0 are. Call it inside `Ranks.call`."""
-        placed = self._spread.settle(node)
+        placed = self._settling.settle(node)
         return placed.node, not placed.everywhere or self.ranks.rank == 0
 
     def preview(self, node: Node, limit: int) -> Preview:
@@ -94,7 +94,7 @@ class RankExecution:
 
     def planned(self, node: Node) -> Node:
         """The query with a node `Exchange` wherever rows would move. Not collective."""
-        return Spread(self.local, self.ranks, dry=True).settle(node).node
+        return Settling(self.local, self.ranks, dry=True).settle(node).node
 
     def operation(self, node: Operated) -> Operation:
         """An operator over this rank's share of the sources. Not collective."""
@@ -104,7 +104,7 @@ class RankExecution:
         """The rows of this rank's parts, one after the other, and the number of rows of each part;
         those of other ranks have none here."""
         with self.ranks.call("partition_by", node):
-            placed = self._spread.settle(node)
+            placed = self._settling.settle(node)
             assert isinstance(placed.node, Partition)
             table, rows = self.local.partitions(placed.node)
             begin, end = parts_of(node.partitions, self.ranks.rank, self.ranks.size)

@@ -11,8 +11,7 @@ of the filter pass, which are put together before the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +20,12 @@ from crossdock import _native
 from crossdock.errors import public_errors
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.nodes import Join, RankFilter, Scan
+from crossdock.ranks.members import Ranks
+from crossdock.ranks.moves import Filtered
+from crossdock.ranks.placement import Placed
+from crossdock.ranks.spread import Spread
 from crossdock.values.engine_types import engine_table
 from crossdock.values.row_taking import filter_rows, table_bytes
-
-if TYPE_CHECKING:
-    from crossdock.ranks.members import Ranks
-    from crossdock.ranks.placement import Placed
-    from crossdock.ranks.spread import Spread
 
 # Sides whose rows without a partner are no part of the result.
 _DROPS = (frozenset(("inner", "semi", "right")), frozenset(("inner", "left", "semi", "anti")))
@@ -41,19 +39,6 @@ _SMALL_BYTES = 64 << 10  # a filter that is put together as a whole
 _SAMPLED_PART = 64  # of larger ones, so many times less comes first
 _SAMPLE_SLICES = 64
 _SLICE_ROWS = 1024
-
-
-@dataclass(frozen=True)
-class Filtered:
-    """What a filter did to the rows of this rank; bytes are those of the columns."""
-
-    keys: list[str]
-    side: str
-    rows: int | None  # None: of a stream, whose rows are not counted
-    kept_rows: int
-    dropped_bytes: int
-    filter_bytes: int
-    expected_share: float  # of rows that pass
 
 
 def drops_rows(node: Join, side: int) -> bool:

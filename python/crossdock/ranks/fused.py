@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crossdock import _native
 from crossdock.engine.late_columns import late_names
@@ -32,10 +32,8 @@ from crossdock.plan.nodes import (
 )
 from crossdock.ranks.moves import JoinRoute, Move
 from crossdock.ranks.placement import Placed, scan_of
+from crossdock.ranks.spread import Spread
 from crossdock.values.engine_types import empty_table
-
-if TYPE_CHECKING:
-    from crossdock.ranks.spread import Spread
 
 _STRATEGIES = frozenset(("auto", "radix", "merge"))
 _INTO, _AS_TABLES = "into partitions", "as tables"

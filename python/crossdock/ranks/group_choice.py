@@ -9,19 +9,16 @@ key has in a rank, they are one once they are grouped.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from crossdock.expressions.expression import Column
 from crossdock.plan.nodes import GroupBy
 from crossdock.ranks import skew
+from crossdock.ranks.members import Ranks
 from crossdock.ranks.places import measured_places
+from crossdock.ranks.spread import Spread
 from crossdock.reports.operator_text import predicted_seconds
 from crossdock.reports.query_text import only_plan
 from crossdock.values.row_taking import table_bytes
-
-if TYPE_CHECKING:
-    from crossdock.ranks.members import Ranks
-    from crossdock.ranks.spread import Spread
 
 
 def may_go_first(ranks: Ranks, node: GroupBy) -> bool:

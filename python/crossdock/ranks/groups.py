@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,9 +27,8 @@ from crossdock.plan.nodes import Filter, GroupBy, Node, Project, Scan
 from crossdock.plan.row_planning import SortOptions, plan_sort
 from crossdock.ranks.group_choice import may_go_first, rows_go_first
 from crossdock.ranks.placement import Placed, scan_of
+from crossdock.ranks.spread import Spread
 
-if TYPE_CHECKING:
-    from crossdock.ranks.spread import Spread
 _SAME = frozenset(("min", "max", "any", "first", "bool_and", "bool_or"))
 _DISTINCT = frozenset(("count_distinct", "approx_distinct"))
 _MOMENTS = frozenset(("var", "stddev"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,9 +24,8 @@ from crossdock.plan.nodes import Join, Node
 from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.ranks.sizes import estimated_size, exact_size, is_table
+from crossdock.ranks.spread import Spread
 
-if TYPE_CHECKING:
-    from crossdock.ranks.spread import Spread
 RIGHT_EVERYWHERE = frozenset(("inner", "left", "semi", "anti", "anti_null_aware"))
 LEFT_EVERYWHERE = frozenset(("inner", "right"))
 _KEEPS_LEFT = frozenset(("left", "full", "anti", "anti_null_aware"))

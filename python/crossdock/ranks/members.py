@@ -36,10 +36,10 @@ from crossdock.errors import (
 from crossdock.expressions.orders import Order
 from crossdock.group import Group
 from crossdock.plan.nodes import Exchange, Node, Scan, inputs_of
-from crossdock.ranks.filters import Filtered
 from crossdock.ranks.late_moves import PIECES, move_late, packed, unpacked
 from crossdock.ranks.moves import (
     EAGERLY,
+    Filtered,
     JoinRoute,
     Move,
     Route,

@@ -54,6 +54,19 @@ class JoinRoute:
 
 
 @dataclass(frozen=True)
+class Filtered:
+    """What a filter did to the rows of this rank; bytes are those of the columns."""
+
+    keys: list[str]
+    side: str
+    rows: int | None  # None: of a stream, whose rows are not counted
+    kept_rows: int
+    dropped_bytes: int
+    filter_bytes: int
+    expected_share: float  # of rows that pass
+
+
+@dataclass(frozen=True)
 class Route:
     """Where the rows of a table go: by options of Group.channel; or, if these say no more than
     ranks, all of them there; or by `to`, a column of ranks that does not travel; or by `pieces`, so

@@ -45,3 +45,8 @@ def cut_by_rank(table: Any, rows: list[int], rank: int, cut: Limit | Sort) -> An
         return table.slice(begin)
     end = max(cut.offset + most - before, 0)
     return table.slice(begin, max(end - begin, 0))
+
+
+def parts_of(partitions: int, rank: int, ranks: int) -> tuple[int, int]:
+    """The first of the parts that are in a rank, and the end of them."""
+    return partitions * rank // ranks, partitions * (rank + 1) // ranks

@@ -12,24 +12,26 @@ from crossdock.ranks.phases import over_ranks, own_phases, phase_lines
 from crossdock.ranks.places import predicted_moves, predicted_total, prediction_lines
 from crossdock.reports.display import align
 from crossdock.reports.operator_text import predicted_seconds
-from crossdock.reports.profile import Profile, profiled
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 
-def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Profile:
-    """As `profiled`, with what each rank did in `data["ranks"]`. Collective."""
+def profiled_over_ranks(
+    execution: RankExecution, profiled: Callable[[], tuple[Any, dict[str, Any]]]
+) -> tuple[Any, dict[str, Any]]:
+    """The table and the facts of this rank's run, which `profiled` measures, and beside these, in
+    "ranks", what each rank did. Collective."""
     ranks = execution.ranks
     with ranks.call("profile"):
         first, first_filter = len(ranks.moves), len(ranks.filters)
         first_route = len(ranks.join_routes)
-        profile = profiled(execution.local, work)
-        steps = profile.data["steps"]
+        table, facts = profiled()
+        steps = facts["steps"]
         moves = [asdict(move) for move in ranks.moves[first:]]
         mine = {
             "rank": ranks.rank,
             "host": socket.gethostname(),
-            "result_rows": profile.data["result_rows"],
-            "total_s": profile.data["total_s"],
+            "result_rows": facts["result_rows"],
+            "total_s": facts["total_s"],
             "exchanges": moves,
             "filters": [asdict(done) for done in ranks.filters[first_filter:]],
             "joins": [asdict(route) for route in ranks.join_routes[first_route:]],
@@ -51,7 +53,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
             "predicted_s": predicted_total(every),
         },
     }
-    return Profile(profile.table, {**profile.data, **of_ranks})
+    return table, {**facts, **of_ranks}
 
 
 def rank_lines(data: dict[str, Any]) -> list[str]:

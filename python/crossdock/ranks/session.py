@@ -1,4 +1,4 @@
-"""Docks over ranks: opening them, and sources of which each rank reads its share."""
+"""What docks have over ranks: an engine beside others, and sources that ranks read in shares."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from crossdock.files.sources import ArrowSource, Source
 from crossdock.group import Group, join_group, launched_group
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.shares import plain_table, rows_of_rank, share_of
-from crossdock.session import Dock
 
 
-def open_dock(
+def open_ranks(
     group: Group | None,
     asked: tuple[int, int],
     moves: str,
     open_within_s: float | None = None,
     step_within_s: float | None = None,
-) -> Dock:
-    """A dock over the ranks of `group`, or those that were started with this process. `asked` are
-    threads and bytes of memory, 0 for this rank's part of what the machine has; moves: as of
-    `connect`; the limits: of ranks that are joined here. Collective.
+) -> tuple[_native.Engine, Ranks, Group | None]:
+    """What a dock has over the ranks of `group`, or those that were started with this process: an
+    engine, the ranks, and their group if it was joined here. `asked` are threads and bytes of
+    memory, 0 for this rank's part of what the machine has; moves: as of `connect`; the limits: of
+    ranks that are joined here. Collective.
 
     Errors: those of join_group, OptionError.
     """
@@ -42,7 +42,7 @@ def open_dock(
             threads = asked[0] or max(1, whole.threads // neighbours[0])
             memory = asked[1] or max(1 << 20, whole.memory_limit_bytes // neighbours[1])
             ranks.threads = threads
-            return Dock(_native.Engine(threads, memory), ranks, owned)
+            return _native.Engine(threads, memory), ranks, owned
     except BaseException:
         if owned is not None:
             owned.close()

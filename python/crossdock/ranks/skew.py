@@ -11,7 +11,7 @@ partitions, the largest first and each to the rank that has least.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,13 +19,11 @@ import pyarrow.compute as pc
 from crossdock import _native
 from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Join
+from crossdock.ranks.members import Ranks
 from crossdock.ranks.placement import Placed, scan_of
+from crossdock.ranks.spread import Spread
 from crossdock.values.engine_types import to_engine
 from crossdock.values.row_taking import filter_rows
-
-if TYPE_CHECKING:
-    from crossdock.ranks.members import Ranks
-    from crossdock.ranks.spread import Spread
 
 _CLASSES = 1 << 16
 _SAMPLE_SLICES = 64

@@ -15,21 +15,19 @@ from dataclasses import replace
 from functools import reduce
 from itertools import accumulate, pairwise
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Column
 from crossdock.expressions.orders import Order
-from crossdock.partitions import parts_of
 from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Join, Node, Partition, Project, Sort
 from crossdock.ranks import fused
-from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
+from crossdock.ranks.placement import Placed, cut_by_rank, parts_of, scan_of
+from crossdock.ranks.spread import Spread
 
-if TYPE_CHECKING:
-    from crossdock.ranks.spread import Spread
 _SAMPLES_PER_RANK = 64  # of each rank for each rank: no part is larger than the mean by 1/64 of it
 _SMALL_ROWS = 1 << 20  # so many first rows of an order are sorted in one rank
 

@@ -13,9 +13,8 @@ from crossdock.errors import ControlError, make_error
 from crossdock.files import writers
 from crossdock.files.partitioned_writes import Layout, write_parts
 from crossdock.files.paths import PathLike, is_file_name
-from crossdock.files.replacement import replacing_folder, unfinished
+from crossdock.files.replacement import replacing_folder, require_free_folder, unfinished
 from crossdock.files.writers import WriteOptions
-from crossdock.partitions import require_free_folder
 from crossdock.plan.nodes import Node
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.members import Ranks

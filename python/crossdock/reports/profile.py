@@ -86,10 +86,15 @@ def run_profiled(execution: Execution | RankExecution, node: Node) -> Profile:
 
 def profiled(execution: Execution | RankExecution, work: Callable[[], Any]) -> Profile:
     """What `work` does with `execution`, measured; it gives a table. Errors: those of `work`."""
-    if not isinstance(execution, Execution):
-        from crossdock.ranks.profile import profiled_over_ranks
+    if isinstance(execution, Execution):
+        return Profile(*_measured(execution, work))
+    from crossdock.ranks.profile import profiled_over_ranks
 
-        return profiled_over_ranks(execution, work)
+    local = execution.local
+    return Profile(*profiled_over_ranks(execution, lambda: _measured(local, work)))
+
+
+def _measured(execution: Execution, work: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
     start = time.perf_counter()
     table = work()
     seconds = time.perf_counter() - start
@@ -102,7 +107,7 @@ def profiled(execution: Execution | RankExecution, work: Callable[[], Any]) -> P
         "threads": execution.engine.threads,
         "steps": steps,
     }
-    return Profile(table, data)
+    return table, data
 
 
 def join_rate(profile: dict[str, Any]) -> float:
