@@ -31,7 +31,9 @@ class Channel:
     call: that gets CD-618.
     """
 
-    def __init__(self, native: _native.Channel, schema: Any, rank: int, *, is_named: bool) -> None:
+    def __init__(
+        self, native: _native.Channel, schema: pa.Schema, rank: int, *, is_named: bool
+    ) -> None:
         """Use `Group.channel`."""
         self._native = native
         self._schema = schema
@@ -39,7 +41,7 @@ class Channel:
         self._is_named = is_named
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The pyarrow.Schema of what is sent."""
         return self._schema
 

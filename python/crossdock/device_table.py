@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -56,7 +56,7 @@ class DeviceTable:
         return self._device
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The pyarrow.Schema."""
         return pa.schema(_Schema(self._native.schema()))
 
@@ -151,13 +151,13 @@ class DeviceTable:
         with public_errors():
             return self._with(self._native.select(pairs))
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """The rows as a pyarrow.Table, copied to the host."""
         with public_errors():
             schema, array = self._native.host_array()
         return pa.Table.from_batches([pa.RecordBatch._import_from_c_capsule(schema, array)])
 
-    def collect(self) -> Any:
+    def collect(self) -> pa.Table:
         """As `to_arrow`: what `Relation.collect` gives."""
         return self.to_arrow()
 

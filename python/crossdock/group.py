@@ -285,7 +285,7 @@ class Group:
         return pa.RecordBatchReader.from_stream(moved).read_all()
 
     def _route(
-        self, schema: Any, by: str | Sequence[str] | None, given: dict[str, Any]
+        self, schema: pa.Schema, by: str | Sequence[str] | None, given: dict[str, Any]
     ) -> dict[str, Any]:
         """Where rows go, as options of the engine."""
         options = routing(schema, by, given.get("to"), bool(given.get("broadcast")))
@@ -298,7 +298,7 @@ class Group:
         return options
 
     def broadcast(
-        self, rows: Any, *, root: int = 0, schema: Any = None, **options: Any
+        self, rows: Any, *, root: int = 0, schema: pa.Schema | None = None, **options: Any
     ) -> pa.Table:
         """The rows of rank `root`, in all ranks, as a pyarrow.Table. Others pass rows=None, with
         the `schema` of what they will get. options: those of `channel`."""
@@ -464,7 +464,7 @@ def _credentials(token: str | None, tls: Tls | bool) -> dict[str, Any]:
     }
 
 
-def _schema_of(rows: Any) -> Any:
+def _schema_of(rows: Any) -> pa.Schema:
     """The schema of what is sent, without metadata."""
     schema = rows if isinstance(rows, pa.Schema) else getattr(rows, "schema", None)
     if isinstance(schema, pa.Schema):
@@ -478,7 +478,7 @@ def _schema_of(rows: Any) -> Any:
     )
 
 
-def _received_schema(schema: Any) -> Any:
+def _received_schema(schema: pa.Schema) -> pa.Schema:
     """Dictionaries arrive as their values, which may be NULL."""
     fields = [
         field.with_type(field.type.value_type).with_nullable(True)

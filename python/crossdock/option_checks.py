@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import make_error, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Names to propose for a misspelled type; pyarrow knows more.
 _TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -93,7 +96,7 @@ def require_rows(rows: object, what: str) -> int:
     )  # fmt: skip
 
 
-def require_type(data_type: Any, what: str) -> Any:
+def require_type(data_type: pa.DataType | str, what: str) -> pa.DataType:
     """`data_type` as a pyarrow.DataType, of which it may be the name."""
     import pyarrow as pa
 
@@ -110,7 +113,7 @@ def require_type(data_type: Any, what: str) -> Any:
     )
 
 
-def require_types(types: object, method: str) -> dict[str, Any]:
+def require_types(types: object, method: str) -> dict[str, pa.DataType]:
     """Types of columns by name; None is none of them."""
     if types is None:
         return {}

@@ -18,6 +18,8 @@ from crossdock.plan.nodes import Partition
 from crossdock.ranks.placement import parts_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from crossdock.ranks.execution import RankExecution
     from crossdock.reports.explain import Plan
     from crossdock.reports.profile import Profile
@@ -42,7 +44,7 @@ class Partitions:
         self._rows: list[int] = []  # of all ranks
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The pyarrow.Schema of every part."""
         return self._node.schema
 
@@ -60,7 +62,7 @@ class Partitions:
     def __len__(self) -> int:
         return self._node.partitions
 
-    def __getitem__(self, part: int) -> Any:
+    def __getitem__(self, part: int) -> pa.Table:
         """Part number `part` as a pyarrow.Table, zero copy. Runs the relation. IndexError."""
         number = part + len(self) if part < 0 else part
         if not 0 <= number < len(self):
@@ -68,7 +70,7 @@ class Partitions:
         table, rows = self._run()
         return table.slice(sum(rows[:number]), rows[number])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[pa.Table]:
         table, rows = self._run()
         begin = 0
         for count in rows:
@@ -106,7 +108,7 @@ class Partitions:
 
         execution = self._dock.execution(profiling=True)
 
-        def run() -> Any:
+        def run() -> pa.Table:
             with self._lock:
                 return self._keep(execution)
 
@@ -118,14 +120,14 @@ class Partitions:
         state = "not run yet" if self._found is None else f"{sum(self._found[1]):,} rows"
         return f"crossdock.Partitions: {headline(self._node)} ({state})"
 
-    def _run(self) -> tuple[Any, list[int]]:
+    def _run(self) -> tuple[pa.Table, list[int]]:
         with self._lock:
             if self._found is None:
                 self._keep(self._dock.execution())
             assert self._found is not None
             return self._found
 
-    def _keep(self, execution: Execution | RankExecution) -> Any:
+    def _keep(self, execution: Execution | RankExecution) -> pa.Table:
         self._found = execution.partitions(self._narrowed())
         self._rows = self._found[1]
         if not isinstance(execution, Execution):

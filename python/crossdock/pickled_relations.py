@@ -68,7 +68,7 @@ def _absolute(path: Any) -> Any:
     return str(Path(path).expanduser().absolute())
 
 
-def _files(kind: type, arguments: tuple[Any, ...], schema: Any) -> FileSource:
+def _files(kind: type, arguments: tuple[Any, ...], schema: pa.Schema) -> FileSource:
     source: FileSource = kind(*arguments)
     if not source.schema.equals(schema):
         raise make_error(

@@ -53,7 +53,7 @@ class Relation(RowSets, ResultFiles):
         self._narrowings: dict[frozenset[str], Node] = {}  # by the columns that are needed
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The pyarrow.Schema of the result."""
         return self._node.schema
 
@@ -314,7 +314,7 @@ class Relation(RowSets, ResultFiles):
         rows = execution.once_among_all(self.narrowed())
         return self._other(group.exchange(rows, by=by, **options))
 
-    def collect(self) -> Any:
+    def collect(self) -> pa.Table:
         """Runs the relation and gives all rows as a pyarrow.Table; over ranks those of this rank,
         which `gather` gives of all.
 
@@ -323,7 +323,7 @@ class Relation(RowSets, ResultFiles):
         """
         return self._dock.execution().table(self.narrowed())
 
-    def gather(self, root: int = 0) -> Any:
+    def gather(self, root: int = 0) -> pa.Table | None:
         """Runs the relation and gives the rows of all ranks as a pyarrow.Table in rank `root`, in
         the order of the ranks, which is that of a sort; None in the others. The same as `collect`
         where there is one rank. Errors as for `collect`, OptionError (no rank)."""
@@ -357,7 +357,7 @@ class Relation(RowSets, ResultFiles):
         """
         return self._dock.execution().count(self._narrowed_to(frozenset()))
 
-    def to_batches(self) -> Iterator[Any]:
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Runs the relation and yields pyarrow.RecordBatches in bounded memory (beside the inputs
         of operators). Dropping the iterator cancels the run. Errors as for `collect`."""
         return self._dock.execution().batches(self.narrowed())

@@ -18,6 +18,8 @@ from crossdock.option_checks import require_flag, require_values
 from crossdock.plan.known_orders import DECLARED, known_order
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from crossdock.plan.nodes import Node
     from crossdock.session import Dock
 
@@ -29,10 +31,10 @@ class ResultFiles(ABC):
 
     @property
     @abstractmethod
-    def schema(self) -> Any: ...
+    def schema(self) -> pa.Schema: ...
 
     @abstractmethod
-    def to_batches(self) -> Iterator[Any]: ...
+    def to_batches(self) -> Iterator[pa.RecordBatch]: ...
 
     @abstractmethod
     def files(self) -> list[str]: ...

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crossdock import _native
 from crossdock.errors import make_error, public_errors
 from crossdock.files.replacement import replacing_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Side = Literal["inner", "outer"]
 SIDES: tuple[Side, Side] = ("inner", "outer")
@@ -52,11 +55,11 @@ class Workload:
         """Rows of the inner join of both sides on `key`."""
         return self._made().result_rows
 
-    def table(self, side: Side, begin: int = 0, end: int | None = None) -> Any:
+    def table(self, side: Side, begin: int = 0, end: int | None = None) -> pa.Table:
         """Rows [begin, end) of a side as a pyarrow Table; all of them unless said otherwise."""
         return self.reader(side, begin, end).read_all()
 
-    def reader(self, side: Side, begin: int = 0, end: int | None = None) -> Any:
+    def reader(self, side: Side, begin: int = 0, end: int | None = None) -> pa.RecordBatchReader:
         """The same as a pyarrow RecordBatchReader, whose batches are made as they are read."""
         import pyarrow as pa
 

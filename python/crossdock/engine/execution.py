@@ -51,6 +51,7 @@ from crossdock.plan.nodes import (
     kept_with,
     reads_memory_only,
 )
+from crossdock.values.arrow_kinds import Rows
 from crossdock.values.engine_types import (
     engine_schema,
     engine_table,
@@ -117,7 +118,7 @@ class Execution:
         self._is_lasting = False  # of the plan that is being made: it does as well for other runs
         self._splitter = Splitter(self.table)
 
-    def table(self, node: Node) -> Any:
+    def table(self, node: Node) -> pa.Table:
         """The whole result as a pyarrow.Table."""
         if isinstance(node, Scan) and is_streamed_here(node):
             start = time.perf_counter()
@@ -129,7 +130,7 @@ class Execution:
             return pa.Table.from_batches(self.batches(node), node.schema)
         return self._run(node, lambda run: self._whole(node, read_stream(run.collect())))
 
-    def batches(self, node: Node) -> Iterator[Any]:
+    def batches(self, node: Node) -> Iterator[pa.RecordBatch]:
         """The result as RecordBatches, in bounded memory beside the inputs of operators."""
         if is_streamed_here(node):
             yield from self._streamed_here(node)
@@ -194,11 +195,11 @@ class Execution:
             plan = native_plan(node, self._without_rows, self._residual)
         return self._query(node, plan)
 
-    def partitions(self, node: Partition) -> tuple[Any, list[int]]:
+    def partitions(self, node: Partition) -> tuple[pa.Table, list[int]]:
         """The rows of all partitions, one after the other, and the number of rows of each."""
         planned: list[_native.Partition] = []
 
-        def run(operation: Any) -> Any:
+        def run(operation: _native.Partition) -> pa.Table:
             planned.append(operation)
             return self._whole(node, read_stream(operation.collect()))
 
@@ -247,7 +248,7 @@ class Execution:
         """The batches of a node as a table of the engine. What making one raises stays as it is."""
         raised: list[BaseException] = []
 
-        def batches() -> Iterator[Any]:
+        def batches() -> Iterator[pa.RecordBatch]:
             try:
                 yield from self.batches(node)
             except BaseException as error:
@@ -264,7 +265,7 @@ class Execution:
                 raise
             raise raised.pop().with_traceback(None) from None
 
-    def _streamed_here(self, node: Node) -> Iterator[Any]:
+    def _streamed_here(self, node: Node) -> Iterator[pa.RecordBatch]:
         if isinstance(node, Scan):
             with stream_errors():
                 reader = node.source.reader(node.columns, node.predicate)
@@ -293,7 +294,7 @@ class Execution:
             assert isinstance(node, AssumeSorted)
             yield from self.batches(node.input)
 
-    def _sampled(self, node: Sample) -> Iterator[Any]:
+    def _sampled(self, node: Sample) -> Iterator[pa.RecordBatch]:
         batches = self.batches(node.input)
         if node.rows is not None:
             return sample_rows(batches, node.rows, node.seed)
@@ -313,7 +314,7 @@ class Execution:
         self._record(node, start, 0, operation)
         return result
 
-    def _whole(self, node: Node, rows: Any) -> Any:
+    def _whole(self, node: Node, rows: Rows) -> Rows:
         """Rows of the operation of a node with the names, types and late columns of the node."""
         return self._split(node).whole(rows)
 
@@ -338,7 +339,7 @@ class Execution:
         schema = residual_schema(node)
         seen = self._splitter.residuals.get(node, (schema, {}))
 
-        def keep(pairs: Any) -> Any:
+        def keep(pairs: object) -> pa.Array:
             try:
                 rows = with_schema(pa.record_batch(pairs), schema)
                 return mask_of(predicate, whole_rows(rows, *seen))
@@ -358,7 +359,7 @@ class Execution:
             self.steps.append(step)
 
 
-def _project(node: Project, rows: Any) -> Any:
+def _project(node: Project, rows: pa.RecordBatch) -> pa.RecordBatch:
     """The projection of a Table or RecordBatch, of the node's schema."""
     arrays = []
     for (_, item), field in zip(node.items, node.schema, strict=True):

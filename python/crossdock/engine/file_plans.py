@@ -5,7 +5,7 @@ nothing fails that pyarrow can read.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crossdock import _native
 from crossdock.files.csv_files import CsvSource
@@ -13,14 +13,17 @@ from crossdock.files.file_sources import FileSource
 from crossdock.values.engine_types import empty_table, engine_table, lies_as_it_is
 from crossdock.values.type_checks import checking_engine
 
+if TYPE_CHECKING:
+    from crossdock.files.sources import Source
+
 
 def scanned_files(
-    source: Any, columns: tuple[str, ...], with_codes: bool = False
+    source: Source, columns: tuple[str, ...], with_codes: bool = False
 ) -> _native.Plan | str:
     """A plan that reads these columns of the files of `source`, strings that are few as codes if
     asked to, or why pyarrow has to."""
     if isinstance(source, CsvSource):
-        return source.kept_plan(columns, lambda: _of_csv(source, columns))  # type: ignore[no-any-return]
+        return source.kept_plan(columns, lambda: _of_csv(source, columns))
     if not isinstance(source, FileSource) or source.kind != "parquet":
         return "no file that the engine reads"
     files = source.footers()

@@ -36,6 +36,7 @@ from crossdock.plan.nodes import (
     Window,
     inputs_of,
 )
+from crossdock.values.arrow_kinds import Rows
 from crossdock.values.engine_types import is_late, with_schema
 from crossdock.values.row_taking import Blocks
 
@@ -56,16 +57,16 @@ class Split:
     """A node without late columns, and what they are, by their names in the node it stands for."""
 
     node: Node
-    schema: Any
+    schema: pa.Schema
     late: Mapping[str, Reference] = field(default_factory=dict)
 
-    def whole(self, rows: Any) -> Any:
+    def whole(self, rows: Rows) -> Rows:
         """A Table or RecordBatch of the node that was split, from one of the node in its place;
         either may lie as the engine has it."""
         return whole_rows(with_schema(rows, self.node.schema), self.schema, self.late)
 
 
-def whole_rows(rows: Any, schema: Any, late: Mapping[str, Reference]) -> Any:
+def whole_rows(rows: Rows, schema: pa.Schema, late: Mapping[str, Reference]) -> Rows:
     """A Table or RecordBatch of `schema`, the `late` ones of its columns from their positions."""
     if not late:
         return rows
@@ -84,12 +85,12 @@ def has_late(node: Node) -> bool:
     return any(late_names(below.schema) or has_late(below) for below in inputs_of(node))
 
 
-def late_names(schema: Any) -> list[str]:
+def late_names(schema: pa.Schema) -> list[str]:
     """The late columns of a schema."""
     return [field.name for field in schema if is_late(field.type)]
 
 
-def residual_schema(node: Join) -> Any:
+def residual_schema(node: Join) -> pa.Schema:
     """What the residual predicate of a join sees."""
     sides = {"left": node.left.schema, "right": node.right.schema}
     fields = [
@@ -300,7 +301,7 @@ def _positions_of(late: Mapping[str, Reference]) -> list[str]:
     return list(dict.fromkeys(reference.positions for reference in late.values()))
 
 
-def _positions(values: Any) -> Any:
+def _positions(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """The position of each value in its column; NULL for a NULL."""
     every = pc.indices_nonzero(pa.repeat(pa.scalar(True), len(values)))
     valid = pc.is_valid(values)

@@ -21,7 +21,7 @@ from crossdock.values.row_taking import take
 Run = Callable[[Node], Any]  # gives the rows of a node as a pyarrow.Table
 
 
-def grouped_lists(node: GroupLists, run: Run) -> Any:
+def grouped_lists(node: GroupLists, run: Run) -> pa.Table:
     """The rows of `node` as a table, by ascending keys. Groups and rows are sorted by the same
     keys, so that the lists of groups lie one after the other. Errors: those of running."""
     source = ArrowSource(run(node.input), "rows of lists")
@@ -73,7 +73,7 @@ def _ascending(node: GroupLists) -> tuple[Order, ...]:
     return tuple(Order(Column(name)) for name in node.keys)
 
 
-def _lists(values: Any, counts: Any, data_type: Any) -> Any:
+def _lists(values: pa.ChunkedArray, counts: pa.ChunkedArray, data_type: pa.DataType) -> pa.Array:
     """Consecutive runs of `values` as lists; NULL where a run has no row."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -87,7 +87,7 @@ def _lists(values: Any, counts: Any, data_type: Any) -> Any:
     return pa.LargeListArray.from_arrays(offsets, values).cast(data_type)
 
 
-def unnested(node: Unnest, batches: Iterator[Any]) -> Iterator[Any]:
+def unnested(node: Unnest, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches of `node` from those of its input."""
     place = node.schema.get_field_index(node.column)
     for batch in batches:
@@ -103,7 +103,7 @@ def unnested(node: Unnest, batches: Iterator[Any]) -> Iterator[Any]:
             yield pa.RecordBatch.from_arrays(columns, schema=node.schema)
 
 
-def _with_nulls(lists: Any) -> Any:
+def _with_nulls(lists: pa.Array) -> pa.Array:
     """Lists of one NULL for those that are NULL or empty."""
     is_empty = pc.fill_null(pc.equal(pc.list_value_length(lists), 0), True)
     of_null = pa.array([[None]], lists.type)[0]

@@ -100,7 +100,7 @@ def _filters_table(node: Scan) -> bool:
     return is_computed(node.predicate, _schema_of(node, read_for(node.columns, node.predicate)))
 
 
-def _schema_of(node: Scan, columns: tuple[str, ...]) -> Any:
+def _schema_of(node: Scan, columns: tuple[str, ...]) -> pa.Schema:
     return pa.schema([node.source.schema.field(name) for name in columns])
 
 
@@ -176,7 +176,7 @@ class _Planning:
         whole = replace(node, columns=columns, schema=_schema_of(node, columns), predicate=None)
         return _scanned(node, _table(whole, self.read(whole)), columns)
 
-    def _aligned(self, node: Node, schema: Any) -> _native.Plan:
+    def _aligned(self, node: Node, schema: pa.Schema) -> _native.Plan:
         """The columns of `schema` in its order."""
         for field in schema:
             if node.schema.field(field.name).type != field.type:
@@ -250,7 +250,7 @@ def plan_native_partition(
 
 
 def _items(
-    items: Iterable[tuple[str, Expr]], below: _native.Plan, schema: Any
+    items: Iterable[tuple[str, Expr]], below: _native.Plan, schema: pa.Schema
 ) -> list[tuple[str, str | _native.Expr]]:
     compiler = Compiler(below.column, schema)
     return [
@@ -266,7 +266,7 @@ def _compiled(expression: Expr, compiler: Compiler) -> _native.Expr:
     return compiled
 
 
-def _filtered(plan: _native.Plan, predicate: Expr, schema: Any) -> _native.Plan:
+def _filtered(plan: _native.Plan, predicate: Expr, schema: pa.Schema) -> _native.Plan:
     compiler = Compiler(plan.column, schema)
     return plan.filter([_compiled(part, compiler) for part in in_order(predicate)])
 

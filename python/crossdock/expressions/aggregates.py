@@ -245,7 +245,7 @@ def median(column: str | Expr) -> Aggregate:
     return quantile(column, 0.5)
 
 
-def aggregate_type(aggregate: Aggregate, argument_type: Any) -> Any:
+def aggregate_type(aggregate: Aggregate, argument_type: pa.DataType | None) -> pa.DataType | None:
     """The Arrow type of the result over an argument of this type (None: no argument); TypeError
     when the function does not take it."""
     function = aggregate.function
@@ -266,7 +266,7 @@ def aggregate_type(aggregate: Aggregate, argument_type: Any) -> Any:
     return pa.float64()
 
 
-def _sum_type(aggregate: Aggregate, argument_type: Any) -> Any:
+def _sum_type(aggregate: Aggregate, argument_type: pa.DataType) -> pa.DataType:
     wide = ("wide", True) in aggregate.options
     if pa.types.is_floating(argument_type):
         if wide:
@@ -279,17 +279,19 @@ def _sum_type(aggregate: Aggregate, argument_type: Any) -> Any:
     return pa.uint64() if pa.types.is_unsigned_integer(argument_type) else pa.int64()
 
 
-def _is_number(data_type: Any) -> bool:
+def _is_number(data_type: pa.DataType) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
     return True in (is_kind(data_type) for is_kind in kinds)
 
 
-def _is_moment(data_type: Any) -> bool:
+def _is_moment(data_type: pa.DataType) -> bool:
     kinds = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
     return True in (is_kind(data_type) for is_kind in kinds)
 
 
-def _not_taken(aggregate: Aggregate, given: Any, expected: str, advice: str) -> CrossdockError:
+def _not_taken(
+    aggregate: Aggregate, given: pa.DataType, expected: str, advice: str
+) -> CrossdockError:
     shown = aggregate.argument
     what = f"column {shown.name!r}" if isinstance(shown, Column) else f"{shown!r}"
     return make_error(

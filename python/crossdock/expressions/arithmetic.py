@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.expressions.native_kernels import divide_floats
+from crossdock.values.arrow_kinds import Datum
 
 DIGITS = 38  # of a decimal128
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
@@ -26,7 +27,7 @@ _CHECKED = {
 }
 
 
-def arithmetic(function: str, left: Any, right: Any) -> Any:
+def arithmetic(function: str, left: Datum, right: Datum) -> Datum:
     """`function` (a name of expressions.ARITHMETIC) of two values. ArrowException when a value
     does not fit or the types have no such function."""
     if function == "divide":
@@ -44,7 +45,7 @@ def arithmetic(function: str, left: Any, right: Any) -> Any:
     return _decimal_arithmetic(function, *decimals)
 
 
-def _date_arithmetic(function: str, left: Any, right: Any) -> Any:
+def _date_arithmetic(function: str, left: Datum, right: Datum) -> Datum:
     """A date and a literal of whole days are a date, as in Python; a date and another duration are
     an instant, as in SQL."""
     for this, other in ((left, right), (right, left)):
@@ -63,14 +64,14 @@ def _date_arithmetic(function: str, left: Any, right: Any) -> Any:
     return pc.add_checked(left.cast(pa.int32()), pa.scalar(days, pa.int32())).cast(pa.date32())
 
 
-def _whole_days(value: Any) -> int | None:
+def _whole_days(value: Datum) -> int | None:
     """The days of a literal that has days alone."""
     if not isinstance(value, pa.Scalar) or value.type != pa.duration("us") or not value.is_valid:
         return None
     return None if value.value % 86_400_000_000 else value.value // 86_400_000_000
 
 
-def compare(function: str, left: Any, right: Any) -> Any:
+def compare(function: str, left: Datum, right: Datum) -> Datum:
     """A comparison of two values, exact for all integers and decimals."""
     wide = comparison_type(left.type, right.type)
     if wide is not None:
@@ -78,7 +79,7 @@ def compare(function: str, left: Any, right: Any) -> Any:
     return pc.call_function(function, [left, _in_zone_of(left.type, right)])
 
 
-def _in_zone_of(target: Any, value: Any) -> Any:
+def _in_zone_of(target: pa.DataType, value: Datum) -> Datum:
     """Instants under the time zone of `target`, which are the same instants: pyarrow compares those
     of two zones only where their units are one, too."""
     data_type = value.type
@@ -89,7 +90,7 @@ def _in_zone_of(target: Any, value: Any) -> Any:
     return pc.cast(value, pa.timestamp(data_type.unit, target.tz))
 
 
-def comparison_type(left: Any, right: Any) -> Any:
+def comparison_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """The type in which two types must be compared where pyarrow's own choice cannot hold all
     their values; None where it can."""
     if pa.types.is_integer(left) and pa.types.is_integer(right):
@@ -107,7 +108,7 @@ def comparison_type(left: Any, right: Any) -> Any:
     return None if precision <= DIGITS else pa.decimal256(precision, scale)
 
 
-def cast(value: Any, data_type: Any) -> Any:
+def cast(value: Datum, data_type: pa.DataType) -> Datum:
     """The value as another type. Integers become the nearest float, as in SQL, where pyarrow
     refuses those that are none; decimals the nearest float64, where pyarrow multiplies by an
     inexact power of ten: 0.07 would become 0.07000000000000001."""
@@ -120,7 +121,7 @@ def cast(value: Any, data_type: Any) -> Any:
     return pc.divide(unscaled, pa.scalar(float(10**source.scale)))
 
 
-def common_type(types: Sequence[Any]) -> Any:
+def common_type(types: Sequence[pa.DataType]) -> pa.DataType:
     """The type that holds the values of all `types` (the branches of a choice). ArrowTypeError
     when there is none."""
     common = pa.null()
@@ -130,7 +131,7 @@ def common_type(types: Sequence[Any]) -> Any:
     return common
 
 
-def _common_of_two(a: Any, b: Any) -> Any:
+def _common_of_two(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     if a == b or pa.types.is_null(b):
         return a
     if pa.types.is_null(a):
@@ -146,7 +147,7 @@ def _common_of_two(a: Any, b: Any) -> Any:
     raise pa.ArrowTypeError(f"{a} and {b} have no type in common")
 
 
-def _common_number(a: Any, b: Any) -> Any:
+def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(a) != pa.types.is_floating(b):
         return _common_float(a, b)
     if pa.types.is_decimal128(a) or pa.types.is_decimal128(b):
@@ -156,14 +157,14 @@ def _common_number(a: Any, b: Any) -> Any:
     return pc.add(pa.nulls(0, a), pa.nulls(0, b)).type
 
 
-def decimal_digits(data_type: Any) -> tuple[int, int]:
+def decimal_digits(data_type: pa.DataType) -> tuple[int, int]:
     """(precision, scale) of a decimal, or of an integer type read as one."""
     if pa.types.is_decimal(data_type):
         return data_type.precision, data_type.scale
     return (20 if data_type == pa.uint64() else _INTEGER_DIGITS[data_type.bit_width]), 0
 
 
-def _common_float(a: Any, b: Any) -> Any:
+def _common_float(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """The float type for a float and a number of another kind; None if that is no number. pyarrow
     refuses integers that a float32 would round."""
     other, real = (a, b) if pa.types.is_floating(b) else (b, a)
@@ -172,7 +173,7 @@ def _common_float(a: Any, b: Any) -> Any:
     return pa.float64() if pa.types.is_integer(other) or pa.types.is_decimal(other) else None
 
 
-def _as_floats(left: Any, right: Any) -> tuple[Any, Any]:
+def _as_floats(left: Datum, right: Datum) -> tuple[Datum, Datum]:
     """Both values as floats when just one is a float."""
     if pa.types.is_floating(left.type) == pa.types.is_floating(right.type):
         return left, right
@@ -182,14 +183,14 @@ def _as_floats(left: Any, right: Any) -> tuple[Any, Any]:
     return _cast_anyhow(left, both), _cast_anyhow(right, both)
 
 
-def _cast_anyhow(value: Any, data_type: Any) -> Any:
+def _cast_anyhow(value: Datum, data_type: pa.DataType) -> Datum:
     """The value as another type, rounded where it must be."""
     if pa.types.is_decimal128(value.type) and pa.types.is_float64(data_type):
         return cast(value, data_type)
     return pc.cast(value, data_type, safe=False)
 
 
-def _as_decimals(left: Any, right: Any) -> tuple[Any, Any] | None:
+def _as_decimals(left: Datum, right: Datum) -> tuple[Any, Any] | None:
     """Both values as decimals when one is a decimal128 and the other one too or an integer."""
     types = (left.type, right.type)
     if not any(map(pa.types.is_decimal128, types)):
@@ -203,7 +204,7 @@ def _as_decimals(left: Any, right: Any) -> tuple[Any, Any] | None:
     return as_decimal[0], as_decimal[1]
 
 
-def _decimal_arithmetic(function: str, left: Any, right: Any) -> Any:
+def _decimal_arithmetic(function: str, left: Datum, right: Datum) -> Datum:
     (p1, s1), (p2, s2) = decimal_digits(left.type), decimal_digits(right.type)
     if function == "multiply":
         precision, scale = p1 + p2 + 1, s1 + s2
@@ -224,11 +225,11 @@ def _decimal_arithmetic(function: str, left: Any, right: Any) -> Any:
     return pc.cast(result, pa.decimal128(DIGITS, scale))
 
 
-def _widened(value: Any) -> Any:
+def _widened(value: Datum) -> Datum:
     return pc.cast(value, pa.decimal256(value.type.precision, value.type.scale))
 
 
-def _relabelled(value: Any, data_type: Any) -> Any:
+def _relabelled(value: Datum, data_type: pa.DataType) -> Datum:
     """The same decimals under a type of another precision, whether they fit it or not."""
     if isinstance(value, pa.Scalar):
         return _relabelled(pa.array([value.as_py()], value.type), data_type)[0]
@@ -240,7 +241,7 @@ def _relabelled(value: Any, data_type: Any) -> Any:
     )
 
 
-def _divide(left: Any, right: Any) -> Any:
+def _divide(left: Datum, right: Datum) -> Datum:
     inexact = (pa.types.is_integer, pa.types.is_decimal)
     if any(is_kind(left.type) for is_kind in inexact):
         left = _cast_anyhow(left, pa.float64())
@@ -249,7 +250,7 @@ def _divide(left: Any, right: Any) -> Any:
     return pc.divide(left, right)
 
 
-def _floor_divide(function: str, left: Any, right: Any) -> Any:
+def _floor_divide(function: str, left: Datum, right: Datum) -> Datum:
     """Rounded towards minus infinity, and the remainder of that, as in Python."""
     both = _common_of_two(left.type, right.type)
     left, right = pc.cast(left, both), pc.cast(right, both)

@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 from crossdock.expressions.arithmetic import cast, common_type
 from crossdock.expressions.expression import Call, Expr, Literal
 from crossdock.expressions.literals import fit_literal
+from crossdock.values.arrow_kinds import ArrayLike, Datum, Rows
 from crossdock.values.engine_types import empty_table
 
 Evaluate = Callable[[Expr, Any], Any]
 
 
-def choose(values: list[Any]) -> Any:
+def choose(values: list[Datum]) -> Datum:
     """The value beside the first condition that is true: `values` are condition, value, condition,
     value, ..., and the value otherwise. ArrowException when the values have no type in common."""
     conditions, results = values[:-1:2], [*values[1:-1:2], values[-1]]
@@ -35,7 +36,7 @@ def choose(values: list[Any]) -> Any:
     return chosen
 
 
-def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
+def choose_lazily(expression: Call, rows: Rows, evaluate: Evaluate) -> ArrayLike:
     """The same for an expression, "case" or "coalesce", that must not compute values in vain.
     `rows` have its columns alone, none of a view type: pyarrow cannot filter those."""
     arguments = expression.arguments
@@ -53,7 +54,7 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
     left, indices = rows, pa.array(range(rows.num_rows), pa.int64())
     result, found_at = [], []
 
-    def take(position: int, taken: Any, at: Any) -> None:
+    def take(position: int, taken: Rows, at: ArrayLike) -> None:
         literal = literals[position]
         value = evaluate(results[position], taken) if literal is None else literal
         result.extend(_chunks(cast(value, both), len(at)))
@@ -70,7 +71,9 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
     return values if isinstance(rows, pa.Table) else _one_array(values)
 
 
-def _result_types(results: list[Expr], empty: Any, evaluate: Evaluate) -> tuple[list[Any], Any]:
+def _result_types(
+    results: list[Expr], empty: pa.Table, evaluate: Evaluate
+) -> tuple[list[Any], pa.DataType]:
     """Per result its value if it is a literal, else None; and the type of all."""
     types = [None if isinstance(r, Literal) else evaluate(r, empty).type for r in results]
     known = [t for t in types if t is not None and not pa.types.is_null(t)]
@@ -80,7 +83,7 @@ def _result_types(results: list[Expr], empty: Any, evaluate: Evaluate) -> tuple[
     return literals, both
 
 
-def _mask(condition: Any, rows: int) -> Any:
+def _mask(condition: Datum, rows: int) -> ArrayLike:
     if not (pa.types.is_boolean(condition.type) or pa.types.is_null(condition.type)):
         raise pa.ArrowTypeError(f"a condition is of type {condition.type}, not bool")
     if isinstance(condition, pa.Scalar):
@@ -88,12 +91,12 @@ def _mask(condition: Any, rows: int) -> Any:
     return pc.fill_null(pc.cast(condition, pa.bool_()), False)
 
 
-def _chunks(value: Any, rows: int) -> list[Any]:
+def _chunks(value: Datum, rows: int) -> list[pa.Array]:
     if isinstance(value, pa.Scalar):
         return [pa.repeat(value, rows)]
     return value.chunks if isinstance(value, pa.ChunkedArray) else [value]
 
 
-def _one_array(values: Any) -> Any:
+def _one_array(values: pa.ChunkedArray) -> pa.Array:
     joined = values.combine_chunks()
     return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)

@@ -56,7 +56,7 @@ _KNOWN: dict[Any, tuple[Expr, bool]] = {}
 _MOST_KNOWN = 10_000
 
 
-def is_computed(expression: Expr, schema: Any) -> bool:
+def is_computed(expression: Expr, schema: pa.Schema) -> bool:
     """Whether the engine computes a condition or column over a table of `schema`. An expression is
     asked about several times while a query is planned, and again when it comes again."""
     needed = expression.columns()
@@ -71,7 +71,7 @@ def is_computed(expression: Expr, schema: Any) -> bool:
     return known[1]
 
 
-def _is_computed(expression: Expr, schema: Any, read: Any) -> bool:
+def _is_computed(expression: Expr, schema: pa.Schema, read: pa.Schema) -> bool:
     if not all(lies_as_it_is(field.type) for field in read):
         return False
     compiler = Compiler(engine_table(checking_engine(), empty_table(read)).column, schema)
@@ -87,7 +87,7 @@ class Compiler:
     """Compiles over the columns that `columns` gives, which are those of `schema`, what the engine
     computes in the type that evaluation gives it; None for the rest. Not thread-safe."""
 
-    def __init__(self, columns: Callable[[str], _native.Expr], schema: Any) -> None:
+    def __init__(self, columns: Callable[[str], _native.Expr], schema: pa.Schema) -> None:
         self._columns = columns
         self._fields = {field.name: field for field in schema}
         self._type_of = TypesOver(schema)
@@ -227,7 +227,7 @@ def _column_first(call: Call) -> Call:
     return Call(_TURNED.get(call.function, call.function), (right, left))
 
 
-def _same_kind(literal: Any, target: Any) -> Any:
+def _same_kind(literal: pa.Scalar, target: pa.DataType) -> pa.Scalar:
     """A date or time as the type it is compared with, where that loses nothing."""
     both = pa.types.is_temporal(literal.type) and pa.types.is_timestamp(target)
     if not both or literal.type == target or target.tz is not None:
@@ -240,7 +240,7 @@ def _same_kind(literal: Any, target: Any) -> Any:
         return literal
 
 
-def _format(data_type: Any) -> str | None:
+def _format(data_type: pa.DataType) -> str | None:
     """The Arrow format string of a type that literals and casts can have."""
     if pa.types.is_decimal128(data_type):
         return f"d:{data_type.precision},{data_type.scale}"
@@ -253,12 +253,12 @@ def _format(data_type: Any) -> str | None:
     return _FORMATS.get(data_type)
 
 
-def _literal(scalar: Any) -> _native.Expr | None:
+def _literal(scalar: pa.Scalar) -> _native.Expr | None:
     data_type = _format(plain_type(scalar.type))
     return None if data_type is None else _native.Expr.literal(_value(scalar), data_type)
 
 
-def _value(scalar: Any) -> Any:
+def _value(scalar: pa.Scalar) -> str | float | bool | None:
     if not scalar.is_valid:
         return None
     data_type = scalar.type

@@ -44,11 +44,12 @@ from crossdock.expressions.function_kernels import (
 from crossdock.expressions.literals import fit_literal, literal_types, value_set
 from crossdock.expressions.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
 from crossdock.expressions.nested_kernels import OF_NESTED, list_of, struct_of
+from crossdock.values.arrow_kinds import ArrayLike, Datum, Rows
 from crossdock.values.engine_types import with_schema
 from crossdock.values.row_taking import filter_rows
 
 
-def evaluate(expression: Expr, rows: Any) -> Any:
+def evaluate(expression: Expr, rows: Rows) -> ArrayLike:
     """The value of `expression` per row of a pyarrow Table or RecordBatch: an Array or
     ChunkedArray of as many rows. ExpressionError when a kernel refuses or a value does not fit."""
     try:
@@ -64,7 +65,7 @@ def evaluate(expression: Expr, rows: Any) -> Any:
     return value
 
 
-def mask_of(predicate: Expr, rows: Any) -> Any:
+def mask_of(predicate: Expr, rows: Rows) -> ArrayLike:
     """`predicate` per row as booleans; ExpressionError when it is of another type."""
     mask = evaluate(predicate, rows)
     if not pa.types.is_boolean(mask.type):
@@ -72,7 +73,7 @@ def mask_of(predicate: Expr, rows: Any) -> Any:
     return mask
 
 
-def not_boolean(predicate: Expr, data_type: Any) -> CrossdockError:
+def not_boolean(predicate: Expr, data_type: pa.DataType) -> CrossdockError:
     """The error for a predicate that is not a boolean."""
     return make_error(
         "CD-504",
@@ -81,7 +82,7 @@ def not_boolean(predicate: Expr, data_type: Any) -> CrossdockError:
     )
 
 
-def keep_rows(rows: Any, predicate: Expr) -> Any:
+def keep_rows(rows: Rows, predicate: Expr) -> Rows:
     """The rows of a Table or RecordBatch for which `predicate` is true; the schema stays.
 
     Parts of a conjunction that can raise see only rows for which the parts before them, and all
@@ -96,19 +97,19 @@ def keep_rows(rows: Any, predicate: Expr) -> Any:
     return with_schema(kept, schema)
 
 
-def without_views(rows: Any) -> Any:
+def without_views(rows: Rows) -> Rows:
     """`rows` with view columns as string or binary; `rows` itself when it has none."""
     return with_schema(rows, plain_schema(rows.schema))
 
 
-def plain_schema(schema: Any) -> Any:
+def plain_schema(schema: pa.Schema) -> pa.Schema:
     """`schema` with string_view as string and binary_view as binary."""
     if not any(plain_type(field.type) is not field.type for field in schema):
         return schema
     return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
 
 
-def _evaluate(expression: Expr, rows: Any) -> Any:
+def _evaluate(expression: Expr, rows: Rows) -> Datum:
     if isinstance(expression, Column):
         return _plain(rows.column(expression.name))
     if isinstance(expression, Literal):
@@ -126,7 +127,7 @@ def _evaluate(expression: Expr, rows: Any) -> Any:
         raise _refused(expression, rows.schema, error) from None
 
 
-def _evaluated(expression: Call, rows: Any) -> list[Any]:
+def _evaluated(expression: Call, rows: Rows) -> list[Datum]:
     """The values of the arguments; literals take the type that fits those they stand beside."""
     values = [
         None if isinstance(argument, Literal) else _for_kernels(_evaluate(argument, rows))
@@ -139,7 +140,7 @@ def _evaluated(expression: Call, rows: Any) -> list[Any]:
     ]
 
 
-def _for_kernels(values: Any) -> Any:
+def _for_kernels(values: Datum) -> Datum:
     """Run-end encoded values decoded, UUIDs as their bytes, and short decimals as longer ones."""
     data_type = values.type
     if pa.types.is_run_end_encoded(data_type):
@@ -149,7 +150,7 @@ def _for_kernels(values: Any) -> Any:
     return values.cast(data_type.storage_type) if data_type == pa.uuid() else values
 
 
-def _applied(expression: Call, values: list[Any]) -> Any:
+def _applied(expression: Call, values: list[Datum]) -> Datum:
     """The function of `expression`, of the values of its arguments."""
     function, option = expression.function, expression.option
     if function in COMPARISONS:
@@ -189,7 +190,7 @@ def _applied(expression: Call, values: list[Any]) -> Any:
     return pc.call_function(function, values)
 
 
-def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
+def _is_in(subject: Datum, values: tuple[Any, ...]) -> Datum:
     listed = value_set(values, subject.type)
     is_member = pc.is_in(subject, value_set=listed)
     if pa.types.is_floating(subject.type) and pc.any(pc.is_nan(listed)).as_py():
@@ -197,13 +198,13 @@ def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
     return pc.if_else(pc.is_valid(subject), is_member, pa.scalar(None, pa.bool_()))
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: ArrayLike) -> ArrayLike:
     data_type = column.type
     plain = plain_type(data_type)
     return column if plain is data_type else column.cast(plain)
 
 
-def plain_type(data_type: Any) -> Any:
+def plain_type(data_type: pa.DataType) -> pa.DataType:
     """The type that values of `data_type` have in kernels: string for string_view, and so on."""
     if data_type == pa.string_view():
         return pa.string()
@@ -216,7 +217,7 @@ def plain_type(data_type: Any) -> Any:
     return data_type
 
 
-def _refused(expression: Expr, schema: Any, error: Exception) -> CrossdockError:
+def _refused(expression: Expr, schema: pa.Schema, error: Exception) -> CrossdockError:
     names = [name for name in schema.names if name in expression.columns()]
     types = ", ".join(f"{name}: {schema.field(name).type}" for name in names)
     reason = _first_line(error)

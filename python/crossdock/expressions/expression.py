@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import make_error
 from crossdock.expressions.functions import (
@@ -21,6 +21,9 @@ from crossdock.expressions.functions import (
     StringFunctions,
 )
 from crossdock.option_checks import require_text, require_type, require_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SYMBOLS = {
     "equal": "==",
@@ -192,14 +195,14 @@ class Expr(StringFunctions, NumberFunctions, DateFunctions, NestedFunctions):
                 )  # fmt: skip
         return Call("is_in", (self,), members)
 
-    def cast(self, data_type: Any) -> Expr:
+    def cast(self, data_type: pa.DataType | str) -> Expr:
         """The value as another Arrow type (a pyarrow.DataType or its name, such as "int64").
 
         A value that does not fit is an ExpressionError when the expression is evaluated.
         """
         return Call("cast", (self,), require_type(data_type, "cast()"))
 
-    def try_cast(self, data_type: Any) -> Expr:
+    def try_cast(self, data_type: pa.DataType | str) -> Expr:
         """The same as `cast`, but a value that does not fit is NULL."""
         return Call("try_cast", (self,), require_type(data_type, "try_cast()"))
 

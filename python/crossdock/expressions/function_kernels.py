@@ -21,25 +21,26 @@ from crossdock.expressions.written_values import (
     try_parsed_as,
     written,
 )
+from crossdock.values.arrow_kinds import Datum
 
 _STRINGS = (pa.string(), pa.large_string())
 
 
-def are_strings(types: Sequence[Any]) -> bool:
+def are_strings(types: Sequence[pa.DataType]) -> bool:
     """Whether values of all `types` are strings, as they are or in a dictionary, or NULL."""
     plain = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
     known = [t for t in plain if not pa.types.is_null(t)]
     return bool(known) and all(t in _STRINGS for t in known)
 
 
-def decoded(value: Any) -> Any:
+def decoded(value: Datum) -> Datum:
     """The values of a dictionary; other values as they are."""
     if pa.types.is_dictionary(value.type):
         return pc.cast(value, value.type.value_type)
     return value
 
 
-def concat(values: Sequence[Any]) -> Any:
+def concat(values: Sequence[Datum]) -> Datum:
     """Strings one behind the other; NULL where one is NULL."""
     both = common_type([value.type for value in values])
     if both not in _STRINGS:
@@ -49,7 +50,7 @@ def concat(values: Sequence[Any]) -> Any:
     return pc.binary_join_element_wise(*strings, pa.scalar("", both))
 
 
-def extreme(function: str, values: Sequence[Any]) -> Any:
+def extreme(function: str, values: Sequence[Datum]) -> Datum:
     """ "greatest" or "least" of values that are not NULL; NaN is above all, as in DuckDB."""
     both = common_type([value.type for value in values])
     if pa.types.is_boolean(both):
@@ -60,7 +61,7 @@ def extreme(function: str, values: Sequence[Any]) -> Any:
     return first
 
 
-def _further(function: str, a: Any, b: Any) -> Any:
+def _further(function: str, a: Datum, b: Datum) -> Datum:
     better = pc.greater(b, a) if function == "greatest" else pc.less(b, a)
     if pa.types.is_floating(a.type):
         better = pc.or_kleene(better, pc.is_nan(b if function == "greatest" else a))
@@ -68,12 +69,12 @@ def _further(function: str, a: Any, b: Any) -> Any:
     return pc.if_else(taken, b, a)
 
 
-def power(base: Any, exponent: Any) -> Any:
+def power(base: Datum, exponent: Datum) -> Datum:
     """Of any numbers as float64s."""
     return pc.power(_real(base), _real(exponent))
 
 
-def _real(value: Any) -> Any:
+def _real(value: Datum) -> Datum:
     """The value as float64, rounded where it must be."""
     if pa.types.is_decimal(value.type):
         return cast(value, pa.float64())
@@ -83,7 +84,7 @@ def _real(value: Any) -> Any:
     return pc.cast(value, pa.float64(), safe=False)
 
 
-def _length(strings: Any, _: Any) -> Any:
+def _length(strings: Datum, _: None) -> Datum:
     binary = pa.types.is_binary(strings.type) or pa.types.is_large_binary(strings.type)
     return pc.cast((pc.binary_length if binary else pc.utf8_length)(strings), pa.int64())
 
@@ -92,13 +93,13 @@ def _lower(pattern: str) -> str:
     return str(pc.utf8_lower(pa.scalar(pattern)).as_py())
 
 
-def _strip(strings: Any, characters: str | None) -> Any:
+def _strip(strings: Datum, characters: str | None) -> Datum:
     if characters is None:
         return pc.utf8_trim_whitespace(strings)
     return pc.utf8_trim(strings, characters=characters)
 
 
-def _substring(strings: Any, option: tuple[int, ...]) -> Any:
+def _substring(strings: Datum, option: tuple[int, ...]) -> Datum:
     start, *length = option
     stop = start + length[0] if length else None
     if start < 0 and stop is not None and stop >= 0:
@@ -106,13 +107,13 @@ def _substring(strings: Any, option: tuple[int, ...]) -> Any:
     return pc.utf8_slice_codeunits(strings, start=start, stop=stop)
 
 
-def _replace(strings: Any, option: tuple[str, str]) -> Any:
+def _replace(strings: Datum, option: tuple[str, str]) -> Datum:
     part, by = option
     return pc.replace_substring(strings, pattern=part, replacement=by) if part else strings
 
 
 def _padded(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    def pad(strings: Any, option: tuple[int, str]) -> Any:
+    def pad(strings: Datum, option: tuple[int, str]) -> Datum:
         width, fill = option
         padded = kernel(strings, width=width, padding=fill)
         return pc.utf8_slice_codeunits(padded, start=0, stop=width)
@@ -120,12 +121,12 @@ def _padded(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return pad
 
 
-def _sign(value: Any, _: Any) -> Any:
+def _sign(value: Datum, _: None) -> Datum:
     sign = pc.sign(value)
     return sign if pa.types.is_floating(sign.type) else pc.cast(sign, pa.int8())
 
 
-def _with_room(value: Any, kernel: Callable[[Any], Any]) -> Any:
+def _with_room(value: Datum, kernel: Callable[[Datum], Datum]) -> Datum:
     """What is rounded. pyarrow looks at the digits of decimals that are rounded up where it casts,
     not where it rounds: 999.99 of five digits would become 0."""
     data_type = value.type
@@ -136,13 +137,13 @@ def _with_room(value: Any, kernel: Callable[[Any], Any]) -> Any:
 
 
 def _whole(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    def of(value: Any, _: Any) -> Any:
+    def of(value: Datum, _: None) -> Datum:
         return value if pa.types.is_integer(value.type) else _with_room(value, kernel)
 
     return of
 
 
-def _rounded(value: Any, digits: int) -> Any:
+def _rounded(value: Datum, digits: int) -> Datum:
     mode = "half_towards_infinity"
     return _with_room(value, lambda wide: pc.round(wide, digits, round_mode=mode))
 

@@ -21,7 +21,7 @@ _OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {
 }  # fmt: skip
 
 
-def fit_literal(value: Any, target: Any) -> Any:
+def fit_literal(value: Any, target: pa.DataType) -> pa.Scalar:
     """A Python literal as a Scalar of the type that fits `target`, the type it meets: text as a
     date or time, a number as a decimal of its digits or a float of the same width."""
     if isinstance(value, pa.Scalar):
@@ -47,7 +47,7 @@ def fit_literal(value: Any, target: Any) -> Any:
     return pa.scalar(value)
 
 
-def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
+def literal_types(expression: Call, types: Sequence[pa.DataType | None]) -> list[pa.DataType]:
     """Per argument, the type that a literal in its place should fit; `types` has None for those
     that are literals."""
     results = range(len(types))
@@ -63,7 +63,7 @@ def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
     return [target if i in results else pa.null() for i in range(len(types))]
 
 
-def value_set(values: tuple[Any, ...], target: Any) -> Any:
+def value_set(values: tuple[Any, ...], target: pa.DataType) -> pa.Array:
     """`values` as an array of the type `target`, without NULL and without numbers that no value of
     the type equals. Floats have both zeros or none: they are equal."""
     plain = target.value_type if pa.types.is_dictionary(target) else target
@@ -77,7 +77,7 @@ def value_set(values: tuple[Any, ...], target: Any) -> Any:
     return pa.array(listed, plain)
 
 
-def _float_literal(value: float, target: Any) -> Any:
+def _float_literal(value: float, target: pa.DataType) -> pa.Scalar:
     """The number rounded to the float type `target`; a float64 where that makes infinity or 0 of
     another number."""
     rounded = pa.scalar(value, target)
@@ -86,7 +86,7 @@ def _float_literal(value: float, target: Any) -> Any:
     return rounded if same_kind else pa.scalar(value)
 
 
-def _decimal_literal(value: int | float | Decimal) -> Any:
+def _decimal_literal(value: int | float | Decimal) -> pa.Scalar:
     """The number as a decimal of its own digits; as it is where it has too many."""
     if isinstance(value, float) and not math.isfinite(value):
         return pa.scalar(value)
@@ -101,11 +101,11 @@ def _decimal_literal(value: int | float | Decimal) -> Any:
     return pa.scalar(exact, pa.decimal128(precision, scale))
 
 
-def _plain_null(target: Any) -> Any:
+def _plain_null(target: pa.DataType) -> pa.DataType:
     return target.value_type if pa.types.is_dictionary(target) else target
 
 
-def _moment(text: str, target: Any) -> Any:
+def _moment(text: str, target: pa.DataType) -> pa.Scalar:
     """A text read as a date or time; one without an offset is in the zone of `target`."""
     if not pa.types.is_timestamp(target) or target.tz is None:
         return pa.scalar(text).cast(target)
@@ -116,7 +116,7 @@ def _moment(text: str, target: Any) -> Any:
         return pc.assume_timezone(local, target.tz)
 
 
-def _plain_values(values: tuple[Any, ...], plain: Any) -> list[Any] | None:
+def _plain_values(values: tuple[Any, ...], plain: pa.DataType) -> list[Any] | None:
     """The values themselves where all are Python integers or strings for a type of these; a list
     may be long."""
     kinds = set(map(type, values))
@@ -126,7 +126,7 @@ def _plain_values(values: tuple[Any, ...], plain: Any) -> list[Any] | None:
     return list(values) if kinds <= {str} and plain in (pa.string(), pa.large_string()) else None
 
 
-def _listed(value: Any, plain: Any) -> Any:
+def _listed(value: Any, plain: pa.DataType) -> Any:
     """One value of a list as a Scalar of the type `plain`; None for NULL, and for a number or a
     moment that is none of this type, as a half second is none of a column of seconds."""
     literal = fit_literal(value, plain)
@@ -144,10 +144,10 @@ def _listed(value: Any, plain: Any) -> Any:
     )
 
 
-def _is_number(data_type: Any) -> bool:
+def _is_number(data_type: pa.DataType) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return any(is_kind(data_type) for is_kind in kinds)
 
 
-def _is_moment(data_type: Any) -> bool:
+def _is_moment(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(data_type) or pa.types.is_date(data_type))

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from crossdock import _native
 from crossdock.errors import from_native
+from crossdock.values.arrow_kinds import Datum
 from crossdock.values.type_checks import checking_engine
 
 CALENDAR_PARTS = frozenset(("year", "quarter", "month", "week", "day", "day_of_year"))
@@ -40,7 +41,7 @@ WITH_ARGUMENTS = frozenset((
 ))  # fmt: skip
 
 
-def computed(function: str, values: Sequence[Any], option: Any) -> Any:
+def computed(function: str, values: Sequence[Datum], option: Any) -> Datum:
     """One of COMPUTED of values of plain types."""
     constants = option if isinstance(option, tuple) else () if option is None else (option,)
     literals: list[tuple[Any, str]] = [(c, "l") for c in constants if isinstance(c, int)]
@@ -58,7 +59,7 @@ def computed(function: str, values: Sequence[Any], option: Any) -> Any:
     return column.cast(strings_type)
 
 
-def _without_zone(function: str, value: Any) -> Any:
+def _without_zone(function: str, value: Datum) -> Datum:
     """What a clock in the zone of a timestamp shows; for seconds since 1970, one in UTC."""
     if getattr(value.type, "tz", None) is None:
         return value
@@ -67,12 +68,12 @@ def _without_zone(function: str, value: Any) -> Any:
     return pc.local_timestamp(value)
 
 
-def divide_floats(function: str, left: Any, right: Any) -> Any:
+def divide_floats(function: str, left: Datum, right: Datum) -> Datum:
     """ "floor_divide" or "remainder" of two floats of one type, as in Python."""
     return _computed(function, left, right)
 
 
-def calendar_part(part: str, value: Any) -> Any:
+def calendar_part(part: str, value: Datum) -> Datum:
     """One of CALENDAR_PARTS of a date or timestamp, of whatever year."""
     if not _leaves_16_bits(value):
         return pc.call_function("iso_week" if part == "week" else part, [value])
@@ -80,7 +81,7 @@ def calendar_part(part: str, value: Any) -> Any:
     return _computed(part, local)
 
 
-def truncate(value: Any, period: str) -> Any:
+def truncate(value: Datum, period: str) -> Datum:
     """The beginning of the period in which a date or timestamp lies."""
     if pa.types.is_date(value.type) and period.endswith(("hour", "minute", "second")):
         return value
@@ -91,7 +92,7 @@ def truncate(value: Any, period: str) -> Any:
     return _computed("truncate", value, literals=[(period, "u")])
 
 
-def add_months(value: Any, months: int) -> Any:
+def add_months(value: Datum, months: int) -> Datum:
     """The date or timestamp so many months later, which pyarrow has no kernel for."""
     data_type = value.type
     if not (pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)):
@@ -104,7 +105,7 @@ def add_months(value: Any, months: int) -> Any:
     return pc.assume_timezone(later, zone, ambiguous="earliest", nonexistent="latest")
 
 
-def _leaves_16_bits(value: Any) -> bool:
+def _leaves_16_bits(value: Datum) -> bool:
     data_type = value.type
     if pa.types.is_date32(data_type):
         bound, ticks = _SAFE_DAYS, pa.int32()
@@ -121,10 +122,10 @@ def _leaves_16_bits(value: Any) -> bool:
 
 def _computed(
     function: str,
-    *values: Any,
+    *values: Datum,
     literals: Sequence[tuple[Any, str]] = (),
     strings: Sequence[str] = (),
-) -> Any:
+) -> Datum:
     """`literals`: last arguments, each with its Arrow format; `strings`: further constants."""
     if all(pa.types.is_null(value.type) for value in values):
         return values[0]  # of no type, and so is what is computed of it

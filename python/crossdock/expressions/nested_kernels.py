@@ -14,15 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.expressions.literals import value_set
+from crossdock.values.arrow_kinds import ArrayLike, Datum
 
 _KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
-def _list_length(lists: Any, _: Any) -> Any:
+def _list_length(lists: ArrayLike, _: None) -> Datum:
     return pc.cast(pc.list_value_length(_of_lists(lists)), pa.int64())
 
 
-def _list_element(lists: Any, index: int) -> Any:
+def _list_element(lists: ArrayLike, index: int) -> pa.Array:
     """The element at `index`, from the end where that is below 0; NULL where there is none."""
     lists = _of_lists(lists)
     lengths = _list_length(lists, None)
@@ -33,7 +34,7 @@ def _list_element(lists: Any, index: int) -> Any:
     return pc.list_flatten(lists).take(rows)
 
 
-def _list_contains(lists: Any, value: Any) -> Any:
+def _list_contains(lists: ArrayLike, value: Any) -> pa.Array:
     """Whether an element equals `value`; NULL of NULL alone."""
     lists = _of_lists(lists)
     flat = pc.list_flatten(lists)
@@ -44,13 +45,13 @@ def _list_contains(lists: Any, value: Any) -> Any:
     return pc.if_else(pc.is_valid(lists), hits, pa.scalar(None, pa.bool_()))
 
 
-def _of_lists(lists: Any) -> Any:
+def _of_lists(lists: ArrayLike) -> Datum:
     if not any(is_kind(lists.type) for is_kind in _KINDS):
         raise pa.ArrowTypeError(f"{lists.type} is no list")
     return lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
 
 
-def _field(structs: Any, name: str) -> Any:
+def _field(structs: ArrayLike, name: str) -> ArrayLike:
     if not pa.types.is_struct(structs.type):
         raise pa.ArrowTypeError(f"{structs.type} is no struct")
     names = [field.name for field in structs.type]
@@ -59,7 +60,7 @@ def _field(structs: Any, name: str) -> Any:
     return pc.struct_field(structs, [names.index(name)])
 
 
-def list_of(values: list[Any], both: Any) -> Any:
+def list_of(values: list[Datum], both: pa.DataType) -> Datum:
     """Lists of the values of each row, which are of the type `both`."""
     rows = pc.make_struct(*values, field_names=[str(i) for i in range(len(values))])
     if isinstance(rows, pa.Scalar):
@@ -75,13 +76,13 @@ def list_of(values: list[Any], both: Any) -> Any:
     return pa.ListArray.from_arrays(offsets, by_column.take(places))
 
 
-def struct_of(values: list[Any], names: tuple[str, ...]) -> Any:
+def struct_of(values: list[Datum], names: tuple[str, ...]) -> Datum:
     """Structs of the values of each row."""
     return pc.make_struct(*values, field_names=names)
 
 
 def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def folded(lists: Any, _: Any) -> Any:
+    def folded(lists: ArrayLike, _: None) -> pa.Array:
         """What the known values of each list become; NULL of none."""
         lists = _of_lists(lists)
         known = ([v for v in each or () if v is not None] for each in lists.to_pylist())
@@ -91,7 +92,7 @@ def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return folded
 
 
-def _list_mode(lists: Any, _: Any) -> Any:
+def _list_mode(lists: ArrayLike, _: None) -> pa.Array:
     """The value that each list has most often, the first of several; NULL of none."""
     lists = _of_lists(lists)
     modes = []

@@ -24,12 +24,12 @@ _MOST_KNOWN = 10_000
 class TypesOver:
     """The types that expressions have over one schema, each worked out once. Not thread-safe."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._columns = {field.name: plain_type(field.type) for field in schema}
         self._known: dict[int, tuple[Expr, Any]] = {}  # by id, with what keeps the id
 
-    def __call__(self, expression: Expr) -> Any:
+    def __call__(self, expression: Expr) -> pa.DataType:
         """The Arrow type; ExpressionError when it has none."""
         waiting = [expression]
         while waiting:  # arguments first, in a loop: expressions can be deeper than Python's stack
@@ -51,7 +51,7 @@ class TypesOver:
             if not isinstance(argument, Literal) and id(argument) not in self._known
         ]
 
-    def _worked_out(self, expression: Expr) -> Any:
+    def _worked_out(self, expression: Expr) -> pa.DataType:
         if isinstance(expression, Over):
             raise make_error(
                 "CD-504", f"the window function {expression!r} stands where none is computed",
@@ -67,10 +67,10 @@ class TypesOver:
         except CrossdockError:
             return self._evaluated(expression)  # which says where in the whole the fault is
 
-    def _evaluated(self, expression: Expr) -> Any:
+    def _evaluated(self, expression: Expr) -> pa.DataType:
         return evaluate(expression, empty_table(self._schema)).type
 
-    def _of_call(self, call: Call) -> Any:
+    def _of_call(self, call: Call) -> pa.DataType:
         types = tuple(
             None if isinstance(argument, Literal) else self._known[id(argument)][1]
             for argument in call.arguments
@@ -87,12 +87,12 @@ class TypesOver:
         return _KNOWN[key]
 
 
-def result_type(expression: Expr, schema: Any) -> Any:
+def result_type(expression: Expr, schema: pa.Schema) -> pa.DataType:
     """The Arrow type `expression` has over `schema`; ExpressionError when it has none."""
     return TypesOver(schema)(expression)
 
 
-def _all_fit(values: tuple[Any, ...], data_type: Any) -> bool:
+def _all_fit(values: tuple[Any, ...], data_type: pa.DataType) -> bool:
     """Whether the values are plainly of a type that columns of `data_type` compare with."""
     kinds = set(map(type, values))
     if kinds == {str}:
@@ -105,7 +105,7 @@ def _key(value: Any) -> tuple[type, str]:
     return type(value), repr(value)
 
 
-def _type_of(call: Call, types: tuple[Any, ...]) -> Any:
+def _type_of(call: Call, types: tuple[pa.DataType | None, ...]) -> pa.DataType:
     """The type of a call of columns that have `types`, and of its own literals."""
     fields = [pa.field(str(i), data_type) for i, data_type in enumerate(types) if data_type]
     arguments = tuple(

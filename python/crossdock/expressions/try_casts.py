@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.expressions.arithmetic import cast
+from crossdock.values.arrow_kinds import Datum
 
 # Strings that no parser of numbers or of moments takes: the others are tried, which is slow for
 # those that fail.
@@ -15,7 +14,7 @@ _NUMBERS = r"^[-+0-9.eExXa-fA-F]+$"
 _MOMENTS = r"^[-+0-9:./TZ ]+$"
 
 
-def try_cast(value: Any, data_type: Any) -> Any:
+def try_cast(value: Datum, data_type: pa.DataType) -> Datum:
     """The value as another type; NULL where it does not fit. ArrowException where no value of the
     type can be one of the other."""
     cast(pa.array([], value.type), data_type)  # of types that have no cast, no value is tried
@@ -33,7 +32,7 @@ def try_cast(value: Any, data_type: Any) -> Any:
     return _tried(_possible(codes.dictionary, data_type), data_type).take(codes.indices)
 
 
-def _possible(values: Any, data_type: Any) -> Any:
+def _possible(values: pa.Array, data_type: pa.DataType) -> pa.Array:
     """The values, those that cannot be cast as NULL."""
     if values.type not in (pa.string(), pa.large_string()):
         return values
@@ -48,7 +47,7 @@ def _possible(values: Any, data_type: Any) -> Any:
     return pc.if_else(fits, values, pa.scalar(None, values.type))
 
 
-def _tried(values: Any, data_type: Any) -> Any:
+def _tried(values: pa.Array, data_type: pa.DataType) -> pa.Array:
     """The values, halved until those that fail are alone."""
     try:
         return cast(values, data_type)

@@ -9,12 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import make_error
 from crossdock.expressions.expression import Call, Column, Expr, Literal, lit
 from crossdock.expressions.orders import Order, orders_of
 from crossdock.option_checks import integer_of, require_flag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_OFFSET = (1 << 62) - 1
 
@@ -66,7 +69,7 @@ class Over(Expr):
         result = () if self.argument is None else (self.argument,)
         return (*result, *self.window.partition, *(order.by for order in self.window.orders))
 
-    def rewritten(self, change: Any) -> Over:
+    def rewritten(self, change: Callable[[Expr], Expr]) -> Over:
         """The same with `change` applied to each of these expressions."""
         orders = tuple(replace(order, by=change(order.by)) for order in self.window.orders)
         partition = tuple(map(change, self.window.partition))

@@ -6,13 +6,12 @@ have another one are looked at once each.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.expressions.arithmetic import cast
 from crossdock.expressions.try_casts import try_cast
+from crossdock.values.arrow_kinds import Datum
 
 _FINEST = pa.decimal128(38, 18)
 _YES, _NO = ("t", "yes", "y"), ("f", "no", "n")
@@ -23,7 +22,7 @@ _TINY = 1e-4  # below which SQL writes an exponent
 _TINY_DIGITS = ((r"^(-?)0\.0000([1-9])(\d*)$", "05"), (r"^(-?)0\.00000([1-9])(\d*)$", "06"))
 
 
-def parsed_as(value: Any, data_type: Any) -> Any:
+def parsed_as(value: Datum, data_type: pa.DataType) -> Datum:
     """Strings as values of a type, in whatever form they are written. ArrowInvalid for one that is
     none."""
     if pa.types.is_time(data_type):
@@ -40,7 +39,7 @@ def parsed_as(value: Any, data_type: Any) -> Any:
     return values
 
 
-def try_parsed_as(value: Any, data_type: Any) -> Any:
+def try_parsed_as(value: Datum, data_type: pa.DataType) -> Datum:
     """The same, with NULL for a string that is no value."""
     if pa.types.is_time(data_type):
         days = _of_first_day(value)
@@ -59,20 +58,20 @@ def try_parsed_as(value: Any, data_type: Any) -> Any:
     return pc.coalesce(strict, values.take(pc.index_in(value, value_set=others)))
 
 
-def _times(value: Any, data_type: Any) -> Any:
+def _times(value: Datum, data_type: pa.DataType) -> Datum:
     return _time_of(cast(_of_first_day(value), pa.timestamp("us")), data_type)
 
 
-def _of_first_day(value: Any) -> Any:
+def _of_first_day(value: Datum) -> Datum:
     """Times of a day as instants, which Arrow reads."""
     return pc.binary_join_element_wise("1970-01-01", value, " ")
 
 
-def _time_of(instants: Any, data_type: Any) -> Any:
+def _time_of(instants: Datum, data_type: pa.DataType) -> Datum:
     return pc.cast(pc.cast(instants, pa.time64("us")), data_type)
 
 
-def _in_other_forms(strings: Any, data_type: Any) -> Any:
+def _in_other_forms(strings: pa.Array, data_type: pa.DataType) -> pa.Array:
     """The value of each text; NULL where it is none."""
     if pa.types.is_boolean(data_type):
         words = pc.utf8_lower(strings)
@@ -94,11 +93,11 @@ def _in_other_forms(strings: Any, data_type: Any) -> Any:
     return try_cast(strings, data_type)
 
 
-def _instants(strings: Any, formats: tuple[str, ...]) -> list[Any]:
+def _instants(strings: pa.Array, formats: tuple[str, ...]) -> list[pa.Array]:
     return [pc.strptime(strings, format=f, unit="us", error_is_null=True) for f in formats]
 
 
-def written(value: Any, data_type: Any) -> Any:
+def written(value: Datum, data_type: pa.DataType) -> Datum:
     """Values as SQL writes them, in a type of strings: instants without zeros behind the second,
     whole doubles with .0, and exponents of two digits."""
     if pa.types.is_timestamp(value.type) and value.type.tz is None:
@@ -107,14 +106,14 @@ def written(value: Any, data_type: Any) -> Any:
     return _written_doubles(value, strings) if pa.types.is_float64(value.type) else strings
 
 
-def _written_instants(value: Any, data_type: Any) -> Any:
+def _written_instants(value: Datum, data_type: pa.DataType) -> Datum:
     try:
         return pc.cast(pc.cast(value, pa.timestamp("s")), data_type)
     except pa.ArrowInvalid:  # some have a fraction of a second
         return pc.replace_substring_regex(pc.cast(value, data_type), r"\.?0+$", "")
 
 
-def _written_doubles(value: Any, strings: Any) -> Any:
+def _written_doubles(value: Datum, strings: Datum) -> Datum:
     size = pc.abs(value)
     is_whole = pc.equal(value, pc.trunc(value))
     is_plain = pc.and_(is_whole, pc.less(size, _LONG))
@@ -134,21 +133,21 @@ def _written_doubles(value: Any, strings: Any) -> Any:
     return shown
 
 
-def _joined(value: Any, behind: Any) -> Any:
+def _joined(value: Datum, behind: pa.Scalar) -> Datum:
     return pc.binary_join_element_wise(value, behind, pa.scalar("", behind.type))
 
 
-def _is_any(mask: Any) -> bool:
+def _is_any(mask: Datum) -> bool:
     return bool(mask.as_py() if isinstance(mask, pa.Scalar) else pc.any(mask).as_py())
 
 
-def instant_of_zone(value: Any, zone: str) -> Any:
+def instant_of_zone(value: Datum, zone: str) -> Datum:
     """Timestamps without a zone as instants: times that clocks of a zone show twice are the first
     one, and those that they skip the one behind."""
     instant = pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
     return pc.cast(instant, pa.timestamp(value.type.unit, "UTC"))
 
 
-def local_time(value: Any, zone: str) -> Any:
+def local_time(value: Datum, zone: str) -> Datum:
     """What clocks of a zone show at instants."""
     return pc.local_timestamp(pc.cast(value, pa.timestamp(value.type.unit, zone)))

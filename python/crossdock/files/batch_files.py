@@ -33,11 +33,11 @@ class BatchFiles(FileSource):
     """Files of a format that pyarrow.dataset does not read, or not with our options."""
 
     @abstractmethod
-    def schema_of_file(self, path: str) -> Any:
+    def schema_of_file(self, path: str) -> pa.Schema:
         """The schema of a file. Raises what pyarrow raises."""
 
     @abstractmethod
-    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a file with at least those of `columns` that it has, in bounded memory."""
 
     def rows_of_file(self, path: str) -> int:
@@ -56,11 +56,11 @@ class BatchFiles(FileSource):
         with self.data_errors(), public_errors():
             return engine_table(engine, self.table(columns, predicate))
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         """An interrupt ends the wait for the batch that is read, and this is the last one."""
         goes_on = [True]
 
-        def read(reader: Any) -> Any:
+        def read(reader: pa.RecordBatchReader) -> pa.Table:
             batches = itertools.takewhile(lambda _: bool(goes_on), reader)
             return pa.Table.from_batches(batches, reader.schema)
 
@@ -69,7 +69,7 @@ class BatchFiles(FileSource):
         finally:
             goes_on.clear()
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
         with self.data_errors():
             projected = self.schema_of(columns)
             read = self.schema_of(read_for(columns, predicate))
@@ -88,10 +88,10 @@ class BatchFiles(FileSource):
         """Columns whose values are those of paths."""
         return frozenset(self._opened.values.column_names)
 
-    def read_schemas(self) -> Sequence[Any]:
+    def read_schemas(self) -> Sequence[pa.Schema]:
         return self.of_each(self.files, self.schema_of_file, str)
 
-    def plain_fragments(self, values: Any = None) -> list[Any]:
+    def plain_fragments(self, values: pa.Table = None) -> list[FilePart]:
         rows = rows_of_values(values, len(self.files))
         return [
             FilePart(file, dict(row), lambda file=file: self._counted(file))  # type: ignore[misc]
@@ -109,21 +109,23 @@ class BatchFiles(FileSource):
             return parts
         return [part for part in parts if keeps(part.values, predicate)]
 
-    def _batches(self, projected: Any, parts: Sequence[FilePart]) -> Iterator[Any]:
+    def _batches(self, projected: pa.Schema, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
         for part in parts:
             with self.data_errors(part.path):
                 for batch in self.batches_of_file(part.path, projected.names):
                     yield completed(batch, projected, part.values)
 
 
-def keeps(values: dict[str, Any], predicate: Expr) -> bool:
+def keeps(values: dict[str, pa.Scalar], predicate: Expr) -> bool:
     """Whether a condition on what the path of a file says holds for its rows."""
     names = sorted(predicate.columns())
     row = [pa.repeat(values[name], 1) for name in names]
     return bool(keep_rows(pa.RecordBatch.from_arrays(row, names), predicate).num_rows)
 
 
-def completed(batch: Any, projected: Any, values: dict[str, Any]) -> Any:
+def completed(
+    batch: pa.RecordBatch, projected: pa.Schema, values: dict[str, pa.Scalar]
+) -> pa.RecordBatch:
     """The rows of a file with the columns `projected`: those of `values` have these in all rows,
     others that the file lacks have NULL."""
     if not projected.names:
@@ -137,6 +139,6 @@ def completed(batch: Any, projected: Any, values: dict[str, Any]) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=projected)
 
 
-def _value(values: dict[str, Any], field: Any) -> Any:
+def _value(values: dict[str, pa.Scalar], field: pa.Field) -> pa.Scalar:
     result = values.get(field.name)
     return pa.scalar(None, field.type) if result is None else result.cast(field.type)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -22,11 +22,14 @@ from crossdock.files.batch_files import BatchFiles, completed, keeps
 from crossdock.files.csv_lines import lines_in, lines_of
 from crossdock.files.csv_options import CsvOptions
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
-from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
+from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened, path_values
 from crossdock.files.paths import Paths, delimiter_of, find_files
 from crossdock.files.sources import ArrowSource, Source, read_for
 from crossdock.files.text_streams import first_text
 from crossdock.values.engine_types import engine_table
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import CsvFileFormat, FileFragment
 
 _ADVICE = (
     "types={'column': 'string'} where the first rows mislead; ragged='fill' or 'skip' for rows of "
@@ -107,7 +110,7 @@ def csv_rejects(
     return ArrowSource(pa.Table.from_arrays(arrays, schema=_REJECTS), "rejects")
 
 
-def csv_table(content: bytes, given: Mapping[str, Any]) -> Any:
+def csv_table(content: bytes, given: Mapping[str, Any]) -> pa.Table:
     """A pyarrow.Table of standard input. Errors: OptionError, UnicodeError, those of pyarrow."""
     import pyarrow.csv as csv
 
@@ -133,10 +136,12 @@ class CsvSource(DatasetFiles):
         self._csv = csv_options
         self._dialect: Dialect | None = None
         self._names: list[list[str]] = []  # of the columns of each file
-        self._plans: tuple[Any, dict[tuple[str, ...], Any]] = None, {}
+        self._plans: tuple[Opened | None, dict[tuple[str, ...], _native.Plan | str]] = None, {}
         super().__init__(paths, "csv", options)
 
-    def kept_plan(self, columns: tuple[str, ...], make: Callable[[], Any]) -> Any:
+    def kept_plan(
+        self, columns: tuple[str, ...], make: Callable[[], _native.Plan | str]
+    ) -> _native.Plan | str:
         """What `make` gives for these columns, made once while the files are the same: it opens
         them."""
         with self.data_errors():
@@ -174,7 +179,7 @@ class CsvSource(DatasetFiles):
     def _has_old_line_ends(self) -> bool:
         return any(_OLD_LINE_END.search(first_bytes(file)) for file in self.files)
 
-    def dataset_format(self) -> Any:
+    def dataset_format(self) -> CsvFileFormat:
         import pyarrow.dataset as dataset
 
         dialect = self._known_dialect()
@@ -190,11 +195,11 @@ class CsvSource(DatasetFiles):
         with self.data_errors(), public_errors():
             return engine_table(engine, self.table(columns, predicate))
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         """Files are read by several threads; an interrupt ends the wait for them."""
         goes_on = [True]
 
-        def read(fragment: Any) -> list[Any]:
+        def read(fragment: FileFragment) -> list[pa.RecordBatch]:
             batches = self._file_batches(fragment, columns, predicate)
             return list(itertools.takewhile(lambda _: bool(goes_on), batches))
 
@@ -205,7 +210,7 @@ class CsvSource(DatasetFiles):
             goes_on.clear()
         return pa.Table.from_batches(itertools.chain(*parts), self.schema_of(columns))
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
         with self.data_errors():
             batches = (
                 batch
@@ -214,7 +219,7 @@ class CsvSource(DatasetFiles):
             )
             return pa.RecordBatchReader.from_batches(self.schema_of(columns), batches)
 
-    def _kept(self, predicate: Expr | None) -> Iterator[Any]:
+    def _kept(self, predicate: Expr | None) -> Iterator[FileFragment]:
         """The files, without those of whose rows their paths say that none is wanted."""
         opened = self.current()
         known = frozenset(opened.values.column_names)
@@ -226,8 +231,8 @@ class CsvSource(DatasetFiles):
                 yield fragment
 
     def _file_batches(
-        self, fragment: Any, columns: tuple[str, ...], predicate: Expr | None
-    ) -> Iterator[Any]:
+        self, fragment: FileFragment, columns: tuple[str, ...], predicate: Expr | None
+    ) -> Iterator[pa.RecordBatch]:
         import pyarrow.csv as csv
 
         opened, dialect = self._opened, self._known_dialect()
@@ -248,7 +253,7 @@ class CsvSource(DatasetFiles):
                     whole = keep_rows(whole, predicate)
                 yield whole.select(columns)
 
-    def read_schemas(self) -> Sequence[Any]:
+    def read_schemas(self) -> Sequence[pa.Schema]:
         schemas = super().read_schemas()
         for file, schema in zip(self.files, schemas, strict=True):
             _require_strings(file, schema, self._csv.types)
@@ -271,17 +276,17 @@ class CsvLines(BatchFiles):
         self._dialect: Dialect | None = None
         super().__init__(paths, "csv", options)
 
-    def read_schemas(self) -> Sequence[Any]:
+    def read_schemas(self) -> Sequence[pa.Schema]:
         with self.data_errors(self.files[0]):
             self._dialect = _dialect_of(self.files[0], self._csv)
         return super().read_schemas()
 
-    def schema_of_file(self, path: str) -> Any:
+    def schema_of_file(self, path: str) -> pa.Schema:
         schema = self._opened_file(path, self._csv.types, ()).schema
         _require_strings(path, schema, self._csv.types)
         return schema
 
-    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # In the types of all files; one column tells how many rows there are.
         types = {
             field.name: field.type for field in self.schema if field.name not in self.path_columns()
@@ -289,7 +294,9 @@ class CsvLines(BatchFiles):
         stored = [name for name in columns if name in types]
         yield from self._opened_file(path, types, stored or list(types)[:1])
 
-    def _opened_file(self, path: str, types: Mapping[str, Any], columns: Sequence[str]) -> Any:
+    def _opened_file(
+        self, path: str, types: Mapping[str, pa.DataType], columns: Sequence[str]
+    ) -> pa.RecordBatchReader:
         import pyarrow.csv as csv
 
         dialect = self._dialect
@@ -323,7 +330,7 @@ def _is_packed(name: str) -> bool:
     return path.endswith(".zst") or (path.endswith(".gz") and path != name.lower())
 
 
-def _require_strings(file: str, schema: Any, types: Mapping[str, Any]) -> None:
+def _require_strings(file: str, schema: pa.Schema, types: Mapping[str, pa.DataType]) -> None:
     """DataError for columns that came out as bytes, since values of theirs are not in UTF-8."""
     for field in schema:
         if pa.types.is_binary(field.type) and field.name not in types:

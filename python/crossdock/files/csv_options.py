@@ -6,10 +6,14 @@ import codecs
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from crossdock.errors import CrossdockError, make_error, nearest, unknown_choice
 from crossdock.option_checks import require_count, require_flag, require_text, require_types
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.csv import ConvertOptions, InvalidRow, ParseOptions, ReadOptions
 
 _RAGGED = ("error", "skip", "fill")
 _DELIMITERS = (",", ";", "\t", "|")  # that are looked for
@@ -106,12 +110,14 @@ class CsvOptions:
             return best
         return max(candidates, key=lambda sign: counts[sign][0])
 
-    def parse_options(self, delimiter: str, refused: Callable[[Any], None] | None = None) -> Any:
+    def parse_options(
+        self, delimiter: str, refused: Callable[[Any], None] | None = None
+    ) -> ParseOptions:
         """For pyarrow.csv. `refused`: is given each row of another number of values that is
         skipped, as pyarrow describes it."""
         import pyarrow.csv as csv
 
-        def skip(row: Any) -> str:
+        def skip(row: InvalidRow) -> str:
             if refused is not None:
                 refused(row)
             return "skip"
@@ -129,7 +135,7 @@ class CsvOptions:
         lines = self._lines(text)
         return lines[0].count(delimiter) + 1 if lines else 0
 
-    def read_options(self, names: Sequence[str]) -> Any:
+    def read_options(self, names: Sequence[str]) -> ReadOptions:
         """For pyarrow.csv. `names`: of columns, in place of those of a header."""
         import pyarrow.csv as csv
 
@@ -140,14 +146,16 @@ class CsvOptions:
             column_names=list(names) or None,
         )
 
-    def lines_read_options(self, names: Sequence[str]) -> Any:
+    def lines_read_options(self, names: Sequence[str]) -> ReadOptions:
         """The same for lines in UTF-8 of which those to be skipped have been left out."""
         read_options = self.read_options(names)
         read_options.encoding = "utf-8"
         read_options.skip_rows = 0
         return read_options
 
-    def convert_options(self, types: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
+    def convert_options(
+        self, types: Mapping[str, pa.DataType], columns: Sequence[str] = ()
+    ) -> ConvertOptions:
         """For pyarrow.csv. `columns`: those that are wanted; none: all."""
         import pyarrow.csv as csv
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -21,6 +21,9 @@ from crossdock.files.listed_files import (
     single_values,
 )
 from crossdock.files.sources import Source, first_line
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 # What a log may ask of readers, and is met here or by the package.
 _READ = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors", "typeWidening",
@@ -57,7 +60,7 @@ def open_delta(table: Any, version: int | None = None, filesystem: Any = None) -
     )
 
 
-def _opened(table: Any, version: int | None) -> Any:
+def _opened(table: Any, version: int | None) -> DeltaTable:
     try:
         import deltalake
     except ImportError as error:
@@ -77,7 +80,7 @@ def _opened(table: Any, version: int | None) -> Any:
         raise nothing(str(table), first_line(error)) from error
 
 
-def _require_readable(table: Any) -> None:
+def _require_readable(table: DeltaTable) -> None:
     protocol = table.protocol()
     needed = set(protocol.reader_features or ()) - _READ
     mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
@@ -111,7 +114,7 @@ def _files(uri: str, paths: Sequence[str]) -> list[str]:
     return [name if "://" in name else f"{root}/{name}" for name in names]
 
 
-def _bounds(actions: Any, schema: Any) -> dict[str, Bounds]:
+def _bounds(actions: pa.Table, schema: pa.Schema) -> dict[str, Bounds]:
     bounds = {}
     for field in schema:
         kind = field.type
@@ -129,7 +132,7 @@ def _bounds(actions: Any, schema: Any) -> dict[str, Bounds]:
     return bounds
 
 
-def _column(actions: Any, name: str, data_type: Any) -> Any:
+def _column(actions: pa.Table, name: str, data_type: pa.DataType) -> pa.Array:
     """A column of the log; NULLs where it has none."""
     if name not in actions.column_names:
         return pa.nulls(actions.num_rows, data_type)

@@ -6,11 +6,14 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from crossdock.values.streaming import under_way
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,7 +32,7 @@ class FarFile(str):
 
     __slots__ = ("path", "system")
 
-    def __new__(cls, name: str, system: Any, path: str) -> FarFile:
+    def __new__(cls, name: str, system: FileSystem, path: str) -> FarFile:
         file_name = super().__new__(cls, name)
         file_name.system = system
         file_name.path = path
@@ -49,7 +52,7 @@ def path_of(name: str) -> str:
     return name.partition("?")[0] if _WEB.match(name) else name
 
 
-def place_of(name: str) -> tuple[Any, str]:
+def place_of(name: str) -> tuple[FileSystem, str]:
     """The pyarrow file system of a file, and its path there."""
     if isinstance(name, FarFile):
         return name.system, name.path
@@ -58,19 +61,19 @@ def place_of(name: str) -> tuple[Any, str]:
     return file_systems.LocalFileSystem(), name
 
 
-def open_stream(name: str) -> Any:
+def open_stream(name: str) -> pa.NativeFile:
     """A file from its begin, decompressed if its name says so. Raises OSError."""
     return stream_in(name.system, name.path) if isinstance(name, FarFile) else pa.input_stream(name)
 
 
-def stream_in(system: Any, path: str) -> Any:
+def stream_in(system: FileSystem, path: str) -> pa.NativeFile:
     """The same of a path in a file system. (pyarrow tells by the end of a URL, which may be a
     signature.)"""
     codec = next((codec for end, codec in _CODECS.items() if path_of(path).endswith(end)), None)
     return system.open_input_stream(path, compression=codec)
 
 
-def open_file(name: str) -> Any:
+def open_file(name: str) -> pa.NativeFile:
     """A file as it lies, at any place of it. Raises OSError."""
     return name.system.open_input_file(name.path) if isinstance(name, FarFile) else pa.OSFile(name)
 
@@ -136,7 +139,7 @@ def of_each_far(items: Sequence[Item], read: Callable[[Item], Result]) -> list[R
     return results
 
 
-def _about(name: FarFile) -> Any:
+def _about(name: FarFile) -> FileInfo:
     import pyarrow.fs as file_systems
 
     about = name.system.get_file_info(name.path)

@@ -6,12 +6,15 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error
 from crossdock.files.far_files import FarFile, of_each_far
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://")
 _ALTERNATIVES = re.compile(r"\{([^{}]*,[^{}]*)\}")
@@ -94,7 +97,7 @@ def listed_places(items: Sequence[str], filesystem: Any) -> tuple[str, ...]:
     return tuple(places)
 
 
-def arrow_system(filesystem: Any) -> Any:
+def arrow_system(filesystem: Any) -> FileSystem:
     """A file system of pyarrow or fsspec as one of pyarrow; OptionError for what is neither."""
     import pyarrow.fs as file_systems
 
@@ -113,7 +116,7 @@ def nothing(item: str, why: str, try_: str = "") -> CrossdockError:
     return make_error("CD-502", f"nothing to read at {item!r}: {why}", try_=try_)
 
 
-def _place(item: str, filesystem: Any) -> tuple[Any, str | None, str]:
+def _place(item: str, filesystem: Any) -> tuple[FileSystem, str | None, str]:
     """The file system, what stands before its paths in names (None: they are no paths of a tree),
     and the path."""
     if filesystem is not None:
@@ -139,7 +142,7 @@ def _bare(path: str) -> str:
     return (place + sign + rest).rstrip("/")
 
 
-def _system_of_arrow(item: str, scheme: str, rest: str, query: str) -> Any:
+def _system_of_arrow(item: str, scheme: str, rest: str, query: str) -> FileSystem:
     import pyarrow.fs as file_systems
 
     try:
@@ -190,7 +193,7 @@ def _system_of_fsspec(item: str, scheme: str) -> Any:
         ) from error
 
 
-def _expand(system: Any, path: str, endings: Sequence[str]) -> list[str]:
+def _expand(system: FileSystem, path: str, endings: Sequence[str]) -> list[str]:
     import pyarrow.fs as file_systems
 
     if is_glob(path):
@@ -214,7 +217,7 @@ def _expand(system: Any, path: str, endings: Sequence[str]) -> list[str]:
     return sorted(names)
 
 
-def _below(system: Any, folder: str) -> Iterator[str]:
+def _below(system: FileSystem, folder: str) -> Iterator[str]:
     import pyarrow.fs as file_systems
 
     selector = file_systems.FileSelector(folder, allow_not_found=True, recursive=True)
@@ -227,7 +230,7 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part]
 
 
-def _matches(system: Any, pattern: str) -> Iterator[str]:
+def _matches(system: FileSystem, pattern: str) -> Iterator[str]:
     """The files of a pattern. Names that begin with "." or "_" only where it spells them so."""
     pattern_parts = _parts(pattern)
     plain = next(

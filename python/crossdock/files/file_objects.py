@@ -8,13 +8,16 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.fs as file_systems
 
 from crossdock.errors import make_error
 from crossdock.files.far_files import FarFile
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo
 
 
 class _Shared(io.RawIOBase):
@@ -108,19 +111,19 @@ class OneFile(file_systems.FileSystemHandler):  # type: ignore[misc]
     def normalize_path(self, path: str) -> str:
         return path
 
-    def get_file_info(self, paths: Iterable[str]) -> list[Any]:
+    def get_file_info(self, paths: Iterable[str]) -> list[FileInfo]:
         return [self._about(path) for path in paths]
 
     def get_file_info_selector(self, selector: Any) -> Iterator[Any]:
         return iter(())
 
-    def _about(self, path: str) -> Any:
+    def _about(self, path: str) -> FileInfo:
         if path != self._name:
             return file_systems.FileInfo(path, file_systems.FileType.NotFound)
         with self.open_input_file(path) as file:
             return file_systems.FileInfo(path, file_systems.FileType.File, size=file.size())
 
-    def open_input_file(self, path: str) -> Any:
+    def open_input_file(self, path: str) -> pa.NativeFile:
         if isinstance(self._content, pa.Buffer):
             return pa.BufferReader(self._content)
         return pa.PythonFile(_Shared(self._content, self._lock), mode="r")

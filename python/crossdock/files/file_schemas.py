@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -11,7 +10,9 @@ from crossdock.errors import CrossdockError, make_error
 from crossdock.expressions.evaluation import plain_type
 
 
-def unified_schema(files: Sequence[str], schemas: Sequence[Any]) -> tuple[Any, frozenset[str]]:
+def unified_schema(
+    files: Sequence[str], schemas: Sequence[pa.Schema]
+) -> tuple[pa.Schema, frozenset[str]]:
     """The schema of all `files`, which have these schemas, and the names of its columns that are
     not the same in all. A file without a column has NULL there. Columns are in the order of the
     first file, then in that in which others add them. Nothing is compared where all are equal.
@@ -48,7 +49,7 @@ def unified_schema(files: Sequence[str], schemas: Sequence[Any]) -> tuple[Any, f
     return pa.schema(list(fields.values())), frozenset(uneven)
 
 
-def require_same_schemas(files: Sequence[str], schemas: Sequence[Any]) -> None:
+def require_same_schemas(files: Sequence[str], schemas: Sequence[pa.Schema]) -> None:
     """DataError for a file whose columns are others than those of the first, or of other types;
     their order may differ."""
     first = {field.name: field.type for field in schemas[0]}
@@ -71,7 +72,7 @@ def require_same_schemas(files: Sequence[str], schemas: Sequence[Any]) -> None:
             )
 
 
-def _require_same_case(file: str, schema: Any, origins: dict[str, str]) -> None:
+def _require_same_case(file: str, schema: pa.Schema, origins: dict[str, str]) -> None:
     """DataError for a column that is another one in other files but for upper and lower case: the
     rows of each file would be NULL in the column of the other."""
     by_case = {name.casefold(): name for name in origins if name not in schema.names}
@@ -81,7 +82,7 @@ def _require_same_case(file: str, schema: Any, origins: dict[str, str]) -> None:
             raise _differing(f"column {name!r} of {file!r} is {other!r} in {origins[other]!r}")
 
 
-def _common(known: Any, field: Any, files: tuple[str, str]) -> Any:
+def _common(known: pa.Field, field: pa.Field, files: tuple[str, str]) -> pa.Field:
     """A field that holds the values of both: integers, floats, decimals, dates, times and lists of
     several widths, NULL alone, dictionaries and views and what they stand for. A date beside times
     without a zone is its midnight."""
@@ -107,7 +108,7 @@ def _common(known: Any, field: Any, files: tuple[str, str]) -> Any:
         ) from None
 
 
-def _is_binary(data_type: Any) -> bool:
+def _is_binary(data_type: pa.DataType) -> bool:
     """Whether values are bytes: as a text they could be anything, so neither stands for the
     other."""
     return bool(pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type))

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -31,6 +31,10 @@ from crossdock.files.sources import Split, bare_schema, first_line
 from crossdock.option_checks import require_flag
 from crossdock.values.engine_types import engine_table, with_schema
 from crossdock.values.row_taking import is_selectable, selectable_schema
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+    from pyarrow.dataset import FileFragment, FileSystemDataset, Scanner
 
 _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 _FILE_NAME = "filename"
@@ -83,9 +87,9 @@ class Opened:
 
     def __init__(
         self,
-        schema: Any,
+        schema: pa.Schema,
         uneven: frozenset[str],
-        values: Any,
+        values: pa.Table,
         versions: tuple[tuple[Any, ...], ...],
         make_fragments: Callable[[Any], Sequence[Any]],
     ) -> None:
@@ -106,12 +110,12 @@ class Opened:
         return list(self._make_fragments(self.values))
 
     @functools.cached_property
-    def dataset(self) -> Any:
+    def dataset(self) -> FileSystemDataset:
         """All files."""
         return self._dataset_of(self.schema)
 
     @functools.cached_property
-    def filterable(self) -> Any:
+    def filterable(self) -> FileSystemDataset:
         """The same without views, for which selection has no kernel."""
         return self.dataset if self._plain is self.schema else self._dataset_of(self._plain)
 
@@ -119,7 +123,7 @@ class Opened:
         """The same with these fragments alone."""
         return Opened(self.schema, self.uneven, self.values, self.versions, lambda _: fragments)
 
-    def _dataset_of(self, schema: Any) -> Any:
+    def _dataset_of(self, schema: pa.Schema) -> FileSystemDataset:
         import pyarrow.dataset as dataset
         import pyarrow.fs as file_systems
 
@@ -171,14 +175,14 @@ class FileSource(ABC):
         given, rest = split_filter(even, self.schema)
         return given, (*rest, *(part for part in parts if part.columns() & opened.uneven))
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         with self.data_errors():
             table = self._scanner(self.current(), columns, predicate).to_table()
             if not columns:
                 return table  # what follows would forget how many rows there are
             return with_schema(table.replace_schema_metadata(None), self.schema_of(columns))
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
         with self.data_errors():
             reader = self._scanner(self.current(), columns, predicate).to_reader()
             projected = self.schema_of(columns)
@@ -242,7 +246,7 @@ class FileSource(ABC):
             ) from error
 
     @abstractmethod
-    def read_schemas(self) -> Sequence[Any]:
+    def read_schemas(self) -> Sequence[pa.Schema]:
         """The schemas of all files, read now. DataError for a file that has none."""
 
     @abstractmethod
@@ -278,7 +282,7 @@ class FileSource(ABC):
         uneven = uneven.difference(values.column_names)
         return Opened(schema, uneven, values, versions, self.plain_fragments)
 
-    def _values_of_files(self, schema: Any) -> Any:
+    def _values_of_files(self, schema: pa.Schema) -> pa.Table:
         """What paths say of files whose own columns are those of `schema`."""
         columns = {}
         if self._has_folders:
@@ -326,18 +330,18 @@ class FileSource(ABC):
         self._opened = again
         return again
 
-    def _scanner(self, opened: Opened, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def _scanner(self, opened: Opened, columns: tuple[str, ...], predicate: Expr | None) -> Scanner:
         if predicate is None:
             return opened.dataset.scanner(columns=list(columns))
         condition = to_pyarrow(predicate, self.schema)
         return opened.filterable.scanner(columns=list(columns), filter=condition)
 
-    def schema_of(self, columns: tuple[str, ...]) -> Any:
+    def schema_of(self, columns: tuple[str, ...]) -> pa.Schema:
         """The schema of some columns, for modules of this package."""
         return pa.schema([self.schema.field(name) for name in columns])
 
 
-def rows_of_values(values: Any, files: int) -> Iterator[list[tuple[str, Any]]]:
+def rows_of_values(values: pa.Table, files: int) -> Iterator[list[tuple[str, Any]]]:
     """Of each of so many files, the columns and values that a table has a row of for it."""
     if values is None:
         values = pa.table({})
@@ -353,11 +357,11 @@ class DatasetFiles(FileSource):
     def dataset_format(self) -> Any:
         """How pyarrow.dataset reads the files."""
 
-    def read_schemas(self) -> Sequence[Any]:
+    def read_schemas(self) -> Sequence[pa.Schema]:
         return self.of_each(list(zip(self.files, self.plain_fragments(), strict=True)),
                             lambda pair: pair[1].physical_schema, lambda pair: pair[0])  # fmt: skip
 
-    def plain_fragments(self, values: Any = None) -> list[Any]:
+    def plain_fragments(self, values: pa.Table | None = None) -> list[FileFragment]:
         make_fragment = self.dataset_format().make_fragment
         places = [place_of(file) for file in self.files]
         if values is None or not values.column_names:
@@ -370,7 +374,7 @@ class DatasetFiles(FileSource):
         ]
 
 
-def path_values(fragment: Any, schema: Any) -> dict[str, Any]:
+def path_values(fragment: FileFragment, schema: pa.Schema) -> dict[str, pa.Scalar]:
     """What the path of a file of pyarrow.dataset says, as scalars of the fields of `schema`."""
     import pyarrow.dataset as dataset
 
@@ -378,7 +382,7 @@ def path_values(fragment: Any, schema: Any) -> dict[str, Any]:
     return {field.name: pa.scalar(values.get(field.name), field.type) for field in schema}
 
 
-def _is_row(row: Sequence[tuple[str, Any]]) -> Any:
+def _is_row(row: Sequence[tuple[str, Any]]) -> pc.Expression:
     """That all rows have these values, as an expression of pyarrow.dataset."""
     import pyarrow.compute as pc
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -20,6 +20,11 @@ from crossdock.files.listed_files import (
     single_values,
 )
 from crossdock.files.sources import Source, first_line
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask, Table
 
 
 def open_iceberg(table: Any, snapshot: int | None = None, filesystem: Any = None) -> Source:
@@ -53,7 +58,7 @@ def open_iceberg(table: Any, snapshot: int | None = None, filesystem: Any = None
     )
 
 
-def _opened(table: Any) -> Any:
+def _opened(table: Any) -> Table:
     try:
         from pyiceberg.table import StaticTable, Table
     except ImportError as error:
@@ -74,11 +79,11 @@ def _opened(table: Any) -> Any:
         ) from error
 
 
-def _name(table: Any) -> str:
+def _name(table: Table) -> str:
     return Path(urlsplit(str(table.location())).path).name
 
 
-def _require_readable(table: Any, schema: Any, tasks: Sequence[Any]) -> None:
+def _require_readable(table: Table, schema: Schema, tasks: Sequence[FileScanTask]) -> None:
     for task in tasks:
         path = task.file.file_path
         if str(task.file.file_format).rpartition(".")[2] != "PARQUET":
@@ -94,14 +99,16 @@ def _require_readable(table: Any, schema: Any, tasks: Sequence[Any]) -> None:
                     raise _not_read(table, f"the column {field.name!r}, which was {was!r} before")
 
 
-def _not_read(table: Any, what: str) -> CrossdockError:
+def _not_read(table: Table, what: str) -> CrossdockError:
     return make_error(
         "CD-302", f"the Iceberg table {_name(table)!r} has {what}, which is not read here",
         try_="dock.from_arrow(table.scan().to_arrow()), which pyiceberg reads",
     )  # fmt: skip
 
 
-def _values(table: Any, of_table: Any, schema: Any, files: Sequence[Any]) -> Any:
+def _values(
+    table: Table, of_table: Schema, schema: pa.Schema, files: Sequence[DataFile]
+) -> pa.Table:
     """Columns by which the table is partitioned as they are: files need not have them."""
     specs = table.specs()
     columns: dict[str, list[Any]] = {}
@@ -110,7 +117,7 @@ def _values(table: Any, of_table: Any, schema: Any, files: Sequence[Any]) -> Any
             if str(field.transform) != "identity":
                 continue
             name = of_table.find_column_name(field.source_id)
-            if name in schema.names:
+            if name is not None and name in schema.names:
                 columns.setdefault(name, [_MISSING] * len(files))[number] = file.partition[place]
     return pa.table({
         name: pa.array(_of_type(values, schema.field(name).type), schema.field(name).type)
@@ -121,7 +128,7 @@ def _values(table: Any, of_table: Any, schema: Any, files: Sequence[Any]) -> Any
 _MISSING = object()
 
 
-def _of_type(values: Sequence[Any], data_type: Any) -> list[Any]:
+def _of_type(values: Sequence[Any], data_type: pa.DataType) -> list[Any]:
     """Dates and times are numbers there."""
     if not pa.types.is_temporal(data_type):
         return list(values)
@@ -129,7 +136,7 @@ def _of_type(values: Sequence[Any], data_type: Any) -> list[Any]:
     return list(pa.array(values, width).cast(data_type).to_pylist())
 
 
-def _bounds(of_table: Any, schema: Any, files: Sequence[Any]) -> dict[str, Bounds]:
+def _bounds(of_table: Schema, schema: pa.Schema, files: Sequence[DataFile]) -> dict[str, Bounds]:
     bounds = {}
     for field in of_table.fields:
         if not field.field_type.is_primitive or field.name not in schema.names:
@@ -145,7 +152,9 @@ def _bounds(of_table: Any, schema: Any, files: Sequence[Any]) -> dict[str, Bound
     return bounds
 
 
-def _decoded(field: Any, data_type: Any, bounds: Sequence[Mapping[int, bytes] | None]) -> Any:
+def _decoded(
+    field: Any, data_type: pa.DataType, bounds: Sequence[Mapping[int, bytes] | None]
+) -> pa.Array:
     from pyiceberg.conversions import from_bytes
 
     values = []

@@ -5,7 +5,6 @@ crashed when it ended with the error of a damaged file while it read ahead (vers
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +29,7 @@ class IpcSource(BatchFiles):
         super().__init__(paths, "ipc", options)
         self.is_counted = all(map(_is_ipc_file, self.files))
 
-    def schema_of_file(self, path: str) -> Any:
+    def schema_of_file(self, path: str) -> pa.Schema:
         opened = pa.ipc.open_file if _is_ipc_file(path) else pa.ipc.open_stream
         with open_file(path) as file:
             try:
@@ -41,7 +40,7 @@ class IpcSource(BatchFiles):
                     f"{path!r} is neither an Arrow IPC file nor a stream: {first_line(error)}",
                 ) from error
 
-    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         read = _file_batches(path, columns) if _is_ipc_file(path) else _stream_batches(path)
         for batch in read:
             require_valid(batch, repr(path))
@@ -56,7 +55,7 @@ class IpcSource(BatchFiles):
         return int(dataset.IpcFileFormat().make_fragment(place, system).count_rows())
 
 
-def _file_batches(path: str, columns: Sequence[str]) -> Iterator[Any]:
+def _file_batches(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     with open_file(path) as file:
         stored = pa.ipc.open_file(file).schema.names
         numbers = [stored.index(name) for name in columns if name in stored]
@@ -67,7 +66,7 @@ def _file_batches(path: str, columns: Sequence[str]) -> Iterator[Any]:
                 yield reader.get_batch(number)
 
 
-def _stream_batches(path: str) -> Iterator[Any]:
+def _stream_batches(path: str) -> Iterator[pa.RecordBatch]:
     with open_file(path) as file, pa.ipc.open_stream(file) as reader:
         yield from reader
 

@@ -44,12 +44,12 @@ class JsonSource(BatchFiles):
 
     advice = "types={'member': 'string'} for what the first 4 MiB of the file do not tell"
 
-    def __init__(self, paths: Paths, types: dict[str, Any], options: FileOptions) -> None:
+    def __init__(self, paths: Paths, types: dict[str, pa.DataType], options: FileOptions) -> None:
         self._types = types
         self._schemas: dict[str, Any] = {}  # by file
         super().__init__(paths, "json", options)
 
-    def schema_of_file(self, path: str) -> Any:
+    def schema_of_file(self, path: str) -> pa.Schema:
         schema = _first_rows(path, pa.schema(list(self._types.items()))).schema
         for name, data_type in {**_dates_in(path, schema), **self._types}.items():
             schema = schema.set(schema.get_field_index(name), pa.field(name, data_type))
@@ -60,7 +60,7 @@ class JsonSource(BatchFiles):
         self._schemas[path] = schema
         return schema
 
-    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # In the types of all files where they are wider; other columns are read to be checked.
         wider = set(columns) - self.path_columns()
         whole = pa.schema([
@@ -101,7 +101,7 @@ def _first_members(path: str) -> list[str]:
     return list(member) if isinstance(member, dict) else []
 
 
-def _dates_in(path: str, schema: Any) -> dict[str, Any]:
+def _dates_in(path: str, schema: pa.Schema) -> dict[str, pa.DataType]:
     """Columns whose values are dates alone in the first block, which pyarrow takes for times."""
     names = [field.name for field in schema if field.type == pa.timestamp("s")]
     if not names:
@@ -110,7 +110,7 @@ def _dates_in(path: str, schema: Any) -> dict[str, Any]:
     return {name: pa.date32() for name in names if _are_dates(rows.column(name))}
 
 
-def _are_dates(strings: Any) -> bool:
+def _are_dates(strings: pa.Array) -> bool:
     try:
         strings.cast(pa.date32())
     except pa.ArrowInvalid:
@@ -118,12 +118,12 @@ def _are_dates(strings: Any) -> bool:
     return True
 
 
-def _read_as(data_type: Any) -> Any:
+def _read_as(data_type: pa.DataType) -> pa.DataType:
     """The type in which pyarrow reads a member: dates are cast from strings."""
     return pa.string() if pa.types.is_date(data_type) else data_type
 
 
-def json_table(content: bytes) -> Any:
+def json_table(content: bytes) -> pa.Table:
     """A pyarrow.Table of a file that lies in memory. Errors: those of pyarrow."""
     text = content.decode()
     if text.lstrip(_SPACE).startswith("["):
@@ -131,7 +131,9 @@ def json_table(content: bytes) -> Any:
     return _parsed(content, None, "infer", over_lines=True)
 
 
-def _parsed(block: bytes, schema: Any, unexpected: str, *, over_lines: bool = False) -> Any:
+def _parsed(
+    block: bytes, schema: pa.Schema | None, unexpected: str, *, over_lines: bool = False
+) -> pa.Table:
     """The rows of whole objects, by one thread: others parse other blocks."""
     import pyarrow.json
 

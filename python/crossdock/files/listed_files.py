@@ -21,6 +21,7 @@ from crossdock.expressions.expression import COMPARISONS, Call, Column, Expr, Li
 from crossdock.files.file_sources import FileOptions, Opened
 from crossdock.files.parquet_files import ParquetSource
 from crossdock.files.sources import ArrowSource, Source, Split
+from crossdock.values.arrow_kinds import ArrayLike
 
 _VALUES_MOST = 64  # of a list, each of which is compared with the bounds of all files
 _TURNED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
@@ -54,7 +55,7 @@ class Listing:
     """
 
     name: str
-    schema: Any
+    schema: pa.Schema
     files: tuple[str, ...]
     sizes: tuple[int, ...]
     rows: tuple[int | None, ...]
@@ -145,7 +146,7 @@ def _without_rows(condition: Expr, listing: Listing) -> list[bool] | None:
     return [value is True for value in excluded.to_pylist()]
 
 
-def _excluded(condition: Expr, listing: Listing) -> Any:
+def _excluded(condition: Expr, listing: Listing) -> ArrayLike | None:
     if not isinstance(condition, Call):
         return None
     function, arguments = condition.function, condition.arguments
@@ -176,12 +177,14 @@ def _column(part: Expr, listing: Listing) -> Bounds | None:
     return listing.bounds.get(part.name) if isinstance(part, Column) else None
 
 
-def _by_nulls(function: str, column: Bounds, listing: Listing) -> Any:
+def _by_nulls(function: str, column: Bounds, listing: Listing) -> pa.Array:
     rows = pa.array(listing.rows, pa.int64())
     return pc.equal(column.nulls, pa.scalar(0, pa.int64()) if function == "is_null" else rows)
 
 
-def _compared(function: str, column: Bounds, literal: Literal, listing: Listing) -> Any:
+def _compared(
+    function: str, column: Bounds, literal: Literal, listing: Listing
+) -> pa.ChunkedArray | None:
     value = literal.value.as_py() if isinstance(literal.value, pa.Scalar) else literal.value
     is_nan = isinstance(value, float) and math.isnan(value)
     if function not in _EXCLUDED or value is None or is_nan:
@@ -193,7 +196,7 @@ def _compared(function: str, column: Bounds, literal: Literal, listing: Listing)
     return excluded
 
 
-def _none_of(values: Sequence[Any], column: Bounds, listing: Listing) -> Any:
+def _none_of(values: Sequence[Any], column: Bounds, listing: Listing) -> pa.ChunkedArray:
     excluded = None
     for value in values:
         one = _compared("equal", column, Literal(value), listing)
@@ -204,7 +207,7 @@ def _none_of(values: Sequence[Any], column: Bounds, listing: Listing) -> Any:
     return excluded
 
 
-def single_values(values: Any, rows: Sequence[int | None]) -> dict[str, Bounds]:
+def single_values(values: pa.Table, rows: Sequence[int | None]) -> dict[str, Bounds]:
     """Bounds of columns of which each file has one value."""
     bounds = {}
     for name, column in zip(values.column_names, values.columns, strict=True):
@@ -213,7 +216,7 @@ def single_values(values: Any, rows: Sequence[int | None]) -> dict[str, Bounds]:
     return bounds
 
 
-def plain_strings(schema: Any) -> Any:
+def plain_strings(schema: pa.Schema) -> pa.Schema:
     """The schema with strings and bytes in one layout, whatever the package took."""
     fields = []
     for one in schema:

@@ -6,7 +6,7 @@ Opening reads each footer once, in the engine; pyarrow says the Arrow schema of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,6 +23,10 @@ from crossdock.files.reader_filters import to_pyarrow
 from crossdock.files.sources import Source, read_for
 from crossdock.values.engine_types import engine_table
 from crossdock.values.type_checks import checking_engine
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import FileFragment, ParquetFileFormat, RowGroupInfo
+    from pyarrow.parquet import FileMetaData
 
 _BATCH_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 17
@@ -43,12 +47,12 @@ class ParquetSource(DatasetFiles):
     def __init__(self, paths: Paths, options: FileOptions) -> None:
         super().__init__(paths, "parquet", options)
 
-    def dataset_format(self) -> Any:
+    def dataset_format(self) -> ParquetFileFormat:
         import pyarrow.dataset as dataset
 
         return dataset.ParquetFileFormat()
 
-    def read_schemas(self) -> Sequence[Any]:
+    def read_schemas(self) -> Sequence[pa.Schema]:
         import pyarrow.parquet as parquet
 
         numbers = list(range(len(self.files)))
@@ -87,7 +91,7 @@ class ParquetSource(DatasetFiles):
         with self.data_errors(), public_errors():
             return engine_table(engine, self.table(columns, predicate))
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         """Row groups are read by several threads; an interrupt ends the wait for them."""
         with self.data_errors():
             read = of_each_far(
@@ -99,7 +103,7 @@ class ParquetSource(DatasetFiles):
                 return pa.Table.from_batches(batches, pa.schema([]))
             return pa.Table.from_batches(batches, self.schema_of(columns))
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
         """Batch by batch: a dataset would have whole row groups of several files under way."""
         with self.data_errors():
             parts = self._row_groups(predicate)
@@ -121,8 +125,12 @@ class ParquetSource(DatasetFiles):
             yield from ((fragment, group) for group in groups)
 
     def _group_batches(
-        self, fragment: Any, group: Any, columns: tuple[str, ...], predicate: Expr | None
-    ) -> Iterator[Any]:
+        self,
+        fragment: FileFragment,
+        group: RowGroupInfo,
+        columns: tuple[str, ...],
+        predicate: Expr | None,
+    ) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as parquet
 
         values = path_values(fragment, self._opened.values.schema)
@@ -148,7 +156,7 @@ class ParquetSource(DatasetFiles):
         files = self.footers() if predicate is None else ""
         return super().count_rows(predicate) if isinstance(files, str) else files.num_rows
 
-    def metadata(self) -> list[Any]:
+    def metadata(self) -> list[FileMetaData]:
         """What pyarrow says of the footers, for modules of this package. (A fragment would say it,
         too, but pyarrow.dataset imports pandas: 0.2 s.) Call it inside `data_errors`."""
         import pyarrow.parquet as parquet
@@ -181,7 +189,7 @@ class ParquetSource(DatasetFiles):
             return str(error)
 
 
-def _batch_rows(group: Any) -> int:
+def _batch_rows(group: RowGroupInfo) -> int:
     """Of batches of some 8 MiB, as large as all columns of a row group are without compression."""
     rows = group.num_rows * _BATCH_BYTES // max(group.total_byte_size, 1)
     return int(max(1, min(_BATCH_ROWS, rows)))

@@ -39,7 +39,7 @@ def encoding_threads() -> int:
 class ParquetGroups:
     """Takes tables, each of which becomes a row group; used as a ParquetWriter is."""
 
-    def __init__(self, stream: BinaryIO, schema: Any, threads: int, **options: Any) -> None:
+    def __init__(self, stream: BinaryIO, schema: pa.Schema, threads: int, **options: Any) -> None:
         self._stream, self._schema, self._options = stream, schema, options
         self._count = threads
         self._threads = ThreadPoolExecutor(self._count)
@@ -59,13 +59,13 @@ class ParquetGroups:
         finally:
             self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def write_table(self, table: Any) -> None:
+    def write_table(self, table: pa.Table) -> None:
         """A row group, behind those before."""
         if len(self._encoding) == self._count:
             self._add(self._encoding.popleft().result())
         self._encoding.append(self._threads.submit(self._encoded, table))
 
-    def _encoded(self, table: Any) -> Any:
+    def _encoded(self, table: pa.Table) -> pa.Buffer:
         import pyarrow.parquet as parquet
 
         sink = pa.BufferOutputStream()
@@ -74,11 +74,11 @@ class ParquetGroups:
                 writer.write_table(table, row_group_size=table.num_rows)
         return sink.getvalue()
 
-    def _write(self, part: Any) -> None:
+    def _write(self, part: bytes | memoryview) -> None:
         self._stream.write(part)
         self._at += len(part)
 
-    def _add(self, file: Any) -> None:
+    def _add(self, file: pa.Buffer) -> None:
         """Appends the row groups of a file in memory."""
         content = memoryview(file)
         length = int.from_bytes(content[-_END_BYTES:-4], "little")

@@ -41,7 +41,7 @@ class Layout:
     options: WriteOptions = field(default_factory=WriteOptions)
     prefix: str = "part"
 
-    def check(self, schema: Any) -> None:
+    def check(self, schema: pa.Schema) -> None:
         """ColumnError, OptionError where the columns cannot be folders."""
         for number, key in enumerate(self.keys):
             if key not in schema.names:
@@ -75,7 +75,11 @@ def require_free_parts(path: PathLike, overwrite: bool) -> None:
 
 
 def write_partitioned(
-    batches: Iterable[Any], schema: Any, path: PathLike, layout: Layout, overwrite: bool = False
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    path: PathLike,
+    layout: Layout,
+    overwrite: bool = False,
 ) -> int:
     """Rows written into folders below `path`; gives their number.
 
@@ -89,7 +93,9 @@ def write_partitioned(
         return write_parts(batches, schema, folder, layout)
 
 
-def write_parts(batches: Iterable[Any], schema: Any, folder: Path, layout: Layout) -> int:
+def write_parts(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, folder: Path, layout: Layout
+) -> int:
     """The same into a folder that is there."""
     plain = plain_schema(schema)
     rows = 0
@@ -106,7 +112,7 @@ class _Part:
     """The rows of a folder that are not written yet, and its file, if one is open."""
 
     place: Path
-    held: list[Any] = field(default_factory=list)
+    held: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     bytes: int = 0
     files: int = 0
@@ -118,7 +124,7 @@ class _Parts:
     """The folders that rows go to. Those that wait for a row group weigh no more than a bound, and
     no more than some files are open: one that is needed again gets a further file."""
 
-    def __init__(self, folder: Path, schema: Any, layout: Layout) -> None:
+    def __init__(self, folder: Path, schema: pa.Schema, layout: Layout) -> None:
         self._folder = folder
         self._layout = layout
         self._names = [name for name in schema.names if name not in layout.keys]
@@ -139,7 +145,7 @@ class _Parts:
             for part in list(self._open.values()):
                 self._close(part)
 
-    def add(self, batch: Any) -> None:
+    def add(self, batch: pa.RecordBatch) -> None:
         """The rows of a batch, each to its folder."""
         columns = [batch.column(name) for name in self._names]
         for place, positions in _split(batch, self._layout.keys):
@@ -148,7 +154,7 @@ class _Parts:
         while self._held_bytes > _HELD_BYTES:
             self._write(max(self._parts.values(), key=lambda part: part.bytes))
 
-    def _hold(self, place: Path, rows: Any) -> None:
+    def _hold(self, place: Path, rows: pa.RecordBatch) -> None:
         part = self._parts.get(place)
         if part is None:
             part = self._parts[place] = _Part(place)
@@ -202,7 +208,7 @@ class _Parts:
             opened.close()
 
 
-def _split(batch: Any, keys: Sequence[str]) -> Iterator[tuple[Path, Any]]:
+def _split(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[Path, Any]]:
     """The folders of the rows of a batch, with the positions of those of each, in their order."""
     encoded = [_encoded(batch.column(key)) for key in keys]
     codes = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)
@@ -221,13 +227,13 @@ def _split(batch: Any, keys: Sequence[str]) -> Iterator[tuple[Path, Any]]:
         begin = end
 
 
-def _encoded(column: Any) -> Any:
+def _encoded(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return pc.dictionary_encode(column, null_encoding="encode")
 
 
-def _folder_value(value: Any) -> str:
+def _folder_value(value: pa.Scalar) -> str:
     if not value.is_valid:
         return NULL_FOLDER
     python_value = value.as_py()
@@ -235,7 +241,7 @@ def _folder_value(value: Any) -> str:
     return quote(text, safe=" :+")
 
 
-def _names_folders(data_type: Any) -> bool:
+def _names_folders(data_type: pa.DataType) -> bool:
     kinds = (
         pa.types.is_integer, pa.types.is_boolean, pa.types.is_date, pa.types.is_decimal,
         pa.types.is_timestamp, pa.types.is_time, pa.types.is_string, pa.types.is_large_string,

@@ -105,11 +105,11 @@ class _FsspecRanges:
         return data[offset : offset + length]
 
 
-def _reader_of(file: FarFile) -> Any:
+def _reader_of(file: FarFile) -> _ArrowRanges | _FsspecRanges:
     return _ArrowRanges(file) if file.fsspec is None else _FsspecRanges(file)
 
 
-def _answer(reader: Any, request: RangeRequest) -> None:
+def _answer(reader: _ArrowRanges | _FsspecRanges, request: RangeRequest) -> None:
     try:
         request.deliver(_tried(reader, request.offset, request.bytes, request))
     except BaseException as error:  # noqa: BLE001 - who waits for the range raises it
@@ -117,7 +117,12 @@ def _answer(reader: Any, request: RangeRequest) -> None:
         request.fail(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-def _tried(reader: Any, offset: int, length: int, request: RangeRequest | None = None) -> bytes:
+def _tried(
+    reader: _ArrowRanges | _FsspecRanges,
+    offset: int,
+    length: int,
+    request: RangeRequest | None = None,
+) -> bytes:
     """A range, tried again where the fault may pass. Raises the last error."""
     for pause in (*_PAUSES_S, None):
         try:

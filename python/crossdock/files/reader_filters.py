@@ -57,7 +57,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def split_filter(parts: Sequence[Expr], schema: Any) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+def split_filter(
+    parts: Sequence[Expr], schema: pa.Schema
+) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
     """(conditions that the reader of files of `schema` is given, those of `parts` that must be
     evaluated on the rows that come)."""
     plain = plain_schema(schema)
@@ -72,14 +74,14 @@ def split_filter(parts: Sequence[Expr], schema: Any) -> tuple[tuple[Expr, ...], 
     return tuple(given), tuple(rest)
 
 
-def to_pyarrow(condition: Expr, schema: Any) -> Any:
+def to_pyarrow(condition: Expr, schema: pa.Schema) -> pc.Expression:
     """A condition that split_filter gave, as a filter of a dataset that is read with
     plain_schema(schema), where `schema` is that of its files."""
     views = frozenset(f.name for f in schema if plain_type(f.type) is not f.type)
     return _Form(plain_schema(schema), views).condition(condition)
 
 
-def _given(part: Expr, schema: Any) -> Expr | None:
+def _given(part: Expr, schema: pa.Schema) -> Expr | None:
     """`part`, or a condition that holds for at least its rows; None: the reader can do nothing."""
     if _is_exact(part, schema):
         return part
@@ -97,7 +99,7 @@ def _given(part: Expr, schema: Any) -> Expr | None:
     return part if _is_float_bound(part, schema) else None
 
 
-def _range(part: Call, data_type: Any) -> Expr | None:
+def _range(part: Call, data_type: pa.DataType) -> Expr | None:
     """The range of a list of floats."""
     if not _is_float(data_type):
         return None
@@ -108,7 +110,7 @@ def _range(part: Call, data_type: Any) -> Expr | None:
     return Call("and_kleene", (subject >= min(values), subject <= max(values)))
 
 
-def _is_float_bound(part: Call, schema: Any) -> bool:
+def _is_float_bound(part: Call, schema: pa.Schema) -> bool:
     if part.function not in COMPARISONS - {"not_equal"}:
         return False
     for this, other in (part.arguments, part.arguments[::-1]):
@@ -119,7 +121,7 @@ def _is_float_bound(part: Call, schema: Any) -> bool:
     return False
 
 
-def _is_exact(test: Expr, schema: Any) -> bool:
+def _is_exact(test: Expr, schema: pa.Schema) -> bool:
     """Whether the reader's answer is that of evaluation.py, NULL included, for every value."""
     if not isinstance(test, Call):
         return False
@@ -142,7 +144,7 @@ def _is_exact(test: Expr, schema: Any) -> bool:
     return function in TEXT_TESTS and _is_text(_value_type(arguments[0], schema))
 
 
-def _value_type(value: Expr, schema: Any) -> Any:
+def _value_type(value: Expr, schema: pa.Schema) -> pa.DataType | None:
     """The type of a value that is the same in the reader; None for one that may not be."""
     if isinstance(value, Column):
         data_type = schema.field(value.name).type
@@ -168,7 +170,7 @@ def _value_type(value: Expr, schema: Any) -> Any:
     return pa.bool_() if _is_exact(value, schema) else None
 
 
-def _common_type(values: Sequence[Expr], schema: Any) -> Any:
+def _common_type(values: Sequence[Expr], schema: pa.Schema) -> pa.DataType | None:
     """The one type of all `values`, of which literals are values too; None if there is none."""
     types = [_value_type(v, schema) for v in values if not isinstance(v, Literal)]
     if not types or None in types or any(data_type != types[0] for data_type in types):
@@ -177,7 +179,7 @@ def _common_type(values: Sequence[Expr], schema: Any) -> Any:
     return None if None in literals else types[0]
 
 
-def literal_of(literal: Literal, data_type: Any) -> Any:
+def literal_of(literal: Literal, data_type: pa.DataType) -> pa.Scalar:
     """The literal as a Scalar of `data_type`; None where it is no value of this type."""
     scalar = fit_literal(literal.value, data_type)
     if scalar.type == data_type:
@@ -193,7 +195,7 @@ def literal_of(literal: Literal, data_type: Any) -> Any:
         return None
 
 
-def _kind(data_type: Any) -> str:
+def _kind(data_type: pa.DataType) -> str:
     """Literals stand for values of their own kind only."""
     if pa.types.is_timestamp(data_type):
         return "local time" if data_type.tz is None else "instant"
@@ -206,7 +208,7 @@ def _kind(data_type: Any) -> str:
     return "bytes" if _is_binary(data_type) else str(data_type.id)
 
 
-def _is_exact_type(data_type: Any) -> bool:
+def _is_exact_type(data_type: pa.DataType) -> bool:
     """Types whose values have one order, in statistics as in kernels."""
     kinds = (
         pa.types.is_boolean,
@@ -222,35 +224,35 @@ def _is_exact_type(data_type: Any) -> bool:
     return any(is_kind(data_type) for is_kind in kinds)
 
 
-def _has_near_years(data_type: Any) -> bool:
+def _has_near_years(data_type: pa.DataType) -> bool:
     """pyarrow's years have 16 bits; only nanoseconds keep within."""
     return bool(pa.types.is_timestamp(data_type)) and data_type.unit == "ns"
 
 
-def _is_dictionary(value: Expr, schema: Any) -> bool:
+def _is_dictionary(value: Expr, schema: pa.Schema) -> bool:
     return isinstance(value, Column) and pa.types.is_dictionary(schema.field(value.name).type)
 
 
-def _is_float(data_type: Any) -> bool:
+def _is_float(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_float32(data_type) or pa.types.is_float64(data_type))
 
 
-def _is_text(data_type: Any) -> bool:
+def _is_text(data_type: pa.DataType) -> bool:
     return data_type in (pa.string(), pa.large_string())
 
 
-def _is_binary(data_type: Any) -> bool:
+def _is_binary(data_type: pa.DataType) -> bool:
     return data_type in (pa.binary(), pa.large_binary())
 
 
 class _Form:
     """Writes conditions and values as pyarrow expressions."""
 
-    def __init__(self, schema: Any, views: frozenset[str]) -> None:
+    def __init__(self, schema: pa.Schema, views: frozenset[str]) -> None:
         self._schema = schema
         self._views = views
 
-    def condition(self, test: Expr) -> Any:
+    def condition(self, test: Expr) -> pc.Expression:
         """A condition of which only the true rows count. is_in has a form without NULL, by which
         alone the readers skip row groups."""
         if not isinstance(test, Call):
@@ -261,7 +263,7 @@ class _Form:
             return self._is_in(test)
         return self._value(test)
 
-    def _value(self, value: Expr) -> Any:
+    def _value(self, value: Expr) -> pc.Expression:
         if isinstance(value, Column):
             field = pc.field(value.name)
             # The readers would compare a plain literal with statistics of the view type, for which
@@ -284,7 +286,7 @@ class _Form:
         data_type = _value_type(test.arguments[0], self._schema)
         return self._value(test.arguments[0]).isin(value_set(test.option, data_type))
 
-    def _arguments(self, call: Call) -> list[Any]:
+    def _arguments(self, call: Call) -> list[pc.Expression]:
         """The arguments, literals in the type of the others."""
         types = [self._type(v) for v in call.arguments if not isinstance(v, Literal)]
         return [
@@ -294,7 +296,7 @@ class _Form:
             for value in call.arguments
         ]
 
-    def _type(self, value: Expr) -> Any:
+    def _type(self, value: Expr) -> pa.DataType:
         if isinstance(value, Column) and _is_float(self._schema.field(value.name).type):
             return self._schema.field(value.name).type
         return _value_type(value, self._schema)

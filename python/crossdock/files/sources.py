@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ _EXTENSION = b"ARROW:extension:"
 class Source(Protocol):
     """One table to read. Instances are immutable and may be used from several threads."""
 
-    schema: Any  # pyarrow.Schema without metadata
+    schema: pa.Schema  # pyarrow.Schema without metadata
     name: str  # for plans: "orders.parquet"
     kind: str  # "arrow", "parquet", "ipc" or "csv"
     files: list[str]  # paths of what it reads; none for data in memory
@@ -35,10 +35,10 @@ class Source(Protocol):
         """(conditions that may be part of a `predicate`, those of `parts` that must be evaluated on
         the rows that come). Readers take some conditions to skip rows by, and return more."""
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         """A pyarrow.Table of `columns` where `predicate` holds. DataError if the data are bad."""
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
         """The same as a pyarrow.RecordBatchReader, in bounded memory."""
 
     def native(
@@ -64,7 +64,7 @@ class ArrowSource:
 
     def __init__(
         self,
-        table: Any,
+        table: pa.Table,
         name: str = "arrow",
         files: Sequence[str] = (),
         is_replicated: bool = False,
@@ -83,18 +83,18 @@ class ArrowSource:
     def split_filter(self, parts: Sequence[Expr]) -> Split:
         return tuple(parts), ()
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         rows = self._checked(read_for(columns, predicate))
         return rows if predicate is None else keep_rows(rows, predicate).select(columns)
 
-    def _checked(self, columns: tuple[str, ...]) -> Any:
+    def _checked(self, columns: tuple[str, ...]) -> pa.Table:
         """These columns, which any kernel may read: each is checked when it is first asked for."""
         new = [name for name in dict.fromkeys(columns) if name not in self._valid]
         require_valid(self.data.select(new), self.name)
         self._valid.update(new)
         return self.data.select(columns)
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
         return self.table(columns, predicate).to_reader()
 
     def native(
@@ -187,7 +187,7 @@ _WAYS = {
 }
 
 
-def bare_schema(schema: Any) -> Any:
+def bare_schema(schema: pa.Schema) -> pa.Schema:
     """`schema` without metadata, but for the names of extension types; ColumnError when a name
     repeats."""
     names = schema.names
@@ -202,7 +202,7 @@ def bare_schema(schema: Any) -> Any:
     return pa.schema([field.with_metadata(_extension_of(field)) for field in fields])
 
 
-def _extension_of(field: Any) -> dict[bytes, bytes] | None:
+def _extension_of(field: pa.Field) -> dict[bytes, bytes] | None:
     """What says that a column is of an extension type, such as a geometry, that pyarrow has not."""
     metadata = field.metadata or {}
     kept = {key: value for key, value in metadata.items() if key.startswith(_EXTENSION)}

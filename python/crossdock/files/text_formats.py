@@ -18,7 +18,9 @@ from crossdock.values.engine_types import with_schema
 FORMATS = ("csv", "json", "ndjson", "markdown", "arrow", "parquet")
 
 
-def write_rows(batches: Iterable[Any], schema: Any, stream: BinaryIO, kind: str) -> int:
+def write_rows(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, stream: BinaryIO, kind: str
+) -> int:
     """The rows as one of FORMATS to a stream that need not be a file; gives their number. json is
     one array of objects, ndjson an object per line, arrow Arrow's stream format.
 
@@ -35,17 +37,17 @@ def write_rows(batches: Iterable[Any], schema: Any, stream: BinaryIO, kind: str)
 class _Counted:
     """Tables, whose rows are counted as they pass."""
 
-    def __init__(self, tables: Iterable[Any]) -> None:
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
         self._tables = tables
         self.rows = 0
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> pa.Table:
         for table in self._tables:
             self.rows += table.num_rows
             yield table
 
 
-def _csv(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+def _csv(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
     import pyarrow.csv as csv
 
     with csv.CSVWriter(stream, schema) as writer:
@@ -68,7 +70,7 @@ class JsonWriter:
         if error is None and self._is_array:
             self._stream.write(b"\n]\n" if self._any else b"[]\n")
 
-    def write_table(self, table: Any) -> None:
+    def write_table(self, table: pa.Table) -> None:
         """Its rows, behind those of the tables before."""
         for row in table.to_pylist():
             text = _object(row).encode()
@@ -79,15 +81,15 @@ class JsonWriter:
             self._any = True
 
 
-def _ndjson(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+def _ndjson(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
     _write_json(tables, schema, JsonWriter(stream, is_array=False))
 
 
-def _json(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+def _json(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
     _write_json(tables, schema, JsonWriter(stream, is_array=True))
 
 
-def _write_json(tables: Iterable[Any], schema: Any, writer: JsonWriter) -> None:
+def _write_json(tables: Iterable[pa.Table], schema: pa.Schema, writer: JsonWriter) -> None:
     del schema
     with writer:
         for table in tables:
@@ -112,7 +114,7 @@ def _as_json(value: Any) -> Any:
     return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-def _markdown(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+def _markdown(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
     numbers = [
         pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type)
         for f in schema
@@ -132,13 +134,13 @@ def _cell(value: Any) -> str:
     return shown.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("\r", " ")
 
 
-def _arrow(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+def _arrow(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
     with pa.ipc.new_stream(stream, schema) as writer:
         for table in tables:
             writer.write_table(table)
 
 
-def _parquet(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+def _parquet(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
     import pyarrow.parquet as parquet
 
     with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:

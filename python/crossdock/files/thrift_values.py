@@ -44,7 +44,7 @@ class _Items:
         self.kind, self.items = kind, items
 
 
-def read_struct(content: Any) -> Struct:
+def read_struct(content: memoryview) -> Struct:
     """The struct at the begin of some bytes."""
     return _Reader(bytes(content)).struct()
 

@@ -123,7 +123,10 @@ class WriteOptions:
 
 
 def write_file(
-    batches: Iterable[Any], schema: Any, path: PathLike, options: WriteOptions | None = None
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    path: PathLike,
+    options: WriteOptions | None = None,
 ) -> int:
     """Rows written to `path`; gives their number.
 
@@ -170,7 +173,7 @@ def writing_errors(name: str, kind: str) -> Iterator[None]:
 def opened_writer(
     stream: BinaryIO,
     file_name: str,
-    schema: Any,
+    schema: pa.Schema,
     options: WriteOptions,
     is_one_of_many: bool = False,
 ) -> Iterator[Any]:
@@ -220,7 +223,9 @@ def opened_writer(
                 yield writer
 
 
-def _sorting_columns(schema: Any, sorted_by: Iterable[tuple[str, bool, bool]]) -> list[Any] | None:
+def _sorting_columns(
+    schema: pa.Schema, sorted_by: Iterable[tuple[str, bool, bool]]
+) -> list[Any] | None:
     """They have the numbers of leaves, which are those of columns where none is nested."""
     import pyarrow.parquet as parquet
 
@@ -235,7 +240,9 @@ def _sorting_columns(schema: Any, sorted_by: Iterable[tuple[str, bool, bool]]) -
     return columns or None
 
 
-def _row_groups(batches: Iterable[Any], schema: Any, group_rows: int | None) -> Iterator[Any]:
+def _row_groups(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, group_rows: int | None
+) -> Iterator[pa.Table]:
     """Tables of so many rows each, but for the last; None: of about as many as do well."""
     held: list[Any] = []
     rows = held_bytes = 0

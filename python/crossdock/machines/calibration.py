@@ -15,7 +15,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
 from crossdock.machines.rate_fit import Equation, fit_rates
@@ -23,6 +23,9 @@ from crossdock.relation import Relation
 from crossdock.reports.operator_text import operator_plans
 from crossdock.session import Dock
 from crossdock.workload import Workload
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS = 2_000_000
 PASSES = 6
@@ -227,11 +230,11 @@ def _joins(dock: Dock, rows: int) -> Iterator[Work]:
     yield Work("join, sorted, merge", keys.join(other, on="key", strategy="merge").agg(**sums))
 
 
-def _sorted(workload: Workload) -> Any:
+def _sorted(workload: Workload) -> pa.Table:
     return workload.table("inner").sort_by("key").combine_chunks()
 
 
-def _with_string_keys(table: Any) -> Any:
+def _with_string_keys(table: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -12,7 +12,7 @@ from crossdock.option_checks import require_integer
 
 
 def routing(
-    schema: Any, by: str | Sequence[str] | None, to: str | None, broadcast: bool
+    schema: pa.Schema, by: str | Sequence[str] | None, to: str | None, broadcast: bool
 ) -> dict[str, Any]:
     """The rule of a channel, as options of the engine."""
     rules = {"by": by is not None, "to": to is not None, "broadcast": broadcast}
@@ -36,7 +36,7 @@ def routing(
     return {"sends": "routed", "by": "explicit" if to is not None else "key", "keys": keys}
 
 
-def range_of(bounds: Any, by: str | Sequence[str] | None) -> dict[str, Any]:
+def range_of(bounds: pa.Table, by: str | Sequence[str] | None) -> dict[str, Any]:
     """The rule of a channel whose ranges are given, as options of the engine."""
     if by is None:
         raise make_error("CD-105", "channel(bounds=...) are bounds of columns", try_='by="k"')

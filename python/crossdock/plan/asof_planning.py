@@ -64,7 +64,7 @@ def plan_asof(left: Node, right: Node, asked: Asof) -> Node:
     return plan_project(joined, [(name, Column(name)) for name in names], "join_asof()")
 
 
-def _outputs(left: Any, right: Any, asked: Asof) -> list[tuple[str, str]]:
+def _outputs(left: pa.Schema, right: pa.Schema, asked: Asof) -> list[tuple[str, str]]:
     """Columns of the right side, and their names: those that are equal on both sides by their name
     are there already."""
     same = {b for a, b in asked.by if a == b}
@@ -117,7 +117,7 @@ def _marks(
     return [*keys, (_AT, Column(on)), (_LEFT, left), (_RIGHT, right)]
 
 
-def _partner(schema: Any, keys: tuple[Expr, ...], asked: Asof) -> Expr:
+def _partner(schema: pa.Schema, keys: tuple[Expr, ...], asked: Asof) -> Expr:
     tolerance = asked.tolerance
 
     def nearest(value: Expr, forward: bool) -> Expr:

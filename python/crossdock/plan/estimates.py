@@ -32,6 +32,7 @@ from crossdock.plan.nodes import (
     Union,
     inputs_of,
 )
+from crossdock.values.arrow_kinds import ArrayLike
 
 _SAMPLE = 1024  # rows of a table in memory that stand for all
 _SIDE_BY_SIDE = 32  # pairs of rows of a block
@@ -267,7 +268,7 @@ class _Facts:
             return ColumnEstimate()
         return ColumnEstimate(min(distinct, rows), low, high)
 
-    def sample(self, names: Sequence[str]) -> Any:
+    def sample(self, names: Sequence[str]) -> pa.Table:
         """Rows of a table in memory, evenly spread, the same of all columns."""
         assert isinstance(self._source, ArrowSource)
         for name in names:
@@ -276,7 +277,7 @@ class _Facts:
         return pa.table({name: self._samples[name] for name in names})
 
 
-def _sample_of(column: Any) -> Any:
+def _sample_of(column: pa.ChunkedArray) -> ArrayLike:
     step = max(1, len(column) // _SAMPLE)
     places = range(0, len(column), step)[:_SAMPLE]
     data_type = column.type
@@ -286,7 +287,7 @@ def _sample_of(column: Any) -> Any:
     return pa.array([column[place].as_py() for place in places], plain)  # views cannot be taken
 
 
-def _share_of_changes(column: Any) -> float:
+def _share_of_changes(column: pa.ChunkedArray) -> float:
     """Of pairs of rows one behind the other, how many differ: no column has more distinct values
     than runs of equal ones."""
     if column.type in (pa.string_view(), pa.binary_view()) or len(column) < 2:
@@ -319,7 +320,7 @@ def facts_of(source: Source) -> _Facts:
     return facts
 
 
-def _of_sample(values: Any, rows: float) -> ColumnEstimate:
+def _of_sample(values: pa.ChunkedArray, rows: float) -> ColumnEstimate:
     """Of integers and dates the range bounds the distinct values; of others the sample tells."""
     count = len(values) - values.null_count
     if count == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -23,7 +22,7 @@ Key = tuple[str, Expr]
 
 
 def group_keys(
-    names: Iterable[object], computed: Mapping[str, object], schema: Any, where: str
+    names: Iterable[object], computed: Mapping[str, object], schema: pa.Schema, where: str
 ) -> tuple[Key, ...]:
     """The keys of group_by() or distinct(). ColumnError, OptionError (none, or not a name),
     ExpressionError."""
@@ -105,7 +104,7 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
     return GroupBy(node, keys, tuple(items.items()), pa.schema(fields))
 
 
-def _field(name: str, item: Expr, type_of: TypesOver, schema: Any) -> Any:
+def _field(name: str, item: Expr, type_of: TypesOver, schema: pa.Schema) -> pa.Field:
     if isinstance(item, Column):
         return schema.field(item.name).with_name(name)
     return pa.field(name, type_of(item))

@@ -58,7 +58,7 @@ class ListColumns:
         )  # fmt: skip
 
 
-def is_list(item: Any) -> bool:
+def is_list(item: object) -> bool:
     """Whether the aggregate gives a list."""
     return isinstance(item, Aggregate) and item.function == "list_agg"
 
@@ -79,7 +79,10 @@ def in_input_order(node: Node, lists: Mapping[str, Aggregate]) -> tuple[Node, di
 
 
 def group_lists(
-    node: Node, keys: Sequence[str], lists: Sequence[ListItem], plain: tuple[Any, Mapping[str, Any]]
+    node: Node,
+    keys: Sequence[str],
+    lists: Sequence[ListItem],
+    plain: tuple[pa.Schema, Mapping[str, Any]],
 ) -> GroupLists:
     """The lists beside plain aggregates. plain: the schema of keys and aggregates, and these."""
     schema, items = plain

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Column, Expr
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Frame
 from crossdock.files.sources import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Output: TypeAlias = tuple[str, str, str]  # side ("left", "right", "key"), column, result name
 
@@ -20,7 +23,7 @@ class Scan:
 
     source: Source
     columns: tuple[str, ...]
-    schema: Any
+    schema: pa.Schema
     predicate: Expr | None = None
 
 
@@ -32,7 +35,7 @@ class Filter:
     predicate: Expr
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         return self.input.schema
 
 
@@ -42,7 +45,7 @@ class Project:
 
     input: Node
     items: tuple[tuple[str, Expr], ...]
-    schema: Any
+    schema: pa.Schema
 
     def renames(self) -> dict[str, str] | None:
         """Result name -> column of `input`, when every item is a plain column; else None."""
@@ -74,7 +77,7 @@ class Join:
     on: tuple[tuple[str, str], ...]
     how: str
     outputs: tuple[Output, ...]
-    schema: Any
+    schema: pa.Schema
     residual: Expr | None = None
     residual_columns: tuple[Output, ...] = ()
     options: JoinOptions = field(default_factory=JoinOptions)
@@ -94,7 +97,7 @@ class GroupBy:
     input: Node
     keys: tuple[tuple[str, Expr], ...]
     items: tuple[tuple[str, Aggregate], ...]
-    schema: Any
+    schema: pa.Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ class Sort:
     input: Node
     orders: tuple[Order, ...]
     outputs: tuple[tuple[str, str], ...]  # column, result name
-    schema: Any
+    schema: pa.Schema
     limit: int | None = None
     offset: int = 0
     stable: bool = False
@@ -139,7 +142,7 @@ class Window:
     partition: tuple[str, ...]
     orders: tuple[Order, ...]
     items: tuple[WindowItem, ...]
-    schema: Any
+    schema: pa.Schema
     position: str = ""  # a column that orders rows which are equal to all items; "": as they come
 
 
@@ -152,7 +155,7 @@ class Limit:
     offset: int = 0
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         return self.input.schema
 
 
@@ -166,7 +169,7 @@ class Sample:
     seed: int
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         return self.input.schema
 
 
@@ -178,7 +181,7 @@ class Unnest:
     input: Node
     column: str
     keeps_empty: bool
-    schema: Any
+    schema: pa.Schema
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,7 @@ class GroupLists:
     keys: tuple[str, ...]
     items: tuple[tuple[str, Aggregate], ...]
     lists: tuple[ListItem, ...]
-    schema: Any
+    schema: pa.Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +213,7 @@ class Union:
     the columns of `schema`, in any order."""
 
     inputs: tuple[Node, ...]
-    schema: Any
+    schema: pa.Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +224,7 @@ class AssumeSorted:
     orders: tuple[Order, ...]
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         return self.input.schema
 
 
@@ -234,7 +237,7 @@ class Partition:
     keys: tuple[str, ...]
     partitions: int
     by: str
-    schema: Any
+    schema: pa.Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +249,7 @@ class Shared:
     needed: set[str] = field(default_factory=set)
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         return self.input.schema
 
 
@@ -261,7 +264,7 @@ class Exchange:
     how: str = ""
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         return self.input.schema
 
 
@@ -275,7 +278,7 @@ class RankFilter:
     blocks: bytes
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         return self.input.schema
 
 

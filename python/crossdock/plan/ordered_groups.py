@@ -46,7 +46,7 @@ def with_ordered_columns(
     return planner.input_node(), grouped, computed
 
 
-def is_ordered(item: Any) -> bool:
+def is_ordered(item: object) -> bool:
     """Whether the aggregate needs the rows of its group in order."""
     return isinstance(item, Aggregate) and (
         item.function in ORDERED or bool(item.orders) or _takes_nulls(item)
@@ -155,7 +155,7 @@ def _ceiling(value: Expr) -> Expr:
     return value.ceil()
 
 
-def _is_moment(data_type: Any) -> bool:
+def _is_moment(data_type: pa.DataType) -> bool:
     return bool(
         pa.types.is_date(data_type)
         or pa.types.is_timestamp(data_type)
@@ -163,6 +163,6 @@ def _is_moment(data_type: Any) -> bool:
     )
 
 
-def _is_number(data_type: Any) -> bool:
+def _is_number(data_type: pa.DataType) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return True in (is_kind(data_type) for is_kind in kinds)

@@ -159,7 +159,7 @@ def key_pairs(on: Keys | None) -> tuple[tuple[str, str], ...]:
     return key_names
 
 
-def pair_schema(left: Node, right: Node, on: Keys | None, suffix: str) -> Any:
+def pair_schema(left: Node, right: Node, on: Keys | None, suffix: str) -> pa.Schema:
     """The columns of pairs of rows, under the names that a condition on pairs has for them."""
     pairs = () if on is None else key_pairs(on)
     shared = {a for a, b in pairs if a == b}
@@ -195,7 +195,7 @@ def _as_tuple(key: object) -> tuple[Any, ...]:
     return tuple(key) if isinstance(key, Iterable) else (key,)
 
 
-def require_columns(names: Iterable[str], schema: Any, where: str) -> None:
+def require_columns(names: Iterable[str], schema: pa.Schema, where: str) -> None:
     """ColumnError for the first of `names` that is not in `schema`."""
     for name in names:
         if schema.get_field_index(name) < 0:
@@ -217,8 +217,8 @@ def _with_typed_nulls(side: Node, other: Node, keys: tuple[tuple[str, str], ...]
 
 
 def _join_outputs(
-    left: Any, right: Any, keys: tuple[tuple[str, str], ...], kind: tuple[str, str]
-) -> tuple[tuple[Output, ...], Any]:
+    left: pa.Schema, right: pa.Schema, keys: tuple[tuple[str, str], ...], kind: tuple[str, str]
+) -> tuple[tuple[Output, ...], pa.Schema]:
     """Result columns: all of left, then those of right but for keys of the same name."""
     how, suffix = kind
     shared = {left_key for left_key, right_key in keys if left_key == right_key}
@@ -246,7 +246,7 @@ def _join_outputs(
 
 
 def _residual_outputs(
-    residual: Expr | None, both: tuple[Output, ...], left: Any, right: Any
+    residual: Expr | None, both: tuple[Output, ...], left: pa.Schema, right: pa.Schema
 ) -> tuple[Output, ...]:
     """The columns a residual predicate reads, under the names it uses for them."""
     if residual is None:
@@ -271,7 +271,7 @@ def _residual_outputs(
     return needed
 
 
-def _require_same_type(left: Any, right: Any, how: str) -> None:
+def _require_same_type(left: pa.Field, right: pa.Field, how: str) -> None:
     if left.type == right.type:
         return
     raise make_error(

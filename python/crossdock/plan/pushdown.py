@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -139,7 +138,7 @@ def _some_column(needed: frozenset[str], node: Node) -> frozenset[str]:
     return frozenset((min(widths, key=widths.__getitem__),))
 
 
-def _bits(data_type: Any) -> int:
+def _bits(data_type: pa.DataType) -> int:
     """Bits of a value; of types whose values differ in length, a guess."""
     try:
         return int(data_type.bit_width)

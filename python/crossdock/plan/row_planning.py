@@ -179,7 +179,7 @@ def _resolved(node: Node, orders: tuple[Order, ...], method: str) -> tuple[Node,
     return below, tuple(plain.values())
 
 
-def _require_number(keys: Sequence[str], schema: Any) -> None:
+def _require_number(keys: Sequence[str], schema: pa.Schema) -> None:
     types = [schema.field(key).type for key in keys]
     if len(types) != 1 or not pa.types.is_integer(types[0]):
         shown = ", ".join(f"{key}: {kind}" for key, kind in zip(keys, types, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import JoinOptions, Node, Union
 from crossdock.plan.planning import plan_join, plan_project, require_columns
 from crossdock.plan.windows import project
+
+if TYPE_CHECKING:
+    from crossdock.expressions.expression import Expr
 
 _MOST_DIGITS = 38
 # Digits of the largest value, by bits of the type.
@@ -58,7 +61,7 @@ def _numbered(node: Node, names: list[str], number: str) -> Node:
     return project(node, [*columns, (number, Over("row_number", None, (), scope))], "row_number()")
 
 
-def common_type(first: Any, other: Any) -> Any:
+def common_type(first: pa.DataType, other: pa.DataType) -> pa.DataType:
     """The type that holds the values of both as they are, or as floats where one is a float; None
     where there is none."""
     if first == other or pa.types.is_null(other):
@@ -78,7 +81,7 @@ def common_type(first: Any, other: Any) -> Any:
     return _common_number(first, other)
 
 
-def _common_number(first: Any, other: Any) -> Any:
+def _common_number(first: Any, other: Any) -> pa.DataType:
     if pa.types.is_floating(first) or pa.types.is_floating(other):
         both = pa.types.is_floating(first) and pa.types.is_floating(other)
         return max(first, other, key=_bits) if both else pa.float64()
@@ -95,31 +98,31 @@ def _common_number(first: Any, other: Any) -> Any:
     return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}.get(bits, pa.decimal128(20, 0))
 
 
-def _decimal_digits(data_type: Any) -> tuple[int, int]:
+def _decimal_digits(data_type: pa.DataType) -> tuple[int, int]:
     """Digits before and after the point."""
     if pa.types.is_decimal(data_type):
         return data_type.precision - data_type.scale, data_type.scale
     return (20 if data_type == pa.uint64() else _DIGITS[_bits(data_type)]), 0
 
 
-def _bits(data_type: Any) -> int:
+def _bits(data_type: pa.DataType) -> int:
     return int(data_type.bit_width)
 
 
-def _is_text(data_type: Any) -> bool:
+def _is_text(data_type: pa.DataType) -> bool:
     return data_type in (pa.string(), pa.large_string(), pa.string_view())
 
 
-def _is_bytes(data_type: Any) -> bool:
+def _is_bytes(data_type: pa.DataType) -> bool:
     return data_type in (pa.binary(), pa.large_binary(), pa.binary_view())
 
 
-def _is_number(data_type: Any) -> bool:
+def _is_number(data_type: pa.DataType) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal128)
     return True in (is_kind(data_type) for is_kind in kinds)
 
 
-def _common_fields(nodes: Sequence[Node], method: str) -> list[Any]:
+def _common_fields(nodes: Sequence[Node], method: str) -> list[pa.Field]:
     """The columns of the first node, each of a type that fits all."""
     first = nodes[0].schema
     fields = list(first)
@@ -136,7 +139,7 @@ def _common_fields(nodes: Sequence[Node], method: str) -> list[Any]:
     return fields
 
 
-def _widened(node: Node, fields: Sequence[Any]) -> Node:
+def _widened(node: Node, fields: Sequence[pa.Field]) -> Node:
     """`node` with columns of the types of `fields`."""
     if all(node.schema.field(field.name).type == field.type for field in fields):
         return node
@@ -144,13 +147,13 @@ def _widened(node: Node, fields: Sequence[Any]) -> Node:
     return plan_project(node, items, "union()")
 
 
-def _as_type(node: Node, field: Any) -> Any:
+def _as_type(node: Node, field: pa.Field) -> Expr:
     column = Column(field.name)
     same = node.schema.field(field.name).type == field.type
     return column if same else column.cast(field.type)
 
 
-def _differing(field: Any, other: Any, where: str) -> CrossdockError:
+def _differing(field: pa.Field, other: pa.Field, where: str) -> CrossdockError:
     return make_error(
         "CD-507",
         f"column {field.name!r} of {where} has another type than in the first",

@@ -203,7 +203,7 @@ class _Names:
         return plan_project(self._node, [*items, *self._computed.values()], "over()")
 
 
-def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[Any, Frame | None]:
+def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[pa.Field, Frame | None]:
     """The field of a function's values, and its frame as the engine takes it."""
     function, scope = over.function, over.window
     if function in _NEED_ORDER and not scope.orders:
@@ -247,7 +247,7 @@ def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[Any, Frame | N
     return pa.field(function, result, nullable=function != "count"), frame
 
 
-def _joined_type(over: Over, data_types: Any) -> Any:
+def _joined_type(over: Over, data_types: pa.DataType) -> pa.DataType:
     plain = data_types.value_type if pa.types.is_dictionary(data_types) else data_types
     if plain in (pa.string(), pa.large_string(), pa.string_view()):
         return pa.large_string() if plain == pa.large_string() else pa.string()
@@ -278,7 +278,7 @@ def _engine_frame(over: Over, frame: Frame, type_of: Callable[[Expr], Any]) -> F
     return Frame("range", start, end)
 
 
-def _range_offset(over: Over, bound: Any, data_type: Any) -> int | float | None:
+def _range_offset(over: Over, bound: Any, data_type: pa.DataType) -> int | float | None:
     """A bound of a range as the engine takes it: in units of the key."""
     if bound is None:
         return None
@@ -296,7 +296,7 @@ def _range_offset(over: Over, bound: Any, data_type: Any) -> int | float | None:
     )  # fmt: skip
 
 
-def _in_units(bound: Any, data_type: Any) -> int | float | None:
+def _in_units(bound: Any, data_type: pa.DataType) -> int | float | None:
     if pa.types.is_floating(data_type):
         number = float(bound)
         return None if number != number else number
@@ -324,7 +324,7 @@ def _whole(number: Any) -> int | None:
     return int(number)
 
 
-def _not_taken(over: Over, given: Any) -> CrossdockError:
+def _not_taken(over: Over, given: pa.DataType) -> CrossdockError:
     return make_error(
         "CD-102", f"{over!r} of a column of type {given} is not computed",
         limits="columns of nested types are only carried along",

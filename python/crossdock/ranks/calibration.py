@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
 from crossdock.errors import make_error, public_errors
@@ -25,6 +25,9 @@ from crossdock.machines.rate_fit import Equation, fit_rates
 from crossdock.ranks.places import Places, form_of, places_of
 from crossdock.session import Dock
 from crossdock.workload import Workload
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS = 1_000_000  # of each rank
 PUT_BYTES = (512, 4096, 65_536, 1 << 20)
@@ -180,7 +183,7 @@ def _steps(dock: Dock, group: Group, rows: int) -> Iterator[tuple[str, Any, int]
     yield "sort, by order", dock.from_arrow(left).sort("key"), 1
 
 
-def _table(group: Group, rows: int, payload: int) -> Any:
+def _table(group: Group, rows: int, payload: int) -> pa.Table:
     whole_table = Workload(rows * group.size, sparse=True).table(
         "inner", rows * group.rank, rows * (group.rank + 1)
     )
@@ -190,7 +193,7 @@ def _table(group: Group, rows: int, payload: int) -> Any:
     return table
 
 
-def _run(group: Group, table: Any) -> dict[str, Any]:
+def _run(group: Group, table: pa.Table) -> dict[str, Any]:
     """The phases' means over the ranks, and the time of the last one; the same in all ranks."""
     group.gather(b"")
     group.exchange(table, by="key", how="bulk")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crossdock.engine.execution import Execution
 from crossdock.engine.native_plans import Operation
@@ -14,6 +14,9 @@ from crossdock.ranks.places import Places, measured_places
 from crossdock.ranks.settling import Settling
 from crossdock.ranks.shares import rows_of_rank
 from crossdock.reports.display import Preview
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class RankExecution:
@@ -28,21 +31,21 @@ class RankExecution:
         self.is_everywhere = False  # the rows of the last `table` are the same in all ranks
         self._settling = Settling(local, ranks)
 
-    def table(self, node: Node) -> Any:
+    def table(self, node: Node) -> pa.Table:
         """This rank's rows as a pyarrow.Table."""
         with self.ranks.call("collect", node):
             placed = self._settling.settle(node)
             self.is_everywhere = placed.everywhere
             return self.local.table(placed.node)
 
-    def once_among_all(self, node: Node) -> Any:
+    def once_among_all(self, node: Node) -> pa.Table:
         """As `table`, but of rows that all ranks have, each has its share."""
         table = self.table(node)
         if not self.is_everywhere:
             return table
         return rows_of_rank(table, self.ranks.rank, self.ranks.size)
 
-    def gather(self, node: Node, root: int) -> Any:
+    def gather(self, node: Node, root: int) -> pa.Table | None:
         """The rows of all ranks as a pyarrow.Table in rank `root`, in the order of the ranks; None
         in the others."""
         with self.ranks.call("gather", node):
@@ -59,7 +62,7 @@ class RankExecution:
             rows = self.local.count(placed.node)
             return rows if placed.everywhere else sum(self.ranks.agree("rows", rows))
 
-    def batches(self, node: Node) -> Iterator[Any]:
+    def batches(self, node: Node) -> Iterator[pa.RecordBatch]:
         """This rank's rows as RecordBatches. What follows the last exchange runs while they are
         read, and its errors are those of this rank alone."""
         with self.ranks.call("to_batches", node):
@@ -100,7 +103,7 @@ class RankExecution:
         """An operator over this rank's share of the sources. Not collective."""
         return self.local.operation(node)
 
-    def partitions(self, node: Partition) -> tuple[Any, list[int]]:
+    def partitions(self, node: Partition) -> tuple[pa.Table, list[int]]:
         """The rows of this rank's parts, one after the other, and the number of rows of each part;
         those of other ranks have none here."""
         with self.ranks.call("partition_by", node):

@@ -46,7 +46,7 @@ def drops_rows(node: Join, side: int) -> bool:
     return node.options.filter != "off" and node.how in _DROPS[side]
 
 
-def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> list[Any]:
+def thinned(ranks: Ranks, node: Join, tables: list[pa.Table], goes: list[bool]) -> list[pa.Table]:
     """The rows of both sides, without those of one side that need not travel. `goes`: the sides
     whose rows do. Collective."""
     mine = [[table.num_rows, table_bytes(table)] for table in tables]
@@ -99,7 +99,9 @@ def goes_before(node: Join, side: int, sizes: Sequence[Any], share: float) -> bo
     return bool(keys >= _MANY_KEYS and _BUILD_COST * keys * (len(sizes) - 1) > rows)
 
 
-def streamed(spread: Spread, node: Join, sides: Sequence[Placed], side: int, share: float) -> Any:
+def streamed(
+    spread: Spread, node: Join, sides: Sequence[Placed], side: int, share: float
+) -> pa.Table:
     """The rows of `side` that pass a filter of the keys of the other side, a table. Collective."""
     ranks, keys = spread.ranks, node.keys(side)
     other = sides[1 - side].node
@@ -116,7 +118,7 @@ def streamed(spread: Spread, node: Join, sides: Sequence[Placed], side: int, sha
     return kept
 
 
-def _entered(keys: Any, block_bits: int) -> Any:
+def _entered(keys: pa.Table, block_bits: int) -> Any:
     """A filter of the keys of this rank."""
     columns = list(range(len(keys.schema.names)))
     with public_errors():
@@ -133,7 +135,7 @@ def _put_together(ranks: Ranks, blocks: Any) -> Any:
     return ranks.to_all(_table_of(local), _RULE).column(0).to_numpy()
 
 
-def _share_of(ranks: Ranks, table: Any, block_bits: int, blocks: Any) -> float:
+def _share_of(ranks: Ranks, table: pa.Table, block_bits: int, blocks: Any) -> float:
     """The share of a sample of the rows of all ranks that pass; 1 if nothing is known of any."""
     rows = table.num_rows
     slices = min(_SAMPLE_SLICES, -(-rows // _SLICE_ROWS))
@@ -144,17 +146,17 @@ def _share_of(ranks: Ranks, table: Any, block_bits: int, blocks: Any) -> float:
     return passing / known if known else 1.0
 
 
-def _answers(table: Any, block_bits: int, blocks: Any) -> Any:
+def _answers(table: pa.Table, block_bits: int, blocks: Any) -> Any:
     columns = list(range(len(table.schema.names)))
     with public_errors():
         answers = _native.filter_rows(_native_table(table), columns, block_bits, blocks)
     return np.frombuffer(answers, np.uint8)
 
 
-def _native_table(table: Any) -> _native.Table:
+def _native_table(table: pa.Table) -> _native.Table:
     with public_errors():
         return engine_table(_native.Engine(1, 0), table)
 
 
-def _table_of(blocks: Any) -> Any:
+def _table_of(blocks: Any) -> pa.Table:
     return pa.table({"blocks": pa.array(blocks, pa.uint64())})

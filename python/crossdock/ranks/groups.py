@@ -125,7 +125,7 @@ def _row(spread: Spread, node: GroupBy, below: Placed) -> Placed:
 
 def _merged_row(
     spread: Spread, node: GroupBy, items: dict[str, Aggregate], source: Node
-) -> dict[str, Any]:
+) -> dict[str, pa.ChunkedArray]:
     whole = plan_plain_group(source, (), items)
     merged = _merged(whole, source.schema, moments=True)
     assert merged is not None
@@ -153,7 +153,7 @@ def _distinct(spread: Spread, item: Aggregate, source: Node) -> int:
     return sum(spread.ranks.agree("distinct values", mine))
 
 
-def _gathered(spread: Spread, name: str, item: Aggregate, source: Node) -> Any:
+def _gathered(spread: Spread, name: str, item: Aggregate, source: Node) -> pa.Table:
     """An aggregate that needs all values in one rank."""
     items = {column: Column(column) for column in sorted(item.columns())}
     rows = source if item.condition is None else Filter(source, item.condition)
@@ -164,7 +164,7 @@ def _gathered(spread: Spread, name: str, item: Aggregate, source: Node) -> Any:
     return spread.ranks.to_all(gathered).column(0)
 
 
-def _merged(node: GroupBy, schema: Any, moments: bool) -> list[Merged] | None:
+def _merged(node: GroupBy, schema: pa.Schema, moments: bool) -> list[Merged] | None:
     """How each aggregate is put together, or None if one is not."""
     taken = {name for name, _ in (*node.keys, *node.items)}
     merged = []
@@ -181,7 +181,9 @@ def _merged(node: GroupBy, schema: Any, moments: bool) -> list[Merged] | None:
     return merged
 
 
-def _parts(name: str, item: Aggregate, schema: Any, moments: bool) -> dict[str, Aggregate] | None:
+def _parts(
+    name: str, item: Aggregate, schema: pa.Schema, moments: bool
+) -> dict[str, Aggregate] | None:
     function = item.function
     if function == "count":
         return {"count": item}
@@ -213,7 +215,7 @@ def _finals(merged: list[Merged]) -> dict[str, Aggregate]:
     return finals
 
 
-def _finished(table: Any, node: GroupBy, merged: list[Merged]) -> Any:
+def _finished(table: pa.Table, node: GroupBy, merged: list[Merged]) -> pa.Table:
     by_name = {part.name: part for part in merged}
     columns = [
         _value(table, by_name[field.name], field)
@@ -224,7 +226,7 @@ def _finished(table: Any, node: GroupBy, merged: list[Merged]) -> Any:
     return pa.Table.from_arrays(columns, schema=node.schema)
 
 
-def _value(table: Any, part: Merged, field: Any) -> Any:
+def _value(table: pa.Table, part: Merged, field: pa.Field) -> pa.ChunkedArray:
     """The column of an aggregate, of what all ranks found together."""
     if part.item.function == "mean":
         total = table.column(part.column("sum")).cast(pa.float64())
@@ -233,7 +235,7 @@ def _value(table: Any, part: Merged, field: Any) -> Any:
     return _narrowed(table.column(column), field)
 
 
-def _narrowed(total: Any, field: Any) -> Any:
+def _narrowed(total: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """Sums made in 128 bits, as the type of `field`; DataError if one does not fit."""
     if total.type == field.type:
         return total
@@ -248,7 +250,7 @@ def _narrowed(total: Any, field: Any) -> Any:
         ) from None
 
 
-def _moment(rows: Any, part: Merged) -> Any:
+def _moment(rows: pa.Table, part: Merged) -> pa.Scalar:
     """Variance or deviation of all rows by those of each rank (Chan, Golub and LeVeque, 1979)."""
     columns = [rows.column(part.column(name)).to_pylist() for name in ("count", "mean", "var")]
     count, mean, squares = 0, 0.0, 0.0
@@ -270,7 +272,7 @@ def _rank_name(partial: Node) -> str:
     return str(partial.schema.names[-1])
 
 
-def _rank_field(table: Any) -> Any:
+def _rank_field(table: pa.Table) -> pa.Field:
     return pa.field(unused_name(_RANK, table.schema.names), pa.int64())
 
 

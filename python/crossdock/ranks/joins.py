@@ -177,8 +177,8 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
 
 
 def _thinned(
-    spread: Spread, node: Join, tables: list[Any], sides: tuple[Placed, Placed]
-) -> list[Any]:
+    spread: Spread, node: Join, tables: list[pa.Table | None], sides: tuple[Placed, Placed]
+) -> list[pa.Table | None]:
     """The rows that go by key (None for those that are there) without those that need not."""
     goes = [table is not None for table in tables]
     if not any(goes[side] and filters.drops_rows(node, side) for side in (0, 1)):
@@ -191,7 +191,7 @@ def _thinned(
     return [kept[side] if goes[side] else None for side in (0, 1)]
 
 
-def _with_rows(table: Any, more: Any) -> Any:
+def _with_rows(table: pa.Table, more: pa.Table | None) -> pa.Table:
     return table if more is None else pa.concat_tables([table, more])
 
 
@@ -296,7 +296,7 @@ def _needs_all(node: Join) -> bool:
     return len(node.on) > 1 or node.residual is not None
 
 
-def _split(table: Any, keys: tuple[str, ...]) -> tuple[Any, Any]:
+def _split(table: pa.Table, keys: tuple[str, ...]) -> tuple[pa.Table, pa.Table | None]:
     """The rows without a NULL in a key, and the others (None if there are none)."""
     nullable = [key for key in keys if table.column(key).null_count]
     if not nullable:
@@ -319,5 +319,5 @@ def _size_of(spread: Spread, node: Node) -> tuple[float, float] | None:
     return estimated_size(node, spread.estimate)
 
 
-def _has_null(table: Any, node: Join) -> bool:
+def _has_null(table: pa.Table, node: Join) -> bool:
     return any(table.column(key).null_count for key in node.keys(1))

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from crossdock.engine.late_columns import late_names
 from crossdock.plan.lowering import unused_name
 from crossdock.ranks.moves import Route
+from crossdock.values.arrow_kinds import ArrayLike, Rows
 from crossdock.values.row_taking import Blocks
 
 # A piece of an IPC stream of a table, and whether it is the last one of that table.
@@ -28,7 +29,7 @@ _ROW_BITS = 40  # of a place, below the rank
 FlatMove = Callable[[Any, Route], Any]
 
 
-def move_late(place: tuple[int, int], table: Any, route: Route, move: FlatMove) -> Any:
+def move_late(place: tuple[int, int], table: pa.Table, route: Route, move: FlatMove) -> pa.Table:
     """What comes to a rank of a table that has late columns. place: the rank, and their number;
     move: moves a table that has none. Collective."""
     rank, ranks = place
@@ -67,7 +68,7 @@ def move_late(place: tuple[int, int], table: Any, route: Route, move: FlatMove) 
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def packed(rows: Any) -> Any:
+def packed(rows: Rows) -> pa.Table:
     """A Table or RecordBatch as the pieces of an IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -79,7 +80,7 @@ def packed(rows: Any) -> Any:
     return pa.table([pieces, lasts], schema=PIECES)
 
 
-def unpacked(batches: Iterable[Any]) -> Iterator[Any]:
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The tables whose pieces these are."""
     held = io.BytesIO()
     for batch in batches:
@@ -90,7 +91,7 @@ def unpacked(batches: Iterable[Any]) -> Iterator[Any]:
                 held = io.BytesIO()
 
 
-def _counts(numbers: Any, ranks: int) -> list[int]:
+def _counts(numbers: ArrayLike, ranks: int) -> list[int]:
     """How often each rank is among `numbers`."""
     counted = pc.value_counts(numbers)
     counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))

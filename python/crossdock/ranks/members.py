@@ -208,43 +208,51 @@ class Ranks:
         """What stands in a plan where rows move."""
         return Exchange(node, rule, tuple(keys), self.how)
 
-    def by_partition(self, table: Any, keys: Sequence[str], assignment: Sequence[int]) -> Any:
+    def by_partition(
+        self, table: pa.Table, keys: Sequence[str], assignment: Sequence[int]
+    ) -> pa.Table:
         """The rows of all ranks whose partition, by a hash of `keys`, is assigned to this one."""
         options = {"by": list(keys), "assignment": list(assignment)}
         return self._moved(table, Route("by key", options))
 
     def by_range(
-        self, table: Any, keys: Sequence[str], bounds: Any, owners: Sequence[int] | None = None
-    ) -> Any:
+        self,
+        table: pa.Table,
+        keys: Sequence[str],
+        bounds: pa.Table,
+        owners: Sequence[int] | None = None,
+    ) -> pa.Table:
         """The rows of all ranks in this one's range of `keys`; `bounds` as of Group.channel, one
         less than there are `owners` of ranges, who are all if it is None."""
         bounds = to_engine(bounds)
         options = {"by": list(keys), "bounds": bounds, "destinations": owners}
         return self._moved(table, Route("by range", options))
 
-    def by_order(self, table: Any, orders: Sequence[Order]) -> Any:
+    def by_order(self, table: pa.Table, orders: Sequence[Order]) -> pa.Table:
         """The rows of all ranks, by this order, in even parts: rank 0 gets the first ones, of equal
         ones those of the first ranks. Only `in_bulk`."""
         return self._moved(table, Route("by order", orders=tuple(orders)))
 
-    def by_number(self, table: Any, column: str) -> Any:
+    def by_number(self, table: pa.Table, column: str) -> pa.Table:
         """The rows of all ranks for which `column`, which is dropped, holds this one's number."""
         return self._moved(table, Route("by load", to=column))
 
-    def by_piece(self, pieces: Sequence[Any], rule: str = "by order") -> Any:
+    def by_piece(self, pieces: Sequence[pa.Table], rule: str = "by order") -> pa.Table:
         """Piece number r of every rank, in rank r, in the order of the ranks."""
         whole = pa.concat_tables(pieces)
         return self._moved(whole, Route(rule, pieces=[piece.num_rows for piece in pieces]))
 
-    def to_all(self, table: Any, rule: str = "to all") -> Any:
+    def to_all(self, table: pa.Table, rule: str = "to all") -> pa.Table:
         """The rows of all ranks, in each of them."""
         return self._moved(table, Route(rule, {"broadcast": True}))
 
-    def to_one(self, table: Any, root: int = 0) -> Any:
+    def to_one(self, table: pa.Table, root: int = 0) -> pa.Table:
         """The rows of all ranks, in rank `root`, in the order of the ranks; none in the others."""
         return self._moved(table, Route(f"to rank {root}", {"destinations": [root]}))
 
-    def rows_to_one(self, batches: Iterator[Any], schema: Any) -> Iterator[Any]:
+    def rows_to_one(
+        self, batches: Iterator[pa.RecordBatch], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
         """The same as a stream, in bounded memory: rank 0 gets batches of all ranks, in the order
         of the ranks; others send theirs when the iterator is first asked, and get none."""
         batches = _begun(batches)
@@ -268,13 +276,15 @@ class Ranks:
                         came = conformed(pa.Table.from_batches([batch]), sent_schema)
                         yield from with_schema(came, schema).to_batches()
 
-    def eagerly(self, table: Any, rule: str) -> list[Any] | None:
+    def eagerly(self, table: pa.Table, rule: str) -> list[Any] | None:
         """The rows of each rank, in all of them, where all together are few; None where they are
         more."""
         rows = self._eager_rows(table, Route(rule))
         return None if rows is None else rows[0]
 
-    def _eager_rows(self, table: Any, route: Route) -> tuple[list[Any], list[list[int]]] | None:
+    def _eager_rows(
+        self, table: pa.Table, route: Route
+    ) -> tuple[list[Any], list[list[int]]] | None:
         """The same, and the pieces of the route of each rank."""
         if not self.eager_bytes:
             return None
@@ -293,7 +303,7 @@ class Ranks:
         self.moves.append(Move(route.rule, EAGERLY, *sent, rows, size, seconds))
         return tables, [note["value"]["pieces"] for note in notes]
 
-    def _moved(self, table: Any, route: Route) -> Any:
+    def _moved(self, table: pa.Table, route: Route) -> pa.Table:
         if self.size == 1:
             return table.drop_columns([route.to]) if route.to else table
         if can_go_eagerly(route):
@@ -305,7 +315,7 @@ class Ranks:
         moved = self._moved_flat(to_engine(table), route)
         return with_schema(moved, table.drop_columns([route.to] if route.to else []).schema)
 
-    def _moved_flat(self, table: Any, route: Route) -> Any:
+    def _moved_flat(self, table: pa.Table, route: Route) -> pa.Table:
         facts: dict[str, Any] = {}
         with self.together(f"move {route.rule} {table.schema.names}"):
             start = time.perf_counter()
@@ -455,7 +465,7 @@ def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:
     return ControlError(error.code, error.text + part("here", f"{type(mine).__name__}: {mine}"))
 
 
-def _begun(batches: Iterator[Any]) -> Iterator[Any]:
+def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
     """The same batches, the first of them made: what makes them works in all ranks at once, while
     they wait for their turn."""
     first = next(batches, None)

@@ -81,8 +81,8 @@ class Route:
 
 
 def move_in_bulk(
-    group: Group, table: Any, route: Route, threads: int
-) -> tuple[Any, dict[str, Any]]:
+    group: Group, table: pa.Table, route: Route, threads: int
+) -> tuple[pa.Table, dict[str, Any]]:
     """What comes to this rank, and the facts of the exchange. Collective, for a rank that fails,
     too: the others get its error."""
     options: dict[str, Any] = dict(route.options)
@@ -100,7 +100,7 @@ def move_in_bulk(
     return conformed(moved, table.schema), group.exchange_facts or {}
 
 
-def move_by_channel(group: Group, table: Any, route: Route) -> Any:
+def move_by_channel(group: Group, table: pa.Table, route: Route) -> pa.Table:
     """What comes to this rank."""
     options = {**route.options, "segment_bytes": segment_bytes(group.size)}
     if route.to:
@@ -121,7 +121,7 @@ def move_by_channel(group: Group, table: Any, route: Route) -> Any:
     return received.drop_columns([route.to]) if route.to else received
 
 
-def packed_eagerly(table: Any, most_bytes: int) -> bytes | None:
+def packed_eagerly(table: pa.Table, most_bytes: int) -> bytes | None:
     """The table as an IPC stream; None if that has more bytes."""
     if table_bytes(table) > most_bytes:
         return None
@@ -132,7 +132,7 @@ def packed_eagerly(table: Any, most_bytes: int) -> bytes | None:
     return packed.to_pybytes() if packed.size <= most_bytes else None
 
 
-def unpacked_eagerly(packed: bytes) -> Any:
+def unpacked_eagerly(packed: bytes) -> pa.Table:
     """The table of `packed_eagerly`."""
     return pa.ipc.open_stream(packed).read_all()
 
@@ -143,8 +143,8 @@ def can_go_eagerly(route: Route) -> bool:
 
 
 def arriving(
-    tables: Sequence[Any], pieces: Sequence[Sequence[int]], route: Route, rank: int
-) -> Any:
+    tables: Sequence[pa.Table], pieces: Sequence[Sequence[int]], route: Route, rank: int
+) -> pa.Table:
     """What of the rows of all ranks is for this one; `pieces`: those of the route of each rank."""
     if route.to:
         kept = [filter_rows(table, pc.equal(table.column(route.to), rank)) for table in tables]
@@ -165,7 +165,7 @@ def segment_bytes(ranks: int) -> int:
     return max(16 << 10, min(256 << 10, _SEGMENTS_BYTES // (16 * ranks)))
 
 
-def conformed(table: Any, schema: Any) -> Any:
+def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """What arrived, with the types that were sent: dictionaries arrive as their values."""
     if table.schema == schema:
         return table

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.nodes import Limit, Node, Scan, Sort
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,13 @@ class Placed:
         return replace(self, node=node, keys=tuple(names[key] for key in self.keys))
 
 
-def scan_of(table: Any) -> Scan:
+def scan_of(table: pa.Table) -> Scan:
     """A table of this rank as a source."""
     source = ArrowSource(table, "rows of this rank")
     return Scan(source, tuple(source.schema.names), source.schema)
 
 
-def cut_by_rank(table: Any, rows: list[int], rank: int, cut: Limit | Sort) -> Any:
+def cut_by_rank(table: pa.Table, rows: list[int], rank: int, cut: Limit | Sort) -> pa.Table:
     """What a limit leaves of the rows of this rank, where each rank has so many rows, in order."""
     before = sum(rows[:rank])
     most = cut.rows if isinstance(cut, Limit) else cut.limit

@@ -44,13 +44,13 @@ def share_of(source: Source, rank: int, ranks: int) -> Source:
         return FileShare(source, _pieces(source, rank, ranks), (rank, ranks))
 
 
-def rows_of_rank(table: Any, rank: int, ranks: int) -> Any:
+def rows_of_rank(table: pa.Table, rank: int, ranks: int) -> pa.Table:
     """The share of `rank` of a table that all ranks have."""
     begin, end = _cut(table.num_rows, rank, ranks)
     return table.slice(begin, end - begin)
 
 
-def plain_table(table: Any) -> Any:
+def plain_table(table: pa.Table) -> pa.Table:
     """The table with dictionaries as their values, which is how they travel between ranks.
     DataError for one that breaks the format of Arrow, which a cast would trust."""
     require_valid(table, "the rows of this rank")
@@ -76,10 +76,10 @@ class FileShare:
     def split_filter(self, parts: Sequence[Expr]) -> Split:
         return self.whole.split_filter(parts)
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         return pa.Table.from_batches(self._batches(columns, predicate), self._schema_of(columns))
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
         schema = self._schema_of(columns)
         return pa.RecordBatchReader.from_batches(schema, self._batches(columns, predicate))
 
@@ -102,7 +102,9 @@ class FileShare:
     def stored_bytes(self) -> int:
         return self.whole.stored_bytes() // self._place[1]
 
-    def _batches(self, columns: tuple[str, ...], predicate: Expr | None) -> Iterator[Any]:
+    def _batches(
+        self, columns: tuple[str, ...], predicate: Expr | None
+    ) -> Iterator[pa.RecordBatch]:
         schema = self._schema_of(columns)
         extra = () if predicate is None else sorted(predicate.columns())
         read = tuple(dict.fromkeys((*columns, *extra)))
@@ -121,7 +123,7 @@ class FileShare:
                     if kept.num_rows:
                         yield with_schema(kept.select(list(columns)), schema)
 
-    def _schema_of(self, columns: tuple[str, ...]) -> Any:
+    def _schema_of(self, columns: tuple[str, ...]) -> pa.Schema:
         return pa.schema([self.schema.field(name) for name in columns])
 
 
@@ -172,7 +174,7 @@ def _cut(rows: int, rank: int, ranks: int) -> tuple[int, int]:
     return rows * rank // ranks, rows * (rank + 1) // ranks
 
 
-def _between(batches: Any, begin: int, end: int) -> Iterator[Any]:
+def _between(batches: pa.RecordBatchReader, begin: int, end: int) -> Iterator[pa.RecordBatch]:
     """Rows [begin, end) of a stream, which is read no further."""
     before = 0
     for batch in batches:
@@ -184,5 +186,5 @@ def _between(batches: Any, begin: int, end: int) -> Iterator[Any]:
             return
 
 
-def _plain(data_type: Any) -> Any:
+def _plain(data_type: pa.DataType) -> pa.DataType:
     return data_type.value_type if pa.types.is_dictionary(data_type) else data_type

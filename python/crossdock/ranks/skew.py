@@ -43,7 +43,7 @@ class Skew:
     stays: tuple[frozenset[int], frozenset[int]]  # by side
 
 
-def plan_of(spread: Spread, node: Join, tables: tuple[Any, Any]) -> Skew | None:
+def plan_of(spread: Spread, node: Join, tables: tuple[pa.Table, pa.Table]) -> Skew | None:
     """How to even out a join of these rows, or None where rows by key are even enough.
     Collective."""
     ranks = spread.ranks
@@ -80,7 +80,7 @@ def is_seen(ranks: Ranks) -> bool:
     return 1 < ranks.size <= _PARTITIONS_MOST // 16
 
 
-def partitions_of(table: Any, keys: tuple[str, ...], ranks: int) -> list[int]:
+def partitions_of(table: pa.Table, keys: tuple[str, ...], ranks: int) -> list[int]:
     """What this rank's rows tell `is_even`, from a sample."""
     if table.num_rows == 0:
         return []
@@ -97,7 +97,9 @@ def is_even(ranks: Ranks, every: list[list[int]]) -> bool:
     return _is_even(ranks, loads)
 
 
-def moved(spread: Spread, table: Any, keys: tuple[str, ...], skew: Skew, side: int) -> Any:
+def moved(
+    spread: Spread, table: pa.Table, keys: tuple[str, ...], skew: Skew, side: int
+) -> pa.Table:
     """The rows of one side that the plan gives this rank. Collective."""
     classes = _classes(table, keys)
     to_all = _is_in(classes, skew.stays[1 - side])
@@ -112,7 +114,7 @@ def moved(spread: Spread, table: Any, keys: tuple[str, ...], skew: Skew, side: i
     return pa.concat_tables([moved_rows, spread.ranks.to_all(filter_rows(table, to_all))])
 
 
-def settled(side: Placed, table: Any) -> Placed:
+def settled(side: Placed, table: pa.Table) -> Placed:
     """Rows that lie so that pairs meet, and not so that all rows of a key do."""
     return replace(side, node=scan_of(table), keys=(), assignment=(), in_first=False)
 
@@ -124,7 +126,7 @@ def _is_even(ranks: Ranks, loads: list[float]) -> bool:
     return max(by_rank) <= _UNEVEN * sum(by_rank) / ranks.size
 
 
-def _seen(table: Any, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
+def _seen(table: pa.Table, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
     """The rows of a side in this rank: by partition, and in the classes that have most, from a
     sample. Rows without a NULL in a key are looked at."""
     seen: dict[str, Any] = {"rows": table.num_rows, "partitions": [], "classes": []}
@@ -141,13 +143,13 @@ def _seen(table: Any, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
     return seen
 
 
-def _sample(table: Any) -> Any:
+def _sample(table: pa.Table) -> pa.Table:
     rows = table.num_rows
     slices = min(_SAMPLE_SLICES, -(-rows // _SLICE_ROWS))
     return pa.concat_tables([table.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)])
 
 
-def _loads(classes: Any, ranks: int, weight: float) -> list[int]:
+def _loads(classes: pa.Array, ranks: int, weight: float) -> list[int]:
     """Rows by partition."""
     partitions = 1
     while partitions < 16 * ranks:
@@ -189,7 +191,7 @@ def _dealt(loads: list[float], ranks: int) -> list[int]:
     return owners
 
 
-def _classes(table: Any, keys: tuple[str, ...]) -> Any:
+def _classes(table: pa.Table, keys: tuple[str, ...]) -> pa.Array:
     """The class of each row's key, as uint16."""
     parts = []
     for batch in to_engine(table.select(list(keys))).combine_chunks().to_batches():
@@ -199,5 +201,5 @@ def _classes(table: Any, keys: tuple[str, ...]) -> Any:
     return pa.concat_arrays(parts) if parts else pa.array([], pa.uint16())
 
 
-def _is_in(classes: Any, numbers: frozenset[int]) -> Any:
+def _is_in(classes: pa.Array, numbers: frozenset[int]) -> pa.Array:
     return pc.is_in(classes, pa.array(sorted(numbers), pa.uint16()))

@@ -110,8 +110,8 @@ def settle_merge_join(spread: Spread, node: Join, left: Placed, right: Placed) -
 
 
 def _bounds_of(
-    spread: Spread, tables: list[Any], keys: tuple[tuple[str, ...], ...], shares: list[float]
-) -> Any:
+    spread: Spread, tables: list[pa.Table], keys: tuple[tuple[str, ...], ...], shares: list[float]
+) -> pa.Table:
     """The keys below which these shares of all rows lie, by samples of the larger side."""
     sizes = spread.ranks.agree("rows of a merge join", [table.num_rows for table in tables])
     side = 0 if sum(size[0] for size in sizes) >= sum(size[1] for size in sizes) else 1
@@ -124,7 +124,7 @@ def _bounds_of(
     return _at_shares(ordered, shares)
 
 
-def _at_shares(ordered: Any, shares: list[float]) -> Any:
+def _at_shares(ordered: pa.Table, shares: list[float]) -> pa.Table:
     count = ordered.num_rows
     if count == 0:
         # There are no keys but NULLs: any bounds will do.
@@ -133,7 +133,7 @@ def _at_shares(ordered: Any, shares: list[float]) -> Any:
     return _taken(ordered, [min(count - 1, int(count * share)) for share in shares])
 
 
-def _named(bounds: Any, names: tuple[str, ...]) -> Any:
+def _named(bounds: pa.Table, names: tuple[str, ...]) -> pa.Table:
     return bounds.rename_columns(list(names))
 
 
@@ -169,7 +169,7 @@ def _first_rows(node: Sort, below: Node) -> Node:
     return replace(node, input=below, outputs=tuple(names), schema=schema, limit=most, offset=0)
 
 
-def _spread_out(spread: Spread, node: Sort, below: Node) -> Any:
+def _spread_out(spread: Spread, node: Sort, below: Node) -> pa.Table:
     """The rows of all ranks that fall to this one: in bulk by rank and position there, else in no
     order."""
     names = _needed(node)
@@ -205,7 +205,9 @@ def _spread_out(spread: Spread, node: Sort, below: Node) -> Any:
     return ranks.by_piece([table.slice(a, b - a) for a, b in pairwise(cuts)])
 
 
-def _cut(table: Any, orders: tuple[Order, ...], splitter: Any, names: tuple[int, str, str]) -> int:
+def _cut(
+    table: pa.Table, orders: tuple[Order, ...], splitter: pa.Table, names: tuple[int, str, str]
+) -> int:
     """The first row of the sorted table that does not come before the splitter."""
     rank, rank_name, place_name = names
     splitter_keys = [_Key(splitter.column(order.column)[0], order) for order in orders]
@@ -231,7 +233,7 @@ def _cut(table: Any, orders: tuple[Order, ...], splitter: Any, names: tuple[int,
 class _Key:
     """A value as an order sees it."""
 
-    def __init__(self, scalar: Any, order: Order) -> None:
+    def __init__(self, scalar: pa.Scalar, order: Order) -> None:
         self._order = order
         self._is_null = not scalar.is_valid
         if pa.types.is_dictionary(scalar.type):
@@ -253,7 +255,7 @@ class _Key:
         return -order if self._order.descending else order
 
 
-def without_nulls(table: Any) -> Any:
+def without_nulls(table: pa.Table) -> pa.Table:
     """The rows without a NULL."""
     nullable = [name for name in table.schema.names if table.column(name).null_count]
     if not nullable:
@@ -265,7 +267,7 @@ def _step(rows: int, ranks: int) -> int:
     return max(1, rows // (_SAMPLES_PER_RANK * ranks * ranks))
 
 
-def _taken(table: Any, places: list[int]) -> Any:
+def _taken(table: pa.Table, places: list[int]) -> pa.Table:
     """These rows; pyarrow takes none of views."""
     parts = [table.slice(place, 1) for place in places]
     return pa.concat_tables([table.slice(0, 0), *parts]).combine_chunks()
@@ -282,7 +284,7 @@ def _names(node: Sort) -> tuple[str, ...]:
     return tuple(order.column for order in node.orders)
 
 
-def _sort_node(table: Any, orders: tuple[Order, ...], names: list[str]) -> Sort:
+def _sort_node(table: pa.Table, orders: tuple[Order, ...], names: list[str]) -> Sort:
     return _sort_of(scan_of(table), orders, names)
 
 

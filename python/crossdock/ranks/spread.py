@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -35,7 +34,7 @@ class Spread(ABC):
     def settle(self, node: Node) -> Placed:
         """What this rank does for `node` when all before has been done. Collective."""
 
-    def table(self, node: Node) -> Any:
+    def table(self, node: Node) -> pa.Table:
         """The rows of this rank, as they are now; of rows without columns, as many of a column of
         NULLs, which says how many there are."""
         if self.dry:
@@ -82,7 +81,7 @@ class Spread(ABC):
         mine = tables if self.ranks.rank == 0 else [table.slice(0, 0)]
         return Placed(scan_of(pa.concat_tables(mine)), in_first=True)
 
-    def eagerly_to_all(self, table: Any) -> Placed | None:
+    def eagerly_to_all(self, table: pa.Table) -> Placed | None:
         """The rows of all ranks in each of them, if these are few."""
         tables = self.ranks.eagerly(table, "to all")
         return (

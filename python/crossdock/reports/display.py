@@ -48,13 +48,13 @@ _NULL = "NULL"
 class Preview:
     """The first and last rows of a result, and how many rows it has in all."""
 
-    schema: Any
-    head: Any  # pyarrow.Table
-    tail: Any  # pyarrow.Table; empty when head has every row
+    schema: pa.Schema
+    head: pa.Table
+    tail: pa.Table  # empty when head has every row
     rows: int
 
     @staticmethod
-    def of_table(table: Any, limit: int = 10) -> Preview:
+    def of_table(table: pa.Table, limit: int = 10) -> Preview:
         """The preview of a pyarrow.Table: at most `limit` rows, half of them from the end."""
         if table.num_rows <= limit:
             return Preview(table.schema, table, table.slice(0, 0), table.num_rows)
@@ -63,7 +63,9 @@ class Preview:
         return Preview(table.schema, table.slice(0, limit - half), tail, table.num_rows)
 
     @staticmethod
-    def of_batches(batches: Iterable[Any], schema: Any, limit: int = 10) -> Preview:
+    def of_batches(
+        batches: Iterable[pa.RecordBatch], schema: pa.Schema, limit: int = 10
+    ) -> Preview:
         """The same over a stream of RecordBatches, holding no more than a few batches."""
         head: list[Any] = []
         tail: list[Any] = []
@@ -145,7 +147,7 @@ class _Cells:
     width: int
 
     @staticmethod
-    def make(field: Any, head: Any, tail: Any) -> _Cells:
+    def make(field: pa.Field, head: pa.ChunkedArray, tail: pa.ChunkedArray) -> _Cells:
         values = [_cell(text) for text in _cell_strings(head)]
         if len(tail):
             values += ["…"] + [_cell(text) for text in _cell_strings(tail)]
@@ -274,24 +276,24 @@ def shorten(names: Sequence[str], limit: int = 8) -> str:
     return ", ".join(names[:limit]) + (f", … {more} more" if more > 0 else "")
 
 
-def _cell_strings(column: Any) -> list[str | None]:
+def _cell_strings(column: pa.ChunkedArray) -> list[str | None]:
     return [_value_text(value) for value in column]
 
 
-def _json_value(value: Any) -> JsonValue:
+def _json_value(value: pa.Scalar) -> JsonValue:
     number = value.as_py() if _is_number(value.type) else None
     if isinstance(number, float) and not math.isfinite(number):
         return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     return _value_text(value) if number is None else number
 
 
-def _is_number(data_type: Any) -> bool:
+def _is_number(data_type: pa.DataType) -> bool:
     plain = data_type.value_type if pa.types.is_dictionary(data_type) else data_type
     kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
     return any(is_kind(plain) for is_kind in kinds)
 
 
-def _value_text(value: Any) -> str | None:
+def _value_text(value: pa.Scalar) -> str | None:
     if not value.is_valid:
         return None
     if pa.types.is_timestamp(value.type) or pa.types.is_time(value.type):
@@ -305,7 +307,7 @@ def _value_text(value: Any) -> str | None:
     return f"{python_value:.12g}" if isinstance(python_value, float) else str(python_value)
 
 
-def _text_of_odd(value: Any) -> str:
+def _text_of_odd(value: pa.Scalar) -> str:
     """A value that Python has none for: bytes that are not UTF-8 are escaped, a day beyond the year
     9999 is a number from 1970."""
     if pa.types.is_dictionary(value.type):

@@ -21,6 +21,8 @@ from crossdock.reports.query_text import only_plan, operator_tree, pipeline_line
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from crossdock.ranks.execution import RankExecution
 
 _NEVER_RAN = "–"  # in place of a time: the engine's profile has none for such a phase
@@ -37,7 +39,7 @@ class Profile:
     has no measured_s.
     """
 
-    table: Any  # pyarrow.Table
+    table: pa.Table
     data: dict[str, Any]
 
     @property

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from datafusion import ScalarUDF
 
 _STRING, _NUMBER, _INSTANT = pa.string(), pa.int64(), pa.timestamp("us")
 INSTANT = "Timestamp(Microsecond, None)"  # as DataFusion writes this type
@@ -19,7 +22,7 @@ class Added:
     a text leaves them out."""
 
     arguments: tuple[Any, ...]
-    result: Any
+    result: pa.DataType
     defaults: tuple[str, ...] = ()
 
 
@@ -49,18 +52,18 @@ def instants_of(name: str) -> list[bool]:
     return [argument == _INSTANT for argument in ADDED[name].arguments]
 
 
-def added_functions(library: Any) -> list[Any]:
+def added_functions(library: Any) -> list[ScalarUDF]:
     """The functions for a context of the library."""
     return _functions(library)
 
 
-def never_run(*_: object) -> Any:
+def never_run(*_: object) -> pa.Array:
     """What DataFusion would run, were it to run queries."""
     raise AssertionError("DataFusion binds queries here, and runs none")
 
 
 @cache
-def _functions(library: Any) -> list[Any]:
+def _functions(library: Any) -> list[ScalarUDF]:
     return [
         library.udf(never_run, list(added.arguments), added.result, "immutable", name=name)
         for name, added in ADDED.items()

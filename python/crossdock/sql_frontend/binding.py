@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -28,6 +28,10 @@ from crossdock.sql_frontend.text.rewritten import (
     Rewritten,
 )
 from crossdock.sql_frontend.text.tokens import tokens_of
+
+if TYPE_CHECKING:
+    from datafusion import AggregateUDF, DataFrame, ScalarUDF, SessionContext
+    from google.protobuf.message import Message
 
 _SETTINGS = {
     "datafusion.sql_parser.parse_float_as_decimal": "true",  # 0.06 has two digits, as in a table
@@ -77,7 +81,7 @@ class Bound:
     """A plan: the message, whose names are those of the result, and of each anti join, as they
     come, whether NULL on its right side leaves nothing over."""
 
-    message: Any
+    message: Message
     null_aware: tuple[bool, ...]
     marks: str = ""  # what LeftMark joins are of: "in", "exists", or "" where the text has both
     unnests: int = 0  # that the plan must have
@@ -123,7 +127,7 @@ def prepare() -> None:
     begin(_library)
 
 
-def bindable_schema(schema: Any) -> tuple[Any, list[str]]:
+def bindable_schema(schema: pa.Schema) -> tuple[pa.Schema, list[str]]:
     """A relation's schema as DataFusion sees it: names in lower case, and types without the
     layouts that mean the same. And the names of the columns, in order."""
     fields, taken = [], set()
@@ -136,7 +140,7 @@ def bindable_schema(schema: Any) -> tuple[Any, list[str]]:
     return pa.schema(fields), list(schema.names)
 
 
-def _bindable_type(data_type: Any) -> Any:
+def _bindable_type(data_type: pa.DataType) -> pa.DataType:
     plain = plain_type(data_type)
     if pa.types.is_dictionary(plain) or pa.types.is_run_end_encoded(plain):
         return _bindable_type(plain.value_type)
@@ -152,7 +156,10 @@ def _bindable_type(data_type: Any) -> Any:
 
 
 def bind(
-    text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any], nulls_first: bool = False
+    text: Rewritten,
+    tables: Mapping[str, pa.Schema],
+    values: Mapping[str, Any],
+    nulls_first: bool = False,
 ) -> Bound:
     """The plan of a query over `tables`, schemas by name, with the values of its parameters. A text
     that comes again, with the same schemas and values, has the plan that it had before.
@@ -170,7 +177,7 @@ def bind(
 
 
 def _bound(
-    text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any], nulls_first: bool
+    text: Rewritten, tables: Mapping[str, pa.Schema], values: Mapping[str, Any], nulls_first: bool
 ) -> Bound:
     datafusion, producer, plan_type = _library()
     context = _context(tables, nulls_first)
@@ -179,7 +186,7 @@ def _bound(
         .with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
     )  # fmt: skip
 
-    def parsed() -> Any:
+    def parsed() -> DataFrame:
         return context.sql_with_options(text.text, only_queries, param_values=dict(values) or None)
 
     try:
@@ -204,10 +211,10 @@ def _bound(
         raise _public_error(error, text, tables) from None
 
 
-def _context(tables: Mapping[str, Any], nulls_first: bool) -> Any:
+def _context(tables: Mapping[str, pa.Schema], nulls_first: bool) -> SessionContext:
     datafusion, *_ = _library()
     order = {_NULL_ORDER: "nulls_first" if nulls_first else "nulls_last"}
-    context = datafusion.SessionContext(datafusion.SessionConfig(_SETTINGS | order))
+    context: SessionContext = datafusion.SessionContext(datafusion.SessionConfig(_SETTINGS | order))
     for name, schema in tables.items():
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
         context.register_record_batches(name, [[empty]])
@@ -270,7 +277,7 @@ def _filters_totals(plan: str) -> bool:
 
 
 @cache
-def _average() -> Any:
+def _average() -> AggregateUDF:
     """`avg` of what becomes a double, as here and in DuckDB: DataFusion's own gives decimals of
     decimals. Binding needs its types alone."""
     datafusion, *_ = _library()
@@ -281,11 +288,14 @@ def _average() -> Any:
         update = merge = state = evaluate = never_run
 
     double = pa.float64()
-    return datafusion.udaf(NeverRun, double, double, [double], "immutable", name="avg")
+    average: AggregateUDF = datafusion.udaf(
+        NeverRun, double, double, [double], "immutable", name="avg"
+    )
+    return average
 
 
 @cache
-def _marks() -> list[Any]:
+def _marks() -> list[ScalarUDF]:
     """What marks the right side of INTERSECT ALL and EXCEPT ALL, and operators that DataFusion has
     not, and stays where it is."""
     datafusion, *_ = _library()
@@ -311,7 +321,7 @@ def _null_aware(plan: str) -> tuple[bool, ...]:
     )
 
 
-def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) -> Exception:
+def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Schema]) -> Exception:
     """The error of a text that DataFusion refused, with the place where it is known."""
     if isinstance(error, CrossdockError):
         return error
@@ -358,7 +368,9 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) 
     return sql_error(plain, text.original)
 
 
-def _unknown_name(match: re.Match[str], text: Rewritten, tables: Mapping[str, Any]) -> Exception:
+def _unknown_name(
+    match: re.Match[str], text: Rewritten, tables: Mapping[str, pa.Schema]
+) -> Exception:
     name = match["name"].replace('"', "")
     column = name.rpartition(".")[2]
     known = {column for schema in tables.values() for column in schema.names}

@@ -16,6 +16,8 @@ from crossdock.plan.planning import require_columns
 from crossdock.sql_frontend.errors import sql_error
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from crossdock.relation import Relation
 
 _FORMATS = ("parquet", "csv", "arrow", "json", "ndjson", "markdown")
@@ -59,7 +61,7 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
 
 
 def _text(relation: Relation, target: Path, kind: str, overwrite: bool) -> int:
-    def write_batches(batches: Iterator[Any]) -> int:
+    def write_batches(batches: Iterator[pa.RecordBatch]) -> int:
         with replacing_file(target.expanduser()) as stream:
             return write_rows(batches, relation.schema, stream, kind)
 

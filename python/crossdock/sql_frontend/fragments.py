@@ -4,7 +4,7 @@ over its schema, whose plan is projections, and groups of everything, alone."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -33,10 +33,13 @@ from crossdock.sql_frontend.translation.messages import Functions
 from crossdock.sql_frontend.translation.values import Values
 from crossdock.values.engine_types import empty_table
 
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
 _PART = "\x01part {}"  # of a text that is computed on the way
 
 
-def expression_of(text: str, schema: Any) -> Expr:
+def expression_of(text: str, schema: pa.Schema) -> Expr:
     """The value per row that a text says. SqlError, also for aggregates."""
     fragment = _fragment(text)
     parts, whole = _Reading(fragment, schema).run()
@@ -48,7 +51,9 @@ def expression_of(text: str, schema: Any) -> Expr:
     return whole
 
 
-def aggregates_of(text: str, schema: Any, name: str) -> tuple[dict[str, Aggregate], Expr | None]:
+def aggregates_of(
+    text: str, schema: pa.Schema, name: str
+) -> tuple[dict[str, Aggregate], Expr | None]:
     """The aggregates that a text says, by names of which none is a column's, and what is computed
     from them; where it is one aggregate, that by `name`, and None. SqlError."""
     fragment = _fragment(text)
@@ -83,7 +88,7 @@ def _fragment(text: str) -> Fragment:
 class _Reading:
     """One text on its way."""
 
-    def __init__(self, text: Fragment, schema: Any) -> None:
+    def __init__(self, text: Fragment, schema: pa.Schema) -> None:
         self._text = text
         self._node = plan_scan(ArrowSource(empty_table(schema)))
         self._bindable = bindable_schema(schema)[0]
@@ -124,7 +129,7 @@ class _Reading:
         begin, end = self._text.begin, self._text.end
         return begin + (place_of_word(str(self._text)[begin:end], word) or 0)
 
-    def _columns(self, relation: Any) -> list[str]:
+    def _columns(self, relation: Message) -> list[str]:
         """The columns of a relation by position, and notes what they stand for."""
         kind = relation.WhichOneof("rel_type")
         message = getattr(relation, kind)
@@ -139,7 +144,7 @@ class _Reading:
             return self._aggregated(message)
         raise self._refused("select")
 
-    def _projected(self, message: Any) -> list[str]:
+    def _projected(self, message: Message) -> list[str]:
         columns = self._columns(message.input)
         values = self._values(columns)
         for each in message.expressions:
@@ -152,7 +157,7 @@ class _Reading:
             columns = [columns[i] for i in message.common.emit.output_mapping]
         return columns
 
-    def _aggregated(self, message: Any) -> list[str]:
+    def _aggregated(self, message: Message) -> list[str]:
         values = self._values(self._columns(message.input))
         names: dict[str, Expr] = {}
         items, results = Aggregation(message, values, self._functions).items(())
@@ -171,7 +176,7 @@ class _Reading:
     def _values(self, columns: list[str]) -> Values:
         return Values(self._functions, columns, lambda: self._typed(columns))
 
-    def _typed(self, columns: list[str]) -> Any:
+    def _typed(self, columns: list[str]) -> pa.Schema:
         """The schema of columns and parts."""
         node: Node = self._node
         if self._aggregates:

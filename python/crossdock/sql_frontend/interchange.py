@@ -19,6 +19,8 @@ from crossdock.sql_frontend.translation.join_planning import JoinOrders
 from crossdock.sql_frontend.translation.plans import Translation
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
     from crossdock.relation import Relation
     from crossdock.session import Dock
 
@@ -104,7 +106,7 @@ def _of_columns(node: Node, names: list[str], table: str) -> Node:
     return plan_project(node, items, "from_substrait()")
 
 
-def _reads(message: Any) -> Iterator[Any]:
+def _reads(message: Message) -> Iterator[Message]:
     """The tables that a plan reads, wherever they stand in it."""
     for field, value in message.ListFields():
         if field.message_type is None:

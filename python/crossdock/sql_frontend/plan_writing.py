@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -26,6 +26,9 @@ from crossdock.plan.nodes import (
 )  # fmt: skip
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.value_writing import ValueWriter, substrait_type
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _JOINS = {
     "inner": 1, "full": 2, "left": 3, "right": 4, "semi": 5, "anti": 6, "anti_null_aware": 6,
@@ -51,7 +54,7 @@ class PlanWriter:
         self._name_of = name_of
         self._functions: dict[str, int] = {}
 
-    def plan(self, node: Node) -> Any:
+    def plan(self, node: Node) -> Message:
         """The message. SqlError for what plans have not."""
         message = self._messages.plan.Plan()
         root = message.relations.add().root
@@ -67,10 +70,10 @@ class PlanWriter:
     def _function(self, name: str) -> int:
         return self._functions.setdefault(name, len(self._functions))
 
-    def _values(self, schema: Any) -> ValueWriter:
+    def _values(self, schema: pa.Schema) -> ValueWriter:
         return ValueWriter(self._messages, schema, self._function)
 
-    def _relation(self, node: Node) -> Any:
+    def _relation(self, node: Node) -> Message:
         name = type(node).__name__
         write = getattr(self, f"_{name.lower()}", None)
         if write is None:
@@ -78,13 +81,13 @@ class PlanWriter:
         message: Any = write(node)
         return message
 
-    def _new(self) -> Any:
+    def _new(self) -> Message:
         return self._messages.algebra.Rel()
 
-    def _shared(self, node: Shared) -> Any:
+    def _shared(self, node: Shared) -> Message:
         return self._relation(node.input)
 
-    def _scan(self, node: Scan) -> Any:
+    def _scan(self, node: Scan) -> Message:
         message, schema = self._new(), node.source.schema
         read = message.read
         read.named_table.names.append(self._name_of(node.source))
@@ -103,21 +106,21 @@ class PlanWriter:
             return message
         return self._filtered(message, node.predicate, node.schema)
 
-    def _filtered(self, relation: Any, predicate: Expr, schema: Any) -> Any:
+    def _filtered(self, relation: Message, predicate: Expr, schema: pa.Schema) -> Message:
         message = self._new()
         message.filter.input.CopyFrom(relation)
         message.filter.condition.CopyFrom(self._values(schema)(predicate))
         return message
 
-    def _filter(self, node: Filter) -> Any:
+    def _filter(self, node: Filter) -> Message:
         return self._filtered(self._relation(node.input), node.predicate, node.input.schema)
 
-    def _project(self, node: Project) -> Any:
+    def _project(self, node: Project) -> Message:
         values = self._values(node.input.schema)
         computed = [values(item) for _, item in node.items]
         return self._projected(self._relation(node.input), computed, len(node.input.schema))
 
-    def _projected(self, relation: Any, computed: Sequence[Any], width: int) -> Any:
+    def _projected(self, relation: Message, computed: Sequence[Message], width: int) -> Message:
         """Computed columns in place of those of a relation."""
         message = self._new()
         message.project.input.CopyFrom(relation)
@@ -127,7 +130,7 @@ class PlanWriter:
         message.project.common.emit.output_mapping.extend(places)
         return message
 
-    def _join(self, node: Join) -> Any:
+    def _join(self, node: Join) -> Message:
         if node.arrived is not None or node.route is not None:
             raise unsupported("a join over ranks in a Substrait plan")
         message = self._new()
@@ -160,7 +163,7 @@ class PlanWriter:
             columns.append(result.call("coalesce", sides) if node.how == "full" else sides[1])
         return self._projected(message, columns, width if is_of_left else len(both))
 
-    def _pairs(self, node: Join) -> Any:
+    def _pairs(self, node: Join) -> pa.Schema:
         """The columns of both sides, under names by their places."""
         fields = [*node.left.schema, *node.right.schema]
         return pa.schema([field.with_name(str(i)) for i, field in enumerate(fields)])
@@ -170,7 +173,7 @@ class PlanWriter:
             return int(node.left.schema.get_field_index(column))
         return len(node.left.schema) + int(node.right.schema.get_field_index(column))
 
-    def _key(self, node: Join, values: ValueWriter, pair: tuple[str, str]) -> Any:
+    def _key(self, node: Join, values: ValueWriter, pair: tuple[str, str]) -> Message:
         sides = [
             values.field(self._place(node, "left", pair[0])),
             values.field(self._place(node, "right", pair[1])),
@@ -180,7 +183,7 @@ class PlanWriter:
         equal = values.call("equal", sides)
         return values.call("is_not_false", [equal]) if node.how == "anti_null_aware" else equal
 
-    def _groupby(self, node: GroupBy) -> Any:
+    def _groupby(self, node: GroupBy) -> Message:
         message, values = self._new(), self._values(node.input.schema)
         group = message.aggregate
         group.input.CopyFrom(self._relation(node.input))
@@ -200,7 +203,7 @@ class PlanWriter:
             return message
         return self._projected(message, list(map(values.field, order)), width)
 
-    def _write_measure(self, message: Any, item: Aggregate, values: ValueWriter) -> None:
+    def _write_measure(self, message: Message, item: Aggregate, values: ValueWriter) -> None:
         options = dict(item.options)
         name = _AGGREGATES.get(item.function)
         if item.function in ("var", "stddev"):
@@ -219,7 +222,7 @@ class PlanWriter:
         if item.condition is not None:
             message.filter.CopyFrom(values(item.condition))
 
-    def _sort(self, node: Sort) -> Any:
+    def _sort(self, node: Sort) -> Message:
         if node.index:
             raise unsupported("positions of sorted rows in a Substrait plan")
         message, values = self._new(), self._values(node.input.schema)
@@ -234,11 +237,11 @@ class PlanWriter:
         columns = [values(Column(name)) for name in names]
         return self._projected(message, columns, len(node.input.schema))
 
-    def _write_order(self, message: Any, order: Order, values: ValueWriter) -> None:
+    def _write_order(self, message: Message, order: Order, values: ValueWriter) -> None:
         message.expr.CopyFrom(values(order.by))
         message.direction = _DIRECTIONS[order.descending, order.nulls_first]
 
-    def _fetched(self, relation: Any, rows: int | None, offset: int) -> Any:
+    def _fetched(self, relation: Message, rows: int | None, offset: int) -> Message:
         message = self._new()
         message.fetch.input.CopyFrom(relation)
         if offset:
@@ -247,10 +250,10 @@ class PlanWriter:
             message.fetch.count_expr.literal.i64 = rows
         return message
 
-    def _limit(self, node: Limit) -> Any:
+    def _limit(self, node: Limit) -> Message:
         return self._fetched(self._relation(node.input), node.rows, node.offset)
 
-    def _union(self, node: Union) -> Any:
+    def _union(self, node: Union) -> Message:
         message = self._new()
         message.set.op = _UNION_ALL
         for each in node.inputs:

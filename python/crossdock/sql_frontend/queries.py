@@ -32,6 +32,8 @@ from crossdock.sql_frontend.translation.join_planning import JoinOrders, as_json
 from crossdock.sql_frontend.translation.plans import Translation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from crossdock.ranks.members import Ranks
     from crossdock.relation import Relation
 
@@ -222,7 +224,7 @@ def _result_names(
     names: Sequence[str],
     text: Rewritten,
     spelled: Mapping[str, Sequence[str]],
-    schemas: Mapping[str, Any],
+    schemas: Mapping[str, pa.Schema],
 ) -> list[str]:
     """The names of the result as they are written: by the text where it gives them, else by the
     tables."""
@@ -274,6 +276,6 @@ def _unknown_table(catalog: Catalog, name: str, text: Rewritten) -> Exception:
     return sql_error(f"no table {name!r}", text.original, place, try_=catalog.advice(name))
 
 
-def constant_rows(table: Any) -> Node:
+def constant_rows(table: pa.Table) -> Node:
     """Rows of the text itself."""
     return plan_scan(ArrowSource(table, "VALUES", is_replicated=True))

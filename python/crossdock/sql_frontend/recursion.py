@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crossdock.expressions.expression import Column
 from crossdock.sql_frontend.errors import sql_error, unsupported
@@ -14,6 +14,8 @@ from crossdock.sql_frontend.text.tokens import Token
 from crossdock.sql_frontend.translation.conversions import converted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from crossdock.relation import Relation
     from crossdock.session import Dock
 
@@ -190,11 +192,11 @@ class _Recursion:
             parts.append(last)
         return self._dock.from_arrow(_one_below(*parts))
 
-    def _rows(self, relation: Relation) -> Any:
+    def _rows(self, relation: Relation) -> pa.Table:
         return self._dock.execution().table(relation.narrowed())
 
 
-def _of_types(node: Relation, schema: Any) -> Relation:
+def _of_types(node: Relation, schema: pa.Schema) -> Relation:
     """Rows with the names and types of the first ones."""
     if len(node.columns) != len(schema):
         raise sql_error(
@@ -209,7 +211,7 @@ def _of_types(node: Relation, schema: Any) -> Relation:
     return node.select(**items)
 
 
-def _one_below(*tables: Any) -> Any:
+def _one_below(*tables: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables([each.cast(tables[0].schema) for each in tables])

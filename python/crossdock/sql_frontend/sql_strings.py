@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Alias, Call, Expr, SqlText
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Over
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def read_sql(item: Any, schema: Any) -> Any:
+
+def read_sql(item: Any, schema: pa.Schema) -> Any:
     """`item`, an expression, an aggregate, an order, or a list or dictionary of such, with each SQL
     text in it as it is over columns of `schema`; the same object where there is none. SqlError."""
     if isinstance(item, SqlText):
@@ -52,7 +55,7 @@ def _has_text(item: Any) -> bool:
 
 
 def read_aggregates(
-    items: Mapping[str, Any], schema: Any
+    items: Mapping[str, Any], schema: pa.Schema
 ) -> tuple[dict[str, Any], dict[str, Expr]]:
     """Aggregates by name, of which some may be SQL text: those to compute, and, for those that
     compute from several, how. SqlError."""

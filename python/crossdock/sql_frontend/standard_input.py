@@ -33,7 +33,7 @@ def read_by_first(ranks: Ranks, options: Mapping[str, Any]) -> Any:
         return table
 
 
-def read_standard_input(options: Mapping[str, Any]) -> Any:
+def read_standard_input(options: Mapping[str, Any]) -> pa.Table:
     """All of standard input as a pyarrow.Table; the options are those of CSV. DataError where it
     is none of the formats."""
     content = sys.stdin.buffer.read()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _QUARTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75}
 
 
-def summary_of(relation: Relation) -> Any:
+def summary_of(relation: Relation) -> pa.Table:
     """A row per column, as a pyarrow.Table. Runs the relation once. Errors as for `collect`."""
     asked: dict[str, Aggregate] = {"rows": aggregates.count()}
     for i, field in enumerate(relation.schema):
@@ -47,7 +47,7 @@ def summary_of(relation: Relation) -> Any:
     return pa.table(arrays, list(columns))
 
 
-def _aggregates_of(field: Any) -> dict[str, Aggregate]:
+def _aggregates_of(field: pa.Field) -> dict[str, Aggregate]:
     """What can be said of a column of its type."""
     name, result = field.name, field.type
     if pa.types.is_nested(result) or pa.types.is_null(result):

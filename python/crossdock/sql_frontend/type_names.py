@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pyarrow as pa
 
@@ -27,7 +26,7 @@ _SHOWN = {
 _DECIMAL = re.compile(r"(?:decimal|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*$", re.IGNORECASE)
 
 
-def arrow_type_named(name: str) -> Any:
+def arrow_type_named(name: str) -> pa.DataType:
     """The Arrow type of a name of SQL's or Arrow's. OptionError for one that is none."""
     decimal = _DECIMAL.match(name.strip())
     if decimal is not None:
@@ -36,7 +35,7 @@ def arrow_type_named(name: str) -> Any:
     return require_type(_NAMES.get(lowered, lowered), "types")
 
 
-def shown_type(data_type: Any) -> str:
+def shown_type(data_type: pa.DataType) -> str:
     """The name that SQL has for a type; Arrow's where it has none."""
     if pa.types.is_decimal(data_type):
         return f"DECIMAL({data_type.precision},{data_type.scale})"

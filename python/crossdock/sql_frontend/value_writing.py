@@ -6,13 +6,16 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from crossdock.expressions.expression import Call, Column, Expr, Literal
 from crossdock.expressions.result_types import TypesOver
 from crossdock.sql_frontend.errors import unsupported
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY_US = 86_400_000_000
@@ -43,7 +46,7 @@ _SIMPLE = {
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def substrait_type(messages: Any, data_type: Any, *, nullable: bool = True) -> Any:
+def substrait_type(messages: Any, data_type: pa.DataType, *, nullable: bool = True) -> Message:
     """A type as Substrait's. SqlError for one that plans have not."""
     message = messages.type.Type()
     if pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
@@ -60,7 +63,7 @@ def substrait_type(messages: Any, data_type: Any, *, nullable: bool = True) -> A
     return message
 
 
-def _kind(data_type: Any) -> tuple[str, dict[str, int]]:
+def _kind(data_type: pa.DataType) -> tuple[str, dict[str, int]]:
     if data_type in _SIMPLE:
         return _SIMPLE[data_type], {}
     if pa.types.is_decimal(data_type) and data_type.precision <= 38:
@@ -77,13 +80,13 @@ class ValueWriter:
     """Writes expressions over the columns of one schema. `function` gives the number of a function
     in the plan."""
 
-    def __init__(self, messages: Any, schema: Any, function: Callable[[str], int]) -> None:
+    def __init__(self, messages: Any, schema: pa.Schema, function: Callable[[str], int]) -> None:
         self._messages = messages
         self._function = function
         self._places = {name: place for place, name in enumerate(schema.names)}
         self._type_of = TypesOver(schema)
 
-    def __call__(self, expression: Expr) -> Any:
+    def __call__(self, expression: Expr) -> Message:
         """The message of an expression. SqlError for what plans have not."""
         if isinstance(expression, Column):
             return self.field(self._places[expression.name])
@@ -109,14 +112,14 @@ class ValueWriter:
         message: Any = write(expression)
         return message
 
-    def field(self, place: int) -> Any:
+    def field(self, place: int) -> Message:
         """A column by its place."""
         message = self._messages.algebra.Expression()
         message.selection.direct_reference.struct_field.field = place
         message.selection.root_reference.SetInParent()
         return message
 
-    def call(self, name: str, arguments: Sequence[Any]) -> Any:
+    def call(self, name: str, arguments: Sequence[Message]) -> Message:
         """A call of a function."""
         message = self._messages.algebra.Expression()
         message.scalar_function.function_reference = self._function(name)
@@ -124,7 +127,7 @@ class ValueWriter:
             message.scalar_function.arguments.add().value.CopyFrom(each)
         return message
 
-    def cast(self, value: Any, data_type: Any, *, tries: bool = False) -> Any:
+    def cast(self, value: Message, data_type: pa.DataType, *, tries: bool = False) -> Message:
         """A message as another type."""
         message = self._messages.algebra.Expression()
         message.cast.type.CopyFrom(substrait_type(self._messages, data_type))
@@ -132,29 +135,29 @@ class ValueWriter:
         message.cast.failure_behavior = 1 if tries else 2
         return message
 
-    def _cast(self, call: Call) -> Any:
+    def _cast(self, call: Call) -> Message:
         return self.cast(self(call.arguments[0]), call.option)
 
-    def _try_cast(self, call: Call) -> Any:
+    def _try_cast(self, call: Call) -> Message:
         return self.cast(self(call.arguments[0]), call.option, tries=True)
 
     _parsed_as, _written, _try_parsed_as = _cast, _cast, _try_cast
 
-    def _date(self, call: Call) -> Any:
+    def _date(self, call: Call) -> Message:
         return self.cast(self(call.arguments[0]), pa.date32())
 
-    def _divide(self, call: Call) -> Any:
+    def _divide(self, call: Call) -> Message:
         """Of doubles, whatever it divides."""
         sides = [self.cast(self(each), pa.float64()) for each in call.arguments]
         return self.call("divide", sides)
 
-    def _concat(self, call: Call) -> Any:
+    def _concat(self, call: Call) -> Message:
         first, *others = (self(each) for each in call.arguments)
         for each in others:
             first = self.call("str_concat", [first, each])
         return first
 
-    def _substring(self, call: Call) -> Any:
+    def _substring(self, call: Call) -> Message:
         """Counted from 1."""
         if len(call.arguments) > 1 or call.option is None:
             raise unsupported("substring of computed places in a Substrait plan")
@@ -163,14 +166,14 @@ class ValueWriter:
         places += [] if length is None else [length]
         return self.call("substr", [self(call.arguments[0]), *map(self._literal, places)])
 
-    def _is_in(self, call: Call) -> Any:
+    def _is_in(self, call: Call) -> Message:
         message = self._messages.algebra.Expression()
         message.singular_or_list.value.CopyFrom(self(call.arguments[0]))
         for each in call.option:
             message.singular_or_list.options.add().CopyFrom(self._literal(each))
         return message
 
-    def _case(self, call: Call) -> Any:
+    def _case(self, call: Call) -> Message:
         message = self._messages.algebra.Expression()
         data_type = self._type_of(call)
         for condition, value in zip(call.arguments[:-1:2], call.arguments[1::2], strict=True):
@@ -180,12 +183,12 @@ class ValueWriter:
         getattr(message.if_then, "else").CopyFrom(self._of_type(call.arguments[-1], data_type))
         return message
 
-    def _of_type(self, value: Expr, data_type: Any) -> Any:
+    def _of_type(self, value: Expr, data_type: pa.DataType) -> Message:
         if isinstance(value, Literal) and value.value is None:
             return self._literal(pa.scalar(None, data_type))
         return self(value)
 
-    def _add_months(self, call: Call) -> Any:
+    def _add_months(self, call: Call) -> Message:
         interval = self._messages.algebra.Expression()
         interval.literal.interval_year_to_month.months = call.option
         return self.call("add", [self(call.arguments[0]), interval])
@@ -194,7 +197,7 @@ class ValueWriter:
         moved = call.arguments[1]
         return isinstance(moved, Literal) and isinstance(moved.value, datetime.timedelta)
 
-    def _moved(self, call: Call) -> Any:
+    def _moved(self, call: Call) -> Message:
         """A date or a timestamp and a duration."""
         moved = call.arguments[1]
         assert isinstance(moved, Literal)
@@ -206,7 +209,7 @@ class ValueWriter:
         part.precision = 6
         return self.call(_SAME[call.function], [self(call.arguments[0]), interval])
 
-    def _literal(self, value: Any) -> Any:
+    def _literal(self, value: Any) -> Message:
         message = self._messages.algebra.Expression()
         literal = message.literal
         data_type = value.type if isinstance(value, pa.Scalar) else None
@@ -239,7 +242,9 @@ class ValueWriter:
             raise unsupported(f"the constant {plain!r} in a Substrait plan")
         return message
 
-    def _write_decimal(self, literal: Any, value: Decimal, data_type: Any) -> None:
+    def _write_decimal(
+        self, literal: Message, value: Decimal, data_type: pa.DataType | None
+    ) -> None:
         if data_type is not None:
             precision, scale = data_type.precision, data_type.scale
         else:

@@ -9,12 +9,16 @@ Everything here is pure and thread-safe.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock import _native
+from crossdock.values.arrow_kinds import ArrayLike, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _STORED = pa.large_binary()  # unlike binary, it takes any number of bytes
 _WIDE_BYTES = 32  # of a decimal256
@@ -32,7 +36,7 @@ _ABSENT = frozenset(
 )  # fmt: skip
 
 
-def engine_type(data_type: Any) -> Any:
+def engine_type(data_type: pa.DataType) -> pa.DataType | None:
     """The type in which a column of `data_type` lies in the engine: itself if the engine has it;
     None if it cannot lie there at all."""
     if data_type.id in _OWN:  # most columns, so this comes first
@@ -55,17 +59,17 @@ def engine_type(data_type: Any) -> Any:
     return data_type
 
 
-def lies_as_it_is(data_type: Any) -> bool:
+def lies_as_it_is(data_type: pa.DataType) -> bool:
     """Whether the engine has columns of this type."""
     return engine_type(data_type) is data_type
 
 
-def is_late(data_type: Any) -> bool:
+def is_late(data_type: pa.DataType) -> bool:
     """Whether columns of this type cannot lie in the engine, and are carried along by reference."""
     return engine_type(data_type) is None
 
 
-def engine_schema(schema: Any) -> Any:
+def engine_schema(schema: pa.Schema) -> pa.Schema:
     """`schema` with the types of the engine; `schema` itself where it has no others. Types that the
     engine cannot take stay, for it to refuse."""
     if all(lies_as_it_is(field.type) for field in schema):
@@ -73,7 +77,7 @@ def engine_schema(schema: Any) -> Any:
     return pa.schema([field.with_type(engine_type(field.type) or field.type) for field in schema])
 
 
-def to_engine(rows: Any) -> Any:
+def to_engine(rows: Rows) -> Rows:
     """A Table, RecordBatch or RecordBatchReader with the types of the engine."""
     schema = rows.schema
     target = engine_schema(schema)
@@ -88,7 +92,7 @@ def to_engine(rows: Any) -> Any:
     return type(rows).from_arrays(columns, schema=target)
 
 
-def from_engine(column: Any, data_type: Any) -> Any:
+def from_engine(column: ArrayLike, data_type: pa.DataType) -> ArrayLike:
     """A column that lay in the engine, an Array or ChunkedArray, as `data_type` again."""
     if column.type == data_type:
         return column
@@ -99,7 +103,7 @@ def from_engine(column: Any, data_type: Any) -> Any:
     return _by_chunk(column, data_type, _restored)
 
 
-def with_schema(rows: Any, schema: Any) -> Any:
+def with_schema(rows: Rows, schema: pa.Schema) -> Rows:
     """A Table or RecordBatch with the names, types and metadata of `schema`, as its columns
     stand."""
     if not len(schema) or rows.schema.equals(schema, check_metadata=True):
@@ -109,25 +113,27 @@ def with_schema(rows: Any, schema: Any) -> Any:
     return type(rows).from_arrays(columns, schema=schema)
 
 
-def empty_table(schema: Any) -> Any:
+def empty_table(schema: pa.Schema) -> pa.Table:
     """A Table of no rows. (pyarrow's own cannot have unions and run-end encoding, and it imports
     pandas where that is installed: 0.2 s of a process that does not need it.)"""
     return pa.Table.from_batches([], schema)
 
 
-def engine_table(engine: _native.Engine, rows: Any) -> _native.Table:
+def engine_table(engine: _native.Engine, rows: pa.Table) -> _native.Table:
     """A pyarrow Table, RecordBatch or RecordBatchReader as a table of the engine, zero copy but for
     columns of types that it does not have. Errors: NativeError."""
     return _native.Table.from_stream(engine, to_engine(rows))
 
 
-def _by_chunk(column: Any, data_type: Any, change: Any) -> Any:
+def _by_chunk(
+    column: ArrayLike, data_type: pa.DataType, change: Callable[[pa.Array, pa.DataType], pa.Array]
+) -> ArrayLike:
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([change(chunk, data_type) for chunk in column.chunks], data_type)
     return change(column, data_type)
 
 
-def _stored(array: Any, data_type: Any) -> Any:
+def _stored(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if pa.types.is_decimal256(array.type):
@@ -135,7 +141,7 @@ def _stored(array: Any, data_type: Any) -> Any:
     return array.cast(data_type)
 
 
-def _restored(array: Any, data_type: Any) -> Any:
+def _restored(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     if isinstance(data_type, pa.BaseExtensionType):
         return data_type.wrap_array(_restored(array, data_type.storage_type))
     if pa.types.is_null(data_type):
@@ -146,7 +152,7 @@ def _restored(array: Any, data_type: Any) -> Any:
     return array.cast(data_type)
 
 
-def _reversed_lanes(array: Any, data_type: Any, to_order: bool) -> Any:
+def _reversed_lanes(array: pa.Array, data_type: pa.DataType, to_order: bool) -> pa.Array:
     """The values of a decimal256 array, as bytes that compare as they do, or back; no NULLs."""
     begin = array.offset * _WIDE_BYTES
     lanes = bytes(array.buffers()[1] or b"")[begin : begin + len(array) * _WIDE_BYTES]
@@ -158,7 +164,7 @@ def _reversed_lanes(array: Any, data_type: Any, to_order: bool) -> Any:
     return pa.Array.from_buffers(data_type, len(array), [None, pa.py_buffer(bytes(turned))])
 
 
-def _with_nulls_of(array: Any, values: Any) -> Any:
+def _with_nulls_of(array: pa.Array, values: pa.Array) -> pa.Array:
     if not array.null_count:
         return values
     return pc.if_else(array.is_valid(), values, pa.scalar(None, values.type))

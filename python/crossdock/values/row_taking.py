@@ -12,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossdock.values.arrow_kinds import ArrayLike, Rows
+
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 _BLOCK_BYTES = 1 << 30  # of values in one array, so that 32-bit offsets do not run over
 
 
-def take(column: Any, positions: Any) -> Any:
+def take(column: pa.Array, positions: pa.Array) -> pa.Array:
     """The rows of an Array at `positions`, an array of integers in which NULL gives NULL."""
     try:
         return column.take(positions)
@@ -24,7 +26,7 @@ def take(column: Any, positions: Any) -> Any:
         return _taken_plainly(column, positions)
 
 
-def filter_rows(rows: Any, mask: Any) -> Any:
+def filter_rows(rows: Rows, mask: ArrayLike) -> Rows:
     """The rows of a Table or RecordBatch where a mask of booleans is true."""
     try:
         return rows.filter(mask)
@@ -33,13 +35,13 @@ def filter_rows(rows: Any, mask: Any) -> Any:
         return type(rows).from_arrays(columns, schema=rows.schema)
 
 
-def take_rows(rows: Any, positions: Any) -> Any:
+def take_rows(rows: pa.Table, positions: pa.Array) -> pa.Table:
     """The rows of a Table at `positions`."""
     columns = [Blocks(column).take(positions) for column in rows.columns]
     return type(rows).from_arrays(columns, schema=rows.schema)
 
 
-def selectable_schema(schema: Any) -> Any:
+def selectable_schema(schema: pa.Schema) -> pa.Schema:
     """`schema` with string and binary in place of their views, at any depth where pyarrow can cast
     them; `schema` itself if there are none."""
     if not any(_has_views(field.type) for field in schema):
@@ -47,21 +49,21 @@ def selectable_schema(schema: Any) -> Any:
     return pa.schema([_field_without_views(field) for field in schema])
 
 
-def is_selectable(data_type: Any) -> bool:
+def is_selectable(data_type: pa.DataType) -> bool:
     """Whether pyarrow has the kernels to select rows of columns of this type."""
     if pa.types.is_run_end_encoded(data_type) or data_type in _VIEWS:
         return False
     return all(map(is_selectable, _types_inside(data_type)))
 
 
-def column_bytes(column: Any) -> int:
+def column_bytes(column: ArrayLike) -> int:
     """Bytes of an Array or ChunkedArray. pyarrow's own number of those that a slice refers to ends
     the process where a union inside has no rows, so of unions it is that of all buffers."""
     held = column.get_total_buffer_size() if _has_union(column.type) else column.nbytes
     return int(held)
 
 
-def table_bytes(table: Any) -> int:
+def table_bytes(table: Rows) -> int:
     """Bytes of the columns of a Table or RecordBatch."""
     return sum(map(column_bytes, table.columns))
 
@@ -70,7 +72,7 @@ class Blocks:
     """A ChunkedArray with its chunks put together into few, of which rows can be taken often:
     pyarrow puts all chunks together at each take."""
 
-    def __init__(self, column: Any) -> None:
+    def __init__(self, column: pa.ChunkedArray) -> None:
         # So many rows weigh no more than a block, if those that are taken weigh as all do.
         self._rows = max(1, _BLOCK_BYTES * max(1, len(column)) // max(1, column_bytes(column)))
         self._blocks: list[Any] = []
@@ -82,7 +84,7 @@ class Blocks:
             held.append(chunk)
         self._blocks.append(pa.concat_arrays(held or [pa.nulls(0, column.type)]))
 
-    def take(self, positions: Any) -> Any:
+    def take(self, positions: ArrayLike) -> ArrayLike:
         """The rows at `positions`, an Array or ChunkedArray, as the same."""
         if isinstance(positions, pa.ChunkedArray):
             pieces = [
@@ -106,7 +108,7 @@ class Blocks:
         return take(pa.concat_arrays(result), order)
 
 
-def _filtered(column: Any, mask: Any) -> Any:
+def _filtered(column: ArrayLike, mask: ArrayLike) -> ArrayLike:
     try:
         return column.filter(mask)
     except pa.ArrowNotImplementedError:
@@ -115,7 +117,7 @@ def _filtered(column: Any, mask: Any) -> Any:
         return Blocks(column).take(positions) if chunked else take(column, positions)
 
 
-def _taken_plainly(column: Any, positions: Any) -> Any:
+def _taken_plainly(column: pa.Array, positions: pa.Array) -> pa.Array:
     if isinstance(column.type, pa.BaseExtensionType):
         return column.type.wrap_array(take(column.storage, positions))
     if pa.types.is_run_end_encoded(column.type):
@@ -132,21 +134,21 @@ def _taken_plainly(column: Any, positions: Any) -> Any:
         return _sliced(column, positions)
 
 
-def _sliced(column: Any, positions: Any) -> Any:
+def _sliced(column: pa.Array, positions: pa.Array) -> pa.Array:
     null = pa.nulls(1, column.type)
     rows = [null if at is None else column.slice(at, 1) for at in positions.to_pylist()]
     return pa.concat_arrays(rows or [column.slice(0, 0)])
 
 
-def _has_views(data_type: Any) -> bool:
+def _has_views(data_type: pa.DataType) -> bool:
     return data_type in _VIEWS or any(map(_has_views, _types_inside(data_type)))
 
 
-def _has_union(data_type: Any) -> bool:
+def _has_union(data_type: pa.DataType) -> bool:
     return pa.types.is_union(data_type) or any(map(_has_union, _types_inside(data_type)))
 
 
-def _types_inside(data_type: Any) -> list[Any]:
+def _types_inside(data_type: pa.DataType) -> list[pa.DataType]:
     if isinstance(data_type, pa.BaseExtensionType):
         return [data_type.storage_type]
     if pa.types.is_dictionary(data_type):
@@ -156,7 +158,7 @@ def _types_inside(data_type: Any) -> list[Any]:
     return [data_type.field(place).type for place in range(data_type.num_fields)]
 
 
-def _without_views(data_type: Any) -> Any:
+def _without_views(data_type: pa.DataType) -> pa.DataType:
     """The type with string and binary in place of their views, at any depth."""
     if data_type in _VIEWS:
         return _VIEWS[data_type]
@@ -180,5 +182,5 @@ def _without_views(data_type: Any) -> Any:
     return data_type
 
 
-def _field_without_views(field: Any) -> Any:
+def _field_without_views(field: pa.Field) -> pa.Field:
     return field.with_type(_without_views(field.type))

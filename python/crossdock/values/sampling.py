@@ -22,7 +22,9 @@ _SEEDS = 1 << 63
 _STEP = 0x9E3779B97F4A7C15
 
 
-def sample_fraction(batches: Iterable[Any], fraction: float, seed: int) -> Iterator[Any]:
+def sample_fraction(
+    batches: Iterable[pa.RecordBatch], fraction: float, seed: int
+) -> Iterator[pa.RecordBatch]:
     """Each row with probability `fraction`, in the order of the stream, in bounded memory."""
     for batch, numbers in _numbered(batches, seed):
         kept = filter_rows(batch, pc.less(numbers, fraction))
@@ -30,7 +32,9 @@ def sample_fraction(batches: Iterable[Any], fraction: float, seed: int) -> Itera
             yield kept
 
 
-def sample_rows(batches: Iterable[Any], rows: int, seed: int) -> Iterator[Any]:
+def sample_rows(
+    batches: Iterable[pa.RecordBatch], rows: int, seed: int
+) -> Iterator[pa.RecordBatch]:
     """`rows` rows (all, if there are no more), in the order of the stream. Holds at most twice as
     many, and a block."""
     held: list[Any] = []
@@ -47,7 +51,7 @@ def sample_rows(batches: Iterable[Any], rows: int, seed: int) -> Iterator[Any]:
     yield from held
 
 
-def _numbered(batches: Iterable[Any], seed: int) -> Iterator[tuple[Any, Any]]:
+def _numbered(batches: Iterable[pa.RecordBatch], seed: int) -> Iterator[tuple[Any, Any]]:
     """Pieces of the batches, with a random number from [0, 1) for each row."""
     position = 0
     block, numbers = -1, None
@@ -66,7 +70,9 @@ def _numbered(batches: Iterable[Any], seed: int) -> Iterator[tuple[Any, Any]]:
             position += rows
 
 
-def _smallest(held: list[Any], numbers: list[Any], rows: int) -> tuple[list[Any], list[Any]]:
+def _smallest(
+    held: list[pa.RecordBatch], numbers: list[pa.Array], rows: int
+) -> tuple[list[Any], list[Any]]:
     """The `rows` rows with the smallest numbers, as one batch in the order they came."""
     if not held:
         return held, numbers

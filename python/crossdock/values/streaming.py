@@ -16,13 +16,15 @@ import pyarrow as pa
 from crossdock.errors import system_limits
 
 
-def read_stream(source: Any) -> Any:
+def read_stream(source: Any) -> pa.Table:
     """All of an Arrow stream as a pyarrow.Table, zero copy. (`pyarrow.table(source)` is the same,
     but imports pandas where it is installed, which takes most of a second.)"""
     return pa.RecordBatchReader.from_stream(source).read_all()
 
 
-def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
+def interruptible(
+    reader: pa.RecordBatchReader, cancel: Callable[[], None]
+) -> Iterator[pa.RecordBatch]:
     """The batches of `reader`, which another thread waits for, one ahead.
 
     pyarrow waits for a batch without looking for signals, and the first batch of a large join can
@@ -37,7 +39,7 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
         pump.end()
 
 
-def unawaited(reader: Any) -> Iterator[Any]:
+def unawaited(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """The batches of a `reader` of files, each read by another thread when it is asked for. A read
     that takes long does not hold up Ctrl-C, nor who leaves this iterator: it goes on by itself, and
     is the last one. What the reader holds ends in its thread, for which the interpreter waits."""
@@ -69,7 +71,9 @@ def unawaited(reader: Any) -> Iterator[Any]:
 _Answer: TypeAlias = "tuple[Any, BaseException | None]"  # a batch, None at the end; or an error
 
 
-def _asked_for(asked: queue.SimpleQueue[bool], ready: queue.SimpleQueue[_Answer]) -> Iterator[Any]:
+def _asked_for(
+    asked: queue.SimpleQueue[bool], ready: queue.SimpleQueue[_Answer]
+) -> Iterator[pa.RecordBatch]:
     """The batches of another thread, each asked for when it is wanted."""
     while True:
         asked.put(True)
@@ -84,7 +88,9 @@ def _asked_for(asked: queue.SimpleQueue[bool], ready: queue.SimpleQueue[_Answer]
         yield batch
 
 
-def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:
+def limited_batches(
+    batches: Iterator[pa.RecordBatch], rows: int, offset: int
+) -> Iterator[pa.RecordBatch]:
     """`rows` rows after the first `offset`. Nothing is read after the last of them; what runs below
     ends when its iterator is dropped, with this one."""
     skip, left = offset, rows
@@ -104,7 +110,7 @@ class _Pump:
     its use, `end` leaves no thread behind: nothing here waits but in calls that a signal cannot
     leave half done, as it can those of queue.Queue, threading.Event and threading.Thread."""
 
-    def __init__(self, reader: Any, cancel: Callable[[], None]) -> None:
+    def __init__(self, reader: pa.RecordBatchReader, cancel: Callable[[], None]) -> None:
         self._reader = reader
         self._cancel = cancel
         self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()  # one True a batch
@@ -120,7 +126,7 @@ class _Pump:
         with system_limits("a result that is streamed"):
             _thread.start_new_thread(self._run, ())
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         yield from _asked_for(self._wanted, self._ready)
 
     def end(self) -> None:

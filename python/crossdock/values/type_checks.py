@@ -17,7 +17,9 @@ _OF_ANY_TYPE = frozenset(("count", "first", "any"))
 _BY_ORDER = _OF_ANY_TYPE | {"min", "max", "count_distinct", "approx_distinct"}
 
 
-def require_comparable(left: Any, right: Any, keys: tuple[tuple[str, str], ...]) -> None:
+def require_comparable(
+    left: pa.Schema, right: pa.Schema, keys: tuple[tuple[str, str], ...]
+) -> None:
     """TypeError for keys of a join, columns of the schemas `left` and `right`, that do not
     compare."""
     pairs = [(left.field(left_key), right.field(right_key)) for left_key, right_key in keys]
@@ -37,7 +39,7 @@ def require_comparable(left: Any, right: Any, keys: tuple[tuple[str, str], ...])
         )
 
 
-def require_groupable(fields: Iterable[Any]) -> None:
+def require_groupable(fields: Iterable[pa.Field]) -> None:
     """TypeError for a field by which rows cannot be grouped."""
     asked = _doubtful(fields)
     if asked:
@@ -65,7 +67,7 @@ def require_aggregable(items: Iterable[tuple[str, dict[str, Any], Any]]) -> None
             _native.GroupBy(engine, table, keys=[], aggregates=[aggregate])
 
 
-def require_sortable(fields: Iterable[Any]) -> None:
+def require_sortable(fields: Iterable[pa.Field]) -> None:
     """TypeError for a field by which rows cannot be sorted."""
     asked = _doubtful(fields)
     if asked:
@@ -76,7 +78,7 @@ def require_sortable(fields: Iterable[Any]) -> None:
             _native.Sort(engine, table, keys=keys, output=[(asked[0].name, "out")])
 
 
-def require_partitionable(fields: Iterable[Any], by: str) -> None:
+def require_partitionable(fields: Iterable[pa.Field], by: str) -> None:
     """TypeError for a field by which rows cannot be partitioned."""
     asked = list(fields)
     engine = checking_engine()
@@ -86,11 +88,11 @@ def require_partitionable(fields: Iterable[Any], by: str) -> None:
         _native.Partition(engine, table, keys=names, partitions=1, by=by, output=[])
 
 
-def _doubtful(fields: Iterable[Any]) -> list[Any]:
+def _doubtful(fields: Iterable[pa.Field]) -> list[pa.Field]:
     return [field for field in fields if not _is_plain(field.type)]
 
 
-def _require_same_scale(left: Any, right: Any) -> None:
+def _require_same_scale(left: pa.Field, right: pa.Field) -> None:
     """A decimal256 is compared by its bytes."""
     types = (left.type, right.type)
     wide = [pa.types.is_decimal256(data_type) for data_type in types]
@@ -105,7 +107,7 @@ def _require_same_scale(left: Any, right: Any) -> None:
     )
 
 
-def _not_computed_with(field: Any) -> CrossdockError:
+def _not_computed_with(field: pa.Field) -> CrossdockError:
     name, column = field.name, field.type
     values = getattr(column, "value_type", None)
     flat = pa.types.is_run_end_encoded(column) or pa.types.is_dictionary(column)
@@ -125,12 +127,12 @@ def _not_computed_with(field: Any) -> CrossdockError:
     )
 
 
-def _is_plain(data_type: Any) -> bool:
+def _is_plain(data_type: pa.DataType) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_date32)
     return any(is_kind(data_type) for is_kind in kinds)
 
 
-def _empty_table(engine: _native.Engine, fields: Iterable[Any]) -> _native.Table:
+def _empty_table(engine: _native.Engine, fields: Iterable[pa.Field]) -> _native.Table:
     unique = {field.name: field for field in fields}
     for field in unique.values():
         if is_late(field.type):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from crossdock.errors import make_error
+from crossdock.values.arrow_kinds import Rows
 
 
-def require_valid(rows: Any, source: str) -> None:
+def require_valid(rows: Rows, source: str) -> None:
     """DataError for a column of a Table or RecordBatch whose lengths, offsets, views or indices
     lead out of its buffers.
 
@@ -28,7 +27,7 @@ def require_valid(rows: Any, source: str) -> None:
                 ) from error
 
 
-def _without_encoding(array: Any) -> Any:
+def _without_encoding(array: pa.Array) -> pa.Array:
     """The same array with strings as bytes, zero copy."""
     data_type = array.type
     if isinstance(data_type, pa.BaseExtensionType):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +13,7 @@ ROW_FUNCTIONS = ("range", "generate_series", "unnest")
 _MOST_ROWS = 100_000_000
 
 
-def rows_of_call(call: FileCall, text: str) -> Any:
+def rows_of_call(call: FileCall, text: str) -> pa.Table:
     """The rows of a call as a table of one column, which has the function's name. SqlError."""
     if call.options:
         raise sql_error(f"{call.function}() has no options", text, call.place)
@@ -32,7 +31,7 @@ def rows_of_call(call: FileCall, text: str) -> Any:
     return pa.table({call.function: pa.arange(numbers.start, numbers.stop, numbers.step)})
 
 
-def _elements(call: FileCall, text: str) -> Any:
+def _elements(call: FileCall, text: str) -> pa.Array:
     values = call.arguments[0] if len(call.arguments) == 1 else None
     if not isinstance(values, list):
         raise sql_error(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -28,6 +28,9 @@ from crossdock.sql_frontend.translation.joins import joined, same_value
 from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, FOLDS, composed
 from crossdock.sql_frontend.translation.values import Values, plain_number, widened_integer
 from crossdock.sql_frontend.translation.window_values import DIRECTIONS
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _DISTINCT = 2  # AGGREGATION_INVOCATION_DISTINCT
 _ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))
@@ -92,7 +95,7 @@ def _quantile(value: Expr, share: float, is_sketch: bool) -> Aggregate:
 class Aggregation:
     """The keys and aggregates of one AggregateRel over an input."""
 
-    def __init__(self, message: Any, values: Values, functions: Mapping[int, str]) -> None:
+    def __init__(self, message: Message, values: Values, functions: Mapping[int, str]) -> None:
         self._message = message
         self._values = values
         self._functions = functions
@@ -153,14 +156,14 @@ class Aggregation:
             results.append(rename_columns(whole, columns))
         return aggregates_by_name, results
 
-    def _is_of_once(self, message: Any) -> bool:
+    def _is_of_once(self, message: Message) -> bool:
         """Whether a measure is of distinct values, and no function knows them by itself."""
         measure = message.measure
         name = self._functions[measure.function_reference]
         is_known = name == "count" or name in _SAME_WHEN_DISTINCT or name not in AGGREGATES
         return measure.invocation == _DISTINCT and not is_known and bool(measure.arguments)
 
-    def _of_once(self, message: Any, number: int) -> str:
+    def _of_once(self, message: Message, number: int) -> str:
         measure = message.measure
         function = self._functions[measure.function_reference]
         value, *others = (self._values(argument.value) for argument in measure.arguments)
@@ -180,7 +183,7 @@ class Aggregation:
         self.of_once.append(OfOnce(f"{function} of once {number}", value, condition, aggregate))
         return self.of_once[-1].name
 
-    def _parts(self, message: Any) -> tuple[dict[str, Aggregate], Expr]:
+    def _parts(self, message: Message) -> tuple[dict[str, Aggregate], Expr]:
         """The aggregates that a measure is computed from, and what it is of them."""
         measure = message.measure
         name = self._functions[measure.function_reference]
@@ -198,7 +201,7 @@ class Aggregation:
             parts = {part: item.where(condition) for part, item in parts.items()}
         return parts, whole
 
-    def _aggregate(self, message: Any, arguments: list[Expr]) -> Aggregate:
+    def _aggregate(self, message: Message, arguments: list[Expr]) -> Aggregate:
         measure = message.measure
         name = self._functions[measure.function_reference]
         aggregate = self._called(name, arguments, measure.invocation == _DISTINCT)
@@ -251,7 +254,7 @@ class Aggregation:
         from_end = 1.0 - share if orders[0].descending else share
         return _quantile(quantile.argument, from_end, quantile.function == "quantile")
 
-    def _of_rows(self, aggregate: Aggregate, measure: Any) -> Aggregate:
+    def _of_rows(self, aggregate: Aggregate, measure: Message) -> Aggregate:
         """The aggregate of rows in their order, or of the row at an extreme."""
         assert aggregate.argument is not None
         last = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
@@ -260,7 +263,7 @@ class Aggregation:
             return _EXTREMES[last.value](aggregate.argument, orders[0].by)
         return replace(aggregate, orders=orders)
 
-    def _orders(self, measure: Any) -> tuple[Order, ...]:
+    def _orders(self, measure: Message) -> tuple[Order, ...]:
         """The order of the rows that an aggregate sees; constants order nothing."""
         sorts = [(self._values(each.expr), DIRECTIONS[each.direction]) for each in measure.sorts]
         return tuple(Order(by, *how) for by, how in sorts if not isinstance(by, Literal))
@@ -320,7 +323,7 @@ def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple
     return builder.with_columns(node, computed), columns
 
 
-def _of_types(items: list[tuple[str, Expr]], schema: Any) -> list[tuple[str, Expr]]:
+def _of_types(items: list[tuple[str, Expr]], schema: pa.Schema) -> list[tuple[str, Expr]]:
     """The columns with types that all parts of the union have."""
     result = []
     for name, item in items:
@@ -331,7 +334,7 @@ def _of_types(items: list[tuple[str, Expr]], schema: Any) -> list[tuple[str, Exp
     return result
 
 
-def _plain(data_type: Any) -> Any:
+def _plain(data_type: pa.DataType) -> pa.DataType:
     return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Call, Column, Expr, conjuncts, identity
@@ -17,6 +17,9 @@ from crossdock.plan.nodes import Filter, JoinOptions, Node
 from crossdock.plan.planning import plan_filter, plan_join, plan_keyless_join
 from crossdock.plan.row_planning import SortOptions, plan_limit, plan_sort
 from crossdock.plan.set_planning import plan_union
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _LONGEST_NAME = 60
 
@@ -128,7 +131,7 @@ class Builder:
         return node
 
 
-def name_for(expression: Expr, taken: Any) -> str:
+def name_for(expression: Expr, taken: Collection[str]) -> str:
     """A name for a computed column that none of `taken` has: what it computes, where that is
     short."""
     shown = repr(expression)
@@ -136,7 +139,7 @@ def name_for(expression: Expr, taken: Any) -> str:
     return unused(shown if len(shown) <= _LONGEST_NAME else function, taken)
 
 
-def unused(name: str, taken: Any) -> str:
+def unused(name: str, taken: Collection[str]) -> str:
     """`name`, with a number behind it where it is taken."""
     candidate, count = name, 2
     while candidate in taken:

@@ -15,7 +15,9 @@ _MOST_DIGITS = 38  # of a decimal128
 Cast = Callable[[Expr, Any], Expr]
 
 
-def converted(value: Expr, data_type: Any, target: Any, *, tries: bool = False) -> Expr:
+def converted(
+    value: Expr, data_type: pa.DataType, target: pa.DataType, *, tries: bool = False
+) -> Expr:
     """A value of the type `found` as another type; NULL where it does not fit, if it only tries."""
     cast: Cast = Expr.try_cast if tries else Expr.cast
     if pa.types.is_dictionary(data_type):
@@ -34,13 +36,13 @@ def converted(value: Expr, data_type: Any, target: Any, *, tries: bool = False) 
     return cast(value, target)
 
 
-def _whole(value: Expr, data_type: Any) -> Expr:
+def _whole(value: Expr, data_type: pa.DataType) -> Expr:
     if pa.types.is_decimal(data_type):
         return with_room(value, data_type).round()
     return _nearest_even(value) if pa.types.is_floating(data_type) else value
 
 
-def _as_decimal(value: Expr, data_type: Any, target: Any, cast: Cast) -> Expr:
+def _as_decimal(value: Expr, data_type: pa.DataType, target: pa.DataType, cast: Cast) -> Expr:
     if pa.types.is_decimal(data_type) and data_type.scale > target.scale:
         return cast(with_room(value, data_type).round(target.scale), target)
     if pa.types.is_floating(data_type):
@@ -53,7 +55,7 @@ def _as_decimal(value: Expr, data_type: Any, target: Any, cast: Cast) -> Expr:
     return cast(value, target)
 
 
-def with_room(value: Expr, data_type: Any) -> Expr:
+def with_room(value: Expr, data_type: pa.DataType) -> Expr:
     """A decimal with a digit more, which rounding up may need."""
     if data_type.precision >= _MOST_DIGITS:
         return value
@@ -68,19 +70,19 @@ def _nearest_even(value: Expr) -> Expr:
     return when(up).then(below + 1).otherwise(below)
 
 
-def _of_string(value: Expr, target: Any, tries: bool) -> Expr:
+def _of_string(value: Expr, target: pa.DataType, tries: bool) -> Expr:
     if target in (pa.string(), pa.large_string()) or pa.types.is_binary(target):
         return value.cast(target)
     return Call("try_parsed_as" if tries else "parsed_as", (value,), target)
 
 
-def is_double_beside_decimal(data_type: Any, target: Any) -> bool:
+def is_double_beside_decimal(data_type: pa.DataType, target: pa.DataType) -> bool:
     """Whether a cast is what DataFusion makes of a double that it compares with a decimal. Here
     both become doubles."""
     return pa.types.is_floating(data_type) and bool(target == pa.decimal128(30, 15))
 
 
-def widens(data_type: Any, target: Any) -> bool:
+def widens(data_type: pa.DataType, target: pa.DataType) -> bool:
     """Whether all values of one integer type are values of another."""
     if not (pa.types.is_integer(data_type) and pa.types.is_integer(target)):
         return False

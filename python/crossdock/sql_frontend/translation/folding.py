@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import pyarrow as pa
 
@@ -59,7 +58,7 @@ def _first_known(choice: Call) -> Expr:
 
 
 @cache
-def _one_row() -> Any:
+def _one_row() -> pa.Table:
     return pa.table({"row": [0]})
 
 

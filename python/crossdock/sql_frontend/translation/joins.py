@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -47,7 +46,7 @@ class Table:
     tree: JoinTree
     columns: tuple[str, ...]
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """All columns of the leaves."""
         return pa.schema([each for leaf in self.tree.leaves for each in leaf.schema])
 

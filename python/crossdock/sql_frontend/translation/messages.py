@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock.expressions.expression import Literal
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import UNNEST
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _LEFT_SEMI, _LEFT_ANTI = 5, 6
 _KEPT = (_LEFT_SEMI, _LEFT_ANTI)  # what INTERSECT and EXCEPT become
@@ -21,7 +24,7 @@ MOMENTS = frozenset(("now", "current_timestamp", "current_date", "today", "curre
 class Functions(dict[int, str]):
     """The functions of a plan by their numbers in it, and the moment that it is of."""
 
-    def __init__(self, plan: Any) -> None:
+    def __init__(self, plan: Message) -> None:
         super().__init__(
             (
                 each.extension_function.function_anchor,
@@ -41,7 +44,7 @@ class Functions(dict[int, str]):
         return Literal(self._now.replace(tzinfo=None))
 
 
-def has_subquery(message: Any) -> bool:
+def has_subquery(message: Message) -> bool:
     """Whether an expression has a subquery in it."""
     kind = message.WhichOneof("rex_type")
     if kind == "subquery":
@@ -49,7 +52,7 @@ def has_subquery(message: Any) -> bool:
     return any(map(has_subquery, parts_of(message)))
 
 
-def parts_of(message: Any) -> Iterator[Any]:
+def parts_of(message: Message) -> Iterator[Message]:
     """The expressions directly within one."""
     kind = message.WhichOneof("rex_type")
     if kind == "scalar_function":
@@ -72,7 +75,7 @@ def parts_of(message: Any) -> Iterator[Any]:
         yield from message.subquery.in_predicate.needles
 
 
-def fields_within(message: Any) -> Iterator[int]:
+def fields_within(message: Message) -> Iterator[int]:
     """The places of the columns that an expression reads."""
     if message.WhichOneof("rex_type") == "selection":
         yield message.selection.direct_reference.struct_field.field
@@ -80,7 +83,7 @@ def fields_within(message: Any) -> Iterator[int]:
         yield from fields_within(part)
 
 
-def unnests_within(message: Any, functions: Functions) -> Iterator[tuple[int, Any]]:
+def unnests_within(message: Message, functions: Functions) -> Iterator[tuple[int, Any]]:
     """The UNNEST in an expression: the number of each, below 0 where rows without elements stay,
     and the expression of its lists."""
     if message.WhichOneof("rex_type") == "scalar_function":
@@ -93,7 +96,7 @@ def unnests_within(message: Any, functions: Functions) -> Iterator[tuple[int, An
         yield from unnests_within(part, functions)
 
 
-def unnest_number(message: Any, functions: Functions) -> int:
+def unnest_number(message: Message, functions: Functions) -> int:
     """The number of the mark that an expression is; 0 for others."""
     if message.WhichOneof("rex_type") == "cast":
         message = message.cast.input
@@ -112,7 +115,7 @@ def unnest_column(number: int) -> str:
     return f"{UNNEST} {abs(number)}"
 
 
-def all_joins(root: Any, mark: int | None) -> dict[int, Any]:
+def all_joins(root: Message, mark: int | None) -> dict[int, Any]:
     """The joins that are INTERSECT ALL and EXCEPT ALL, by the ids of their messages, which are kept
     here so that the ids stay. `mark` is the function that stands in their right sides, wherever the
     optimizer has put it there, with a number for each."""
@@ -122,7 +125,7 @@ def all_joins(root: Any, mark: int | None) -> dict[int, Any]:
     return joins
 
 
-def _marks_below(relation: Any, mark: int, mark_names: dict[int, Any]) -> set[int]:
+def _marks_below(relation: Message, mark: int, mark_names: dict[int, Any]) -> set[int]:
     """The numbers of marks in a relation that are not those of joins in it."""
     kind = relation.WhichOneof("rel_type")
     message = getattr(relation, kind)
@@ -138,7 +141,7 @@ def _marks_below(relation: Any, mark: int, mark_names: dict[int, Any]) -> set[in
     return marks
 
 
-def _marks_within(expression: Any, mark: int, mark_names: dict[int, Any]) -> set[int]:
+def _marks_within(expression: Message, mark: int, mark_names: dict[int, Any]) -> set[int]:
     kind = expression.WhichOneof("rex_type")
     marks = set[int]()
     if kind == "scalar_function" and expression.scalar_function.function_reference == mark:
@@ -160,7 +163,7 @@ def null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Any]]:
     return {id(m): (aware, m) for m, aware in zip(joins, bound.null_aware, strict=True)}
 
 
-def _anti_joins(relation: Any) -> Iterator[Any]:
+def _anti_joins(relation: Message) -> Iterator[Message]:
     kind = relation.WhichOneof("rel_type")
     message = getattr(relation, kind)
     if kind == "join" and message.type == _LEFT_ANTI:
@@ -171,14 +174,14 @@ def _anti_joins(relation: Any) -> Iterator[Any]:
         yield from _anti_joins(each)
 
 
-def _anti_joins_within(expression: Any) -> Iterator[Any]:
+def _anti_joins_within(expression: Message) -> Iterator[Any]:
     for relation in _subqueries_of(expression):
         yield from _anti_joins(relation)
     for part in parts_of(expression):
         yield from _anti_joins_within(part)
 
 
-def _inputs_of(kind: str, message: Any) -> list[Any]:
+def _inputs_of(kind: str, message: Message) -> list[Message]:
     if kind == "set":
         return list(message.inputs)
     if kind in ("join", "cross"):
@@ -186,7 +189,7 @@ def _inputs_of(kind: str, message: Any) -> list[Any]:
     return [message.input] if kind != "read" else []
 
 
-def _subqueries_of(expression: Any) -> list[Any]:
+def _subqueries_of(expression: Message) -> list[Message]:
     """The relation of a subquery expression; none of others."""
     if expression.WhichOneof("rex_type") != "subquery":
         return []
@@ -198,7 +201,7 @@ def _subqueries_of(expression: Any) -> list[Any]:
     return [expression.subquery.set_predicate.tuples] if kind == "set_predicate" else []
 
 
-def _expressions_of(kind: str, message: Any) -> list[Any]:
+def _expressions_of(kind: str, message: Message) -> list[Message]:
     if kind == "filter":
         return [message.condition]
     if kind == "project":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ from crossdock.sql_frontend.translation.aggregation import (
 )
 from crossdock.sql_frontend.translation.building import Builder, name_for, unused
 from crossdock.sql_frontend.translation.folding import conditions_of, is_never
+from crossdock.sql_frontend.translation.intervals import Interval
 from crossdock.sql_frontend.translation.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.translation.marks import marked, not_in
 from crossdock.sql_frontend.translation.messages import (
@@ -40,6 +41,9 @@ from crossdock.sql_frontend.translation.subqueries import Beside, Translator
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, column_names, constant_of
 from crossdock.sql_frontend.translation.values import Subquery, Values
 from crossdock.sql_frontend.translation.window_values import DIRECTIONS
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 OrderJoins = Callable[[Builder, JoinTree], Node]
 _LEFT_ANTI = 6
@@ -94,7 +98,7 @@ class Translation:
             return self._builder.filter(tree.leaves[0], tree.conditions)
         return self._order_joins(self._builder, tree)
 
-    def _table(self, relation: Any) -> Table:
+    def _table(self, relation: Message) -> Table:
         kind = relation.WhichOneof("rel_type")
         if kind is None or not hasattr(self, f"_{kind}"):
             raise unsupported(str(kind).replace("_", " "))
@@ -104,7 +108,7 @@ class Translation:
     def _values(self, table: Table, subquery: Subquery | None = None) -> Values:
         return Values(self._functions, table.columns, table.schema, subquery)
 
-    def _read(self, read: Any) -> Table:
+    def _read(self, read: Message) -> Table:
         if read.WhichOneof("read_type") == "virtual_table":
             return self._constants(read)
         name = read.named_table.names[-1]
@@ -115,7 +119,7 @@ class Translation:
             columns = [columns[item.field] for item in items]
         return table_of(node, columns)
 
-    def _constants(self, read: Any) -> Table:
+    def _constants(self, read: Message) -> Table:
         """VALUES, and the rows of a query without FROM."""
         names = [f"column{i + 1}" for i in range(len(read.base_schema.struct.types))]
         rows = [
@@ -132,7 +136,7 @@ class Translation:
             return Table(JoinTree((self._constant_rows(pa.table(arrays, names)),)), ())
         return table_of(self._constant_rows(pa.table(arrays, names)))
 
-    def _constant(self, message: Any) -> Any:
+    def _constant(self, message: Message) -> Literal | Interval:
         if message.WhichOneof("rex_type") == "literal":
             return constant_of(message.literal)
         if (
@@ -142,7 +146,7 @@ class Translation:
             return constant_of(message.cast.input.literal)
         raise unsupported("VALUES of what is no constant", try_="a SELECT of each, with UNION ALL")
 
-    def _filter(self, message: Any) -> Table:
+    def _filter(self, message: Message) -> Table:
         table, values = self._with_subqueries(self._table(message.input), [message.condition])
         conditions = conditions_of(values(message.condition))
         if conditions and is_never(conditions[0]):
@@ -150,7 +154,7 @@ class Translation:
         tree = table.tree
         return Table(replace(tree, conditions=(*tree.conditions, *conditions)), table.columns)
 
-    def _project(self, message: Any) -> Table:
+    def _project(self, message: Message) -> Table:
         expressions = list(message.expressions)
         computed = [each for each in expressions if each.WhichOneof("rex_type") != "selection"]
         before = self._table(message.input)
@@ -166,7 +170,7 @@ class Translation:
             columns = [columns[i] for i in message.common.emit.output_mapping]
         return Table(table.tree, tuple(columns))
 
-    def _computed(self, node: Node, values: Values, expressions: Sequence[Any]) -> list[str]:
+    def _computed(self, node: Node, values: Values, expressions: Sequence[Message]) -> list[str]:
         """The names of a projection's columns."""
         taken = dict.fromkeys(node.schema.names)
         names = []
@@ -180,7 +184,7 @@ class Translation:
         return names
 
     def _extended(
-        self, node: Node, values: Values, expressions: Sequence[Any], names: Sequence[str]
+        self, node: Node, values: Values, expressions: Sequence[Message], names: Sequence[str]
     ) -> Table:
         items = [
             (name, expression)
@@ -189,7 +193,7 @@ class Translation:
         ]
         return table_of(self._builder.with_columns(node, items), names)
 
-    def _unnested(self, table: Table, messages: Sequence[Any]) -> Table:
+    def _unnested(self, table: Table, messages: Sequence[Message]) -> Table:
         """The table with a row per element of the list that is unnested in expressions over it."""
         if not self._bound.unnests:
             return table
@@ -207,7 +211,7 @@ class Translation:
             self._unnests.add(number)
         return table
 
-    def _with_subqueries(self, table: Table, messages: Sequence[Any]) -> tuple[Table, Values]:
+    def _with_subqueries(self, table: Table, messages: Sequence[Message]) -> tuple[Table, Values]:
         """The table with a column for each subquery in expressions over it, and what translates
         them."""
         table = self._unnested(table, messages)
@@ -221,7 +225,7 @@ class Translation:
         after = Table(JoinTree((state.node,)), table.columns)
         return after, values
 
-    def _aggregate(self, message: Any) -> Table:
+    def _aggregate(self, message: Message) -> Table:
         table = self._table(message.input)
         parts = [m.measure.arguments for m in message.measures]
         parts_of = [argument.value for arguments in parts for argument in arguments]
@@ -244,7 +248,7 @@ class Translation:
         grouped, of_measures = with_results(self._builder, grouped, results)
         return table_of(grouped, [*aggregation.key_columns(keys), *of_measures])
 
-    def _sort(self, message: Any) -> Table:
+    def _sort(self, message: Message) -> Table:
         table = self._table(message.input)
         node = self._node(table)
         values = self._values(table)
@@ -258,7 +262,7 @@ class Translation:
         sorted_node = self._builder.sort(node, orders) if orders else node
         return table_of(sorted_node, table.columns)
 
-    def _fetch(self, message: Any) -> Table:
+    def _fetch(self, message: Message) -> Table:
         table = self._table(message.input)
         node = self._node(table)
         offset = _number(message, "offset")
@@ -266,7 +270,7 @@ class Translation:
         rows = count if count is not None and count >= 0 else (1 << 62)
         return table_of(self._builder.limit(node, rows, offset or 0), table.columns)
 
-    def _set(self, message: Any) -> Table:
+    def _set(self, message: Message) -> Table:
         if message.op != 6:  # SET_OP_UNION_ALL
             raise unsupported(
                 "INTERSECT and EXCEPT", try_="a semi or an anti join: WHERE (NOT) EXISTS"
@@ -291,10 +295,10 @@ class Translation:
             nodes.append(self._builder.project(node, items))
         return table_of(self._builder.union(nodes), names)
 
-    def _cross(self, message: Any) -> Table:
+    def _cross(self, message: Message) -> Table:
         return self._inner(self._table(message.left), self._table(message.right), ())
 
-    def _join(self, message: Any) -> Table:
+    def _join(self, message: Message) -> Table:
         kind = message.type
         null_aware, _ = self._null_aware.get(id(message), (False, None))
         left, right = self._table(message.left), self._table(message.right)
@@ -323,7 +327,7 @@ class Translation:
             raise unsupported(f"a join of kind {kind}")
         return self._outer(_KINDS[kind], left, right, condition, null_aware)
 
-    def _without_unknown(self, message: Any) -> tuple[Any, bool]:
+    def _without_unknown(self, message: Message) -> tuple[Message, bool]:
         """The condition of a join; of an anti join that asks for what IS NOT FALSE, which is NOT
         IN, what it says that of, and true."""
         expression = message.expression
@@ -377,7 +381,7 @@ class Translation:
         return Table(JoinTree((joined,)), (*left.columns, mark))
 
 
-def _is_mark(message: Any) -> bool:
+def _is_mark(message: Message) -> bool:
     return bool(message.type == 11)
 
 
@@ -386,7 +390,7 @@ def _name_of(expression: Expr) -> str:
     return expression.name
 
 
-def _number(message: Any, what: str) -> int | None:
+def _number(message: Message, what: str) -> int | None:
     """The offset or the count of a FetchRel; None where it has none."""
     if not message.HasField(f"{what}_expr"):
         return None
@@ -400,7 +404,7 @@ def _number(message: Any, what: str) -> int | None:
     return number
 
 
-def _common_type(types: Sequence[Any]) -> Any:
+def _common_type(types: Sequence[pa.DataType]) -> pa.DataType:
     """The type that holds the values of all columns of a UNION."""
     known = [t for t in types if not pa.types.is_null(t)]
     if not known:
@@ -418,6 +422,6 @@ def _common_type(types: Sequence[Any]) -> Any:
     return plain[0] if plain else known[0].value_type
 
 
-def _column_of(values: Sequence[Any], data_type: Any) -> Any:
+def _column_of(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
     plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
     return pa.array(plain, data_type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from crossdock.sql_frontend.translation.building import Builder, unused
 from crossdock.sql_frontend.translation.joins import JoinTree, Table, beside
 from crossdock.sql_frontend.translation.marks import marked
 from crossdock.sql_frontend.translation.values import Values
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,14 @@ class Beside:
         self.node = translator.node(table)
         self._columns: dict[bytes, Expr] = {}
 
-    def column(self, message: Any) -> Expr:
+    def column(self, message: Message) -> Expr:
         """The subquery's value on each row."""
         key = message.SerializeToString(deterministic=True)
         if key not in self._columns:
             self._columns[key] = self._added(message)
         return self._columns[key]
 
-    def _added(self, message: Any) -> Expr:
+    def _added(self, message: Message) -> Expr:
         kind = message.WhichOneof("subquery_type")
         if kind == "scalar":
             return self._joined(*self._scalar(message))
@@ -65,7 +68,7 @@ class Beside:
         self.node = builder.join(self.node, one, (), "inner")
         return Column(name)
 
-    def _scalar(self, message: Any) -> tuple[Node, str]:
+    def _scalar(self, message: Message) -> tuple[Node, str]:
         """The one row of a scalar subquery, and its column: NULL where it gives none, and an error
         of the run where it gives several."""
         builder = self._translator.builder
@@ -82,14 +85,14 @@ class Beside:
         checked = when(rows > 1).then(wrong).otherwise(Column(column))
         return builder.project(row, [(column, checked)]), column
 
-    def _has_rows(self, message: Any) -> Expr:
+    def _has_rows(self, message: Message) -> Expr:
         """The number of rows of EXISTS, of which one is enough."""
         builder = self._translator.builder
         node = self._translator.node(self._translator.table(message.tuples))
         some = builder.limit(node, 1, 0)
         return self._joined(builder.group(some, (), {"rows": aggregates.count()}), "rows")
 
-    def _is_in(self, message: Any) -> Expr:
+    def _is_in(self, message: Message) -> Expr:
         translator = self._translator
         left = Table(JoinTree((self.node,)), self._table_columns)
         right = beside(translator.builder, left, translator.table(message.haystack))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from crossdock.expressions.expression import Literal
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.translation.intervals import Interval
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _SIMPLE = {
     "bool": pa.bool_(),
@@ -34,7 +37,7 @@ _UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-def arrow_type(message: Any) -> Any:
+def arrow_type(message: Message) -> pa.DataType:
     """The Arrow type that a Substrait type stands for. SqlError for one that has none here."""
     kind = message.WhichOneof("kind")
     value: Any = getattr(message, kind) if kind else None
@@ -66,7 +69,7 @@ def arrow_type(message: Any) -> Any:
     raise unsupported(f"a cast to {str(kind).replace('_', ' ')}")
 
 
-def column_names(names: Sequence[str], types: Sequence[Any]) -> list[str]:
+def column_names(names: Sequence[str], types: Sequence[pa.DataType]) -> list[str]:
     """The names of columns among those of a plan, which has the names of the fields of a struct
     behind that of its column."""
     all_names, place = [], 0
@@ -76,7 +79,7 @@ def column_names(names: Sequence[str], types: Sequence[Any]) -> list[str]:
     return all_names
 
 
-def _names_inside(data_type: Any) -> int:
+def _names_inside(data_type: pa.DataType) -> int:
     if pa.types.is_map(data_type):
         return _names_inside(data_type.key_type) + _names_inside(data_type.item_type)
     if not pa.types.is_nested(data_type):
@@ -86,7 +89,7 @@ def _names_inside(data_type: Any) -> int:
     return named + sum(map(_names_inside, inside))
 
 
-def constant_of(message: Any) -> Literal | Interval:
+def constant_of(message: Message) -> Literal | Interval:
     """The constant of a Literal message."""
     kind = message.WhichOneof("literal_type")
     if kind == "null":
@@ -123,7 +126,7 @@ def constant_of(message: Any) -> Literal | Interval:
     raise unsupported(f"a constant of type {str(kind).replace('_', ' ')}")
 
 
-def _interval_of(kind: str, value: Any) -> Interval:
+def _interval_of(kind: str, value: Message) -> Interval:
     if kind == "interval_year_to_month":
         return Interval(12 * value.years + value.months, 0, 0)
     months, part = 0, value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -37,6 +37,9 @@ from crossdock.sql_frontend.translation.substrait_types import arrow_type, const
 from crossdock.sql_frontend.translation.window_values import window_value
 from crossdock.sql_frontend.translation.years import bounds_of_year
 
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
 )
@@ -55,7 +58,7 @@ class Values:
         self,
         names: Functions,
         columns: Sequence[str],
-        schema: Callable[[], Any],
+        schema: Callable[[], pa.Schema],
         subquery: Subquery | None = None,
     ) -> None:
         self._names = names
@@ -64,7 +67,7 @@ class Values:
         self._subquery = subquery
         self._types: TypesOver | None = None
 
-    def __call__(self, message: Any) -> Expr:
+    def __call__(self, message: Message) -> Expr:
         """The expression. SqlError for what expressions have not."""
         expression = self._any(message)
         if not isinstance(expression, Expr):
@@ -73,13 +76,13 @@ class Values:
             )
         return folded(expression)
 
-    def type_of(self, expression: Expr) -> Any:
+    def type_of(self, expression: Expr) -> pa.DataType:
         """The Arrow type of an expression over the input."""
         if self._types is None or self._subquery is not None:  # which adds columns on the way
             self._types = TypesOver(self._schema())
         return self._types(expression)
 
-    def _any(self, message: Any) -> Expr | Moving:
+    def _any(self, message: Message) -> Expr | Moving:
         kind = message.WhichOneof("rex_type")
         if kind == "selection":
             return self._field(message.selection)
@@ -104,7 +107,7 @@ class Values:
             )
         raise unsupported(str(kind).replace("_", " ") + " in an expression")
 
-    def _field(self, message: Any) -> Expr:
+    def _field(self, message: Message) -> Expr:
         if message.WhichOneof("root_type") == "outer_reference":
             raise unsupported(
                 "a subquery that uses a column of the outer query in this way",
@@ -115,7 +118,7 @@ class Values:
             raise unsupported("a field of a struct")
         return Column(self._columns[field.field])
 
-    def _function(self, message: Any) -> Expr | Moving:
+    def _function(self, message: Message) -> Expr | Moving:
         name = self._names[message.function_reference]
         if name in OPERATOR_MARKS:
             return Column(name)
@@ -174,7 +177,7 @@ class Values:
             name, left, right = _TURNED.get(name, name), right, left
         return bounds_of_year(FUNCTIONS[name]([left, right]), self.type_of)
 
-    def _chain(self, message: Any, name: str) -> list[Any]:
+    def _chain(self, message: Message, name: str) -> list[Message]:
         """What a chain of one operator connects, from left to right; such chains can be long."""
         parts: list[Any] = []
         waiting = [argument.value for argument in reversed(message.arguments)]
@@ -335,7 +338,7 @@ class Values:
             return Literal(None if number is None else int(Decimal(number).scaleb(scale)))
         return (value * Literal(Decimal(10**scale))).cast(pa.int64())
 
-    def _cast(self, message: Any) -> Expr | Moving:
+    def _cast(self, message: Message) -> Expr | Moving:
         inner = self._any(message.input)
         if not isinstance(inner, Expr):
             return inner
@@ -351,7 +354,7 @@ class Values:
             return Literal(pa.scalar(None, target))
         return self.converted(inner, target, tries=message.failure_behavior == _RETURN_NULL)
 
-    def converted(self, value: Expr, target: Any, *, tries: bool = False) -> Expr:
+    def converted(self, value: Expr, target: pa.DataType, *, tries: bool = False) -> Expr:
         """The value as another type, rounded as SQL does where that has fewer digits; NULL where it
         does not fit, if it only tries."""
         data_type = self.type_of(value)
@@ -363,7 +366,7 @@ class Values:
             target = pa.timestamp("us")  # TIMESTAMP counts microseconds here
         return converted(value, data_type, target, tries=tries)
 
-    def _case(self, message: Any) -> Expr:
+    def _case(self, message: Message) -> Expr:
         """Without the parts that constants decide on: what is never chosen may be an error."""
         parts: list[Expr] = []
         subject: Expr | None = None
@@ -384,7 +387,7 @@ class Values:
             return self._null_of(message)
         return _choice(parts, otherwise)
 
-    def _null_of(self, choice: Any) -> Expr:
+    def _null_of(self, choice: Message) -> Expr:
         """NULL of the type that the values of a CASE have, of which none is ever chosen."""
         for clause in choice.ifs:
             if clause.HasField("then"):
@@ -392,7 +395,7 @@ class Values:
                     return Literal(pa.scalar(None, self.type_of(self(clause.then))))
         return Literal(None)
 
-    def _listed(self, message: Any) -> Expr:
+    def _listed(self, message: Message) -> Expr:
         subject = self(message.value)
         options = [self(option) for option in message.options]
         if not all(isinstance(option, Literal) for option in options):

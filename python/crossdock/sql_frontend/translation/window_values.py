@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from crossdock.expressions import aggregates, window_expressions
 from crossdock.expressions.expression import Call, Expr, Literal, identity
@@ -17,6 +17,9 @@ from crossdock.sql_frontend.text.rewritten import INTERVAL_MARK, RANGE_MARK
 from crossdock.sql_frontend.translation.constants import constant
 from crossdock.sql_frontend.translation.functions import is_null
 from crossdock.sql_frontend.translation.intervals import Interval
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _DISTINCT = 2
 _ROWS, _RANGE = 1, 2
@@ -46,7 +49,7 @@ WINDOW_FUNCTIONS = frozenset((*_PLAIN, *_OF_ONE, "count", "ntile", "lag", "lead"
 _WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
 
 
-def window_value(message: Any, name: str, translated: Callable[[Any], Any]) -> Expr:
+def window_value(message: Message, name: str, translated: Callable[[Message], Any]) -> Expr:
     """The function `name` of a WindowFunction message; `translated` gives its expressions, and
     Interval for those of a range. SqlError for functions and frames that windows have not."""
     if message.invocation == _DISTINCT:
@@ -68,7 +71,7 @@ def window_value(message: Any, name: str, translated: Callable[[Any], Any]) -> E
     return _function(name, arguments).over(*keys, order_by=orders or None, **frame)
 
 
-def _is_chosen_of_one(value: Any) -> TypeGuard[Call]:
+def _is_chosen_of_one(value: Expr) -> TypeGuard[Call]:
     """Whether a value is written three times, which says IGNORE NULLS."""
     if not isinstance(value, Call) or value.function != "coalesce" or len(value.arguments) != 3:
         return False
@@ -103,7 +106,9 @@ def _function(name: str, arguments: list[Expr]) -> Windowed:
     return _OF_ONE[name](arguments[0])
 
 
-def _frame(message: Any, is_ordered: bool, translated: Callable[[Any], Any]) -> dict[str, Any]:
+def _frame(
+    message: Message, is_ordered: bool, translated: Callable[[Message], Any]
+) -> dict[str, Any]:
     """The frame of a function, as `over` takes it."""
     start = _bound(message.lower_bound, translated)
     end = _bound(message.upper_bound, translated)
@@ -133,7 +138,7 @@ def _distance_of(bound: Any) -> Any:
     return (distance - RANGE_MARK) * (1 if bound > 0 else -1)
 
 
-def _bound(message: Any, translated: Callable[[Any], Any]) -> Any:
+def _bound(message: Message, translated: Callable[[Message], Any]) -> Any:
     """Rows, or a distance of values, from the current row; None for the end of the partition."""
     kind = message.WhichOneof("kind")
     if kind in (None, "unbounded"):
