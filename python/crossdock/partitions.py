@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crossdock.engine.execution import Execution
 from crossdock.errors import unknown_choice
@@ -40,7 +40,7 @@ class Partitions:
         self._dock = dock
         self._node = node
         self._lock = threading.Lock()
-        self._found: tuple[Any, list[int]] | None = None
+        self._found: tuple[pa.Table, list[int]] | None = None
         self._rows: list[int] = []  # of all ranks
 
     @property

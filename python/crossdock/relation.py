@@ -27,6 +27,9 @@ from crossdock.row_sets import RowSets
 from crossdock.sql_frontend.sql_strings import read_aggregates, read_sql
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+
     from crossdock.group import Group
     from crossdock.reports.display import Preview
     from crossdock.reports.explain import Plan
@@ -338,16 +341,18 @@ class Relation(RowSets, ResultFiles):
             return execution.table(self.narrowed())
         return execution.gather(self.narrowed(), number)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Runs the relation and gives all rows as a pandas.DataFrame. Errors as for `collect`;
         ImportError without pandas."""
         return self.collect().to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """The same as a polars.DataFrame, which shares the rows' memory."""
         import polars
 
-        return polars.from_arrow(self.collect())
+        frame = polars.from_arrow(self.collect())
+        assert isinstance(frame, polars.DataFrame)  # of a table
+        return frame
 
     def count(self) -> int:
         """Runs the relation and gives the number of rows, of all ranks where there are several,

@@ -102,9 +102,9 @@ def residual_schema(node: Join) -> pa.Schema:
 class Splitter:
     """Splits the operators of one run; `table` runs a node. One thread."""
 
-    def __init__(self, table: Callable[[Node], Any]) -> None:
+    def __init__(self, table: Callable[[Node], pa.Table]) -> None:
         # What a residual predicate sees, by the join that has it: a schema, and its late columns.
-        self.residuals: dict[Node, tuple[Any, Mapping[str, Reference]]] = {}
+        self.residuals: dict[Node, tuple[pa.Schema, Mapping[str, Reference]]] = {}
         self._table = table
         self._split: dict[Node, Split] = {}
         self._origins: dict[Node, Node] = {}

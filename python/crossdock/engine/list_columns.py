@@ -5,7 +5,6 @@ sorts, and the lists are cut from its columns with pyarrow, without copying a va
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +17,7 @@ from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Filter, GroupBy, GroupLists, ListItem, Node, Scan, Sort, Unnest
 from crossdock.values.row_taking import take
 
-Run = Callable[[Node], Any]  # gives the rows of a node as a pyarrow.Table
+Run = Callable[[Node], pa.Table]  # gives the rows of a node
 
 
 def grouped_lists(node: GroupLists, run: Run) -> pa.Table:

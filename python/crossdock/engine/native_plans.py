@@ -185,8 +185,7 @@ class _Planning:
 
     def _join(self, node: Join) -> _native.Plan:
         if node.arrived is not None:
-            arrived: _native.Plan = node.arrived.plan()
-            return arrived
+            return node.arrived.plan()
         left, right = self.plan(node.left), self.plan(node.right)
         residual = None
         options = join_options(node)

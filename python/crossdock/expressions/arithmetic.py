@@ -10,7 +10,6 @@ Values are pyarrow Scalars, Arrays and ChunkedArrays. Everything is pure and thr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -190,7 +189,7 @@ def _cast_anyhow(value: Datum, data_type: pa.DataType) -> Datum:
     return pc.cast(value, data_type, safe=False)
 
 
-def _as_decimals(left: Datum, right: Datum) -> tuple[Any, Any] | None:
+def _as_decimals(left: Datum, right: Datum) -> tuple[Datum, Datum] | None:
     """Both values as decimals when one is a decimal128 and the other one too or an integer."""
     types = (left.type, right.type)
     if not any(map(pa.types.is_decimal128, types)):

@@ -7,7 +7,6 @@ Where a value can raise, it is computed only on the rows that take it:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +17,7 @@ from crossdock.expressions.literals import fit_literal
 from crossdock.values.arrow_kinds import ArrayLike, Datum, Rows
 from crossdock.values.engine_types import empty_table
 
-Evaluate = Callable[[Expr, Any], Any]
+Evaluate = Callable[[Expr, Rows], Datum]
 
 
 def choose(values: list[Datum]) -> Datum:
@@ -73,7 +72,7 @@ def choose_lazily(expression: Call, rows: Rows, evaluate: Evaluate) -> ArrayLike
 
 def _result_types(
     results: list[Expr], empty: pa.Table, evaluate: Evaluate
-) -> tuple[list[Any], pa.DataType]:
+) -> tuple[list[pa.Scalar | None], pa.DataType]:
     """Per result its value if it is a literal, else None; and the type of all."""
     types = [None if isinstance(r, Literal) else evaluate(r, empty).type for r in results]
     known = [t for t in types if t is not None and not pa.types.is_null(t)]

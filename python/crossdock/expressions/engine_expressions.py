@@ -52,7 +52,7 @@ _TURNED = {"less": "greater", "less_equal": "greater_equal",
 
 # What was found out about expressions, by their ids, with what keeps these, and the columns that
 # they read. Two threads may work out the same one.
-_KNOWN: dict[Any, tuple[Expr, bool]] = {}
+_KNOWN: dict[object, tuple[Expr, bool]] = {}
 _MOST_KNOWN = 10_000
 
 

@@ -24,6 +24,7 @@ from crossdock.expressions.written_values import (
 from crossdock.values.arrow_kinds import Datum
 
 _STRINGS = (pa.string(), pa.large_string())
+Kernel = Callable[[Datum, Any], Datum]  # of a value and an option
 
 
 def are_strings(types: Sequence[pa.DataType]) -> bool:
@@ -112,7 +113,7 @@ def _replace(strings: Datum, option: tuple[str, str]) -> Datum:
     return pc.replace_substring(strings, pattern=part, replacement=by) if part else strings
 
 
-def _padded(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def _padded(kernel: Callable[..., Datum]) -> Kernel:
     def pad(strings: Datum, option: tuple[int, str]) -> Datum:
         width, fill = option
         padded = kernel(strings, width=width, padding=fill)
@@ -136,7 +137,7 @@ def _with_room(value: Datum, kernel: Callable[[Datum], Datum]) -> Datum:
     return pc.cast(kernel(pc.cast(value, wide)), data_type)
 
 
-def _whole(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def _whole(kernel: Callable[..., Datum]) -> Kernel:
     def of(value: Datum, _: None) -> Datum:
         return value if pa.types.is_integer(value.type) else _with_room(value, kernel)
 
@@ -148,13 +149,13 @@ def _rounded(value: Datum, digits: int) -> Datum:
     return _with_room(value, lambda wide: pc.round(wide, digits, round_mode=mode))
 
 
-def _of_real(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def _of_real(kernel: Callable[..., Datum]) -> Kernel:
     return lambda value, _: kernel(_real(value))
 
 
 # Functions of one value and an option. Those of strings get dictionaries decoded, and are handed to
 # the readers as they stand, so they take pyarrow's expressions too.
-OF_STRINGS: dict[str, Callable[[Any, Any], Any]] = {
+OF_STRINGS: dict[str, Kernel] = {
     "starts_with": lambda value, text: pc.starts_with(value, pattern=text),
     "ends_with": lambda value, text: pc.ends_with(value, pattern=text),
     "contains": lambda value, text: pc.match_substring(value, pattern=text),
@@ -169,7 +170,7 @@ OF_STRINGS: dict[str, Callable[[Any, Any], Any]] = {
     "lpad": _padded(pc.utf8_lpad),
     "rpad": _padded(pc.utf8_rpad),
 }
-OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
+OF_VALUES: dict[str, Kernel] = {
     "cast": cast,
     "instant_of_zone": instant_of_zone,
     "local_time": local_time,

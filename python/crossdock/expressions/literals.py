@@ -126,7 +126,7 @@ def _plain_values(values: tuple[Any, ...], plain: pa.DataType) -> list[Any] | No
     return list(values) if kinds <= {str} and plain in (pa.string(), pa.large_string()) else None
 
 
-def _listed(value: Any, plain: pa.DataType) -> Any:
+def _listed(value: Any, plain: pa.DataType) -> pa.Scalar | None:
     """One value of a list as a Scalar of the type `plain`; None for NULL, and for a number or a
     moment that is none of this type, as a half second is none of a column of seconds."""
     literal = fit_literal(value, plain)

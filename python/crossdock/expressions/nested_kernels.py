@@ -81,7 +81,7 @@ def struct_of(values: list[Datum], names: tuple[str, ...]) -> Datum:
     return pc.make_struct(*values, field_names=names)
 
 
-def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[ArrayLike, None], pa.Array]:
     def folded(lists: ArrayLike, _: None) -> pa.Array:
         """What the known values of each list become; NULL of none."""
         lists = _of_lists(lists)
@@ -103,7 +103,7 @@ def _list_mode(lists: ArrayLike, _: None) -> pa.Array:
 
 
 # Functions of one value and an option.
-OF_NESTED: dict[str, Callable[[Any, Any], Any]] = {
+OF_NESTED: dict[str, Callable[[Datum, Any], Datum]] = {
     "list_length": _list_length,
     "list_element": _list_element,
     "list_contains": _list_contains,

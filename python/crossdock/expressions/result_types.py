@@ -17,7 +17,7 @@ from crossdock.expressions.window_expressions import Over
 from crossdock.values.engine_types import empty_table
 
 # Types of calls by function, option and types of arguments. Two threads may work out the same one.
-_KNOWN: dict[Any, Any] = {}
+_KNOWN: dict[object, pa.DataType] = {}
 _MOST_KNOWN = 10_000
 
 
@@ -27,7 +27,7 @@ class TypesOver:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._columns = {field.name: plain_type(field.type) for field in schema}
-        self._known: dict[int, tuple[Expr, Any]] = {}  # by id, with what keeps the id
+        self._known: dict[int, tuple[Expr, pa.DataType]] = {}  # by id, with what keeps the id
 
     def __call__(self, expression: Expr) -> pa.DataType:
         """The Arrow type; ExpressionError when it has none."""

@@ -29,6 +29,7 @@ from crossdock.files.text_streams import first_text
 from crossdock.values.engine_types import engine_table
 
 if TYPE_CHECKING:
+    from pyarrow.csv import InvalidRow
     from pyarrow.dataset import CsvFileFormat, FileFragment
 
 _ADVICE = (
@@ -93,7 +94,7 @@ def csv_rejects(
     def read(file: str) -> None:
         import pyarrow.csv as csv
 
-        def refused(row: Any) -> None:
+        def refused(row: InvalidRow) -> None:
             rows.append((file, row.expected_columns, row.actual_columns, row.text))
 
         for _ in csv.open_csv(

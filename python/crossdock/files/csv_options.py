@@ -111,7 +111,7 @@ class CsvOptions:
         return max(candidates, key=lambda sign: counts[sign][0])
 
     def parse_options(
-        self, delimiter: str, refused: Callable[[Any], None] | None = None
+        self, delimiter: str, refused: Callable[[InvalidRow], None] | None = None
     ) -> ParseOptions:
         """For pyarrow.csv. `refused`: is given each row of another number of values that is
         skipped, as pyarrow describes it."""

@@ -27,7 +27,7 @@ class FarFile(str):
     """The name of a file that lies elsewhere, with the file system that has it. It is a string, so
     that all that only names files takes it for one."""
 
-    system: Any  # pyarrow.fs.FileSystem
+    system: FileSystem
     path: str  # in the file system
 
     __slots__ = ("path", "system")

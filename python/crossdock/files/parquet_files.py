@@ -42,7 +42,7 @@ class ParquetSource(DatasetFiles):
     _read: _native.ParquetFiles | str = ""
     _footers: tuple[Opened, _native.ParquetFiles | str] | None = None
     _footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
-    _metadata: tuple[Opened, list[Any]] | None = None
+    _metadata: tuple[Opened, list[FileMetaData]] | None = None
 
     def __init__(self, paths: Paths, options: FileOptions) -> None:
         super().__init__(paths, "parquet", options)
@@ -112,7 +112,7 @@ class ParquetSource(DatasetFiles):
             )
             return pa.RecordBatchReader.from_batches(self.schema_of(columns), batches)
 
-    def _row_groups(self, predicate: Expr | None) -> Iterator[tuple[Any, Any]]:
+    def _row_groups(self, predicate: Expr | None) -> Iterator[tuple[FileFragment, RowGroupInfo]]:
         """Fragments and row groups of them that may have rows."""
         opened = self.current()
         condition = None if predicate is None else to_pyarrow(predicate, self.schema)

@@ -208,7 +208,7 @@ class _Parts:
             opened.close()
 
 
-def _split(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[Path, Any]]:
+def _split(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[Path, pa.RecordBatch]]:
     """The folders of the rows of a batch, with the positions of those of each, in their order."""
     encoded = [_encoded(batch.column(key)) for key in keys]
     codes = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)

@@ -282,7 +282,7 @@ class _Form:
             return OF_STRINGS[value.function](subject, value.option)
         return _FUNCTIONS[value.function](*self._arguments(value))
 
-    def _is_in(self, test: Call) -> Any:
+    def _is_in(self, test: Call) -> pc.Expression:
         data_type = _value_type(test.arguments[0], self._schema)
         return self._value(test.arguments[0]).isin(value_set(test.option, data_type))
 

@@ -148,7 +148,7 @@ def _parquet(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) ->
             writer.write_table(table)
 
 
-_WRITERS: dict[str, Callable[[Iterable[Any], Any, BinaryIO], None]] = {
+_WRITERS: dict[str, Callable[[Iterable[pa.Table], pa.Schema, BinaryIO], None]] = {
     "csv": _csv,
     "json": _json,
     "ndjson": _ndjson,

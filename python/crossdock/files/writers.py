@@ -244,7 +244,7 @@ def _row_groups(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, group_rows: int | None
 ) -> Iterator[pa.Table]:
     """Tables of so many rows each, but for the last; None: of about as many as do well."""
-    held: list[Any] = []
+    held: list[pa.RecordBatch] = []
     rows = held_bytes = 0
     for batch in batches:
         held.append(batch)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,7 +158,7 @@ class Topology:
         return cls._elsewhere(_native.topology_from_nvidia_smi, path, _MATRIX_BYTES_MAX)
 
     @classmethod
-    def _elsewhere(cls, reader: Any, path: str | Path, bytes_max: int) -> Topology:
+    def _elsewhere(cls, reader: Callable[..., Any], path: str | Path, bytes_max: int) -> Topology:
         text, notes = _engine_on(path, reader, _read(path, bytes_max), "node0")
         topology = cls(text, str(path), tuple(notes))
         topology._knows_nic_direct = False  # the kernel's files are on the other machine
@@ -230,14 +231,14 @@ class Topology:
         return draw(self)
 
 
-def _engine(call: Any, *arguments: str) -> Any:
+def _engine(call: Callable[..., Any], *arguments: str) -> Any:
     try:
         return call(*arguments)
     except _native.NativeError as error:
         raise from_native(error) from None
 
 
-def _engine_on(path: str | Path, call: Any, *arguments: str) -> Any:
+def _engine_on(path: str | Path, call: Callable[..., Any], *arguments: str) -> Any:
     """As `_engine`; errors are about what the file says, and begin with its name."""
     try:
         return _engine(call, *arguments)

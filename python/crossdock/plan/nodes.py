@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from crossdock import _native
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Column, Expr
 from crossdock.expressions.orders import Order
@@ -81,7 +82,7 @@ class Join:
     residual: Expr | None = None
     residual_columns: tuple[Output, ...] = ()
     options: JoinOptions = field(default_factory=JoinOptions)
-    arrived: Any = None  # a _native.RankSides that holds both sides; then the nodes are not read
+    arrived: _native.RankSides | None = None  # has both sides; then the nodes are not read
     route: Any = None  # in a plan over ranks, a JoinRoute: how the rows of both sides go
 
     def keys(self, side: int) -> tuple[str, ...]:

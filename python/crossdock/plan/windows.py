@@ -203,7 +203,7 @@ class _Names:
         return plan_project(self._node, [*items, *self._computed.values()], "over()")
 
 
-def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[pa.Field, Frame | None]:
+def _checked(over: Over, type_of: Callable[[Expr], pa.DataType]) -> tuple[pa.Field, Frame | None]:
     """The field of a function's values, and its frame as the engine takes it."""
     function, scope = over.function, over.window
     if function in _NEED_ORDER and not scope.orders:
@@ -256,7 +256,7 @@ def _joined_type(over: Over, data_types: pa.DataType) -> pa.DataType:
     )
 
 
-def _engine_frame(over: Over, frame: Frame, type_of: Callable[[Expr], Any]) -> Frame:
+def _engine_frame(over: Over, frame: Frame, type_of: Callable[[Expr], pa.DataType]) -> Frame:
     if frame.unit == "rows":
         return frame
     orders = over.window.orders

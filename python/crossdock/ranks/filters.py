@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from crossdock import _native
 from crossdock.errors import public_errors
@@ -118,7 +119,7 @@ def streamed(
     return kept
 
 
-def _entered(keys: pa.Table, block_bits: int) -> Any:
+def _entered(keys: pa.Table, block_bits: int) -> NDArray[np.uint64]:
     """A filter of the keys of this rank."""
     columns = list(range(len(keys.schema.names)))
     with public_errors():
@@ -126,16 +127,17 @@ def _entered(keys: pa.Table, block_bits: int) -> Any:
     return np.frombuffer(blocks, np.uint64)
 
 
-def _put_together(ranks: Ranks, blocks: Any) -> Any:
+def _put_together(ranks: Ranks, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The OR over all ranks: each rank makes that of a part, and all get all parts."""
     cuts = [len(blocks) * rank // ranks.size for rank in range(ranks.size + 1)]
     parts = [_table_of(blocks[cuts[rank] : cuts[rank + 1]]) for rank in range(ranks.size)]
     came = ranks.by_piece(parts, _RULE).column(0).to_numpy()
     local = np.bitwise_or.reduce(came.reshape(ranks.size, -1), axis=0)
-    return ranks.to_all(_table_of(local), _RULE).column(0).to_numpy()
+    whole: NDArray[np.uint64] = ranks.to_all(_table_of(local), _RULE).column(0).to_numpy()
+    return whole
 
 
-def _share_of(ranks: Ranks, table: pa.Table, block_bits: int, blocks: Any) -> float:
+def _share_of(ranks: Ranks, table: pa.Table, block_bits: int, blocks: NDArray[np.uint64]) -> float:
     """The share of a sample of the rows of all ranks that pass; 1 if nothing is known of any."""
     rows = table.num_rows
     slices = min(_SAMPLE_SLICES, -(-rows // _SLICE_ROWS))
@@ -146,7 +148,7 @@ def _share_of(ranks: Ranks, table: pa.Table, block_bits: int, blocks: Any) -> fl
     return passing / known if known else 1.0
 
 
-def _answers(table: pa.Table, block_bits: int, blocks: Any) -> Any:
+def _answers(table: pa.Table, block_bits: int, blocks: NDArray[np.uint64]) -> NDArray[np.uint8]:
     columns = list(range(len(table.schema.names)))
     with public_errors():
         answers = _native.filter_rows(_native_table(table), columns, block_bits, blocks)
@@ -158,5 +160,5 @@ def _native_table(table: pa.Table) -> _native.Table:
         return engine_table(_native.Engine(1, 0), table)
 
 
-def _table_of(blocks: Any) -> pa.Table:
+def _table_of(blocks: NDArray[np.uint64]) -> pa.Table:
     return pa.table({"blocks": pa.array(blocks, pa.uint64())})

@@ -111,7 +111,7 @@ def _why_not(spread: Spread, node: Join) -> str:
     return "its filter is bloom" if node.options.filter == "bloom" else ""
 
 
-def _partitioned(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Any:
+def _partitioned(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> _native.RankSides:
     group = spread.ranks.group.native()
     left, right = (spread.execution.native(side.node) for side in sides)
     arguments = _located(node, left, right)

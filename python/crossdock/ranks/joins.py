@@ -131,7 +131,7 @@ def _cheaper_for_all(node: Join, sides: list[Placed], sizes: list[Any]) -> int |
 def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     """Each side by its keys, of which one may be there already."""
     together = node.options.null_equals_null
-    tables: list[Any] = []
+    tables: list[pa.Table | None] = []
     apart: list[Any] = []
     sides = [left, right]
     for number, side in enumerate((left, right)):

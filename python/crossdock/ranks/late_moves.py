@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +25,7 @@ PIECES = pa.schema([pa.field("piece", pa.binary(), False), pa.field("is_last", p
 _PIECE_BYTES = 4096  # fits the heap of the smallest segments
 _ROW_BITS = 40  # of a place, below the rank
 
-FlatMove = Callable[[Any, Route], Any]
+FlatMove = Callable[[pa.Table, Route], pa.Table]
 
 
 def move_late(place: tuple[int, int], table: pa.Table, route: Route, move: FlatMove) -> pa.Table:

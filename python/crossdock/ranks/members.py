@@ -276,7 +276,7 @@ class Ranks:
                         came = conformed(pa.Table.from_batches([batch]), sent_schema)
                         yield from with_schema(came, schema).to_batches()
 
-    def eagerly(self, table: pa.Table, rule: str) -> list[Any] | None:
+    def eagerly(self, table: pa.Table, rule: str) -> list[pa.Table] | None:
         """The rows of each rank, in all of them, where all together are few; None where they are
         more."""
         rows = self._eager_rows(table, Route(rule))
@@ -284,7 +284,7 @@ class Ranks:
 
     def _eager_rows(
         self, table: pa.Table, route: Route
-    ) -> tuple[list[Any], list[list[int]]] | None:
+    ) -> tuple[list[pa.Table], list[list[int]]] | None:
         """The same, and the pieces of the route of each rank."""
         if not self.eager_bytes:
             return None
@@ -465,7 +465,7 @@ def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:
     return ControlError(error.code, error.text + part("here", f"{type(mine).__name__}: {mine}"))
 
 
-def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same batches, the first of them made: what makes them works in all ranks at once, while
     they wait for their turn."""
     first = next(batches, None)

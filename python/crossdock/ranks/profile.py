@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pyarrow as pa
+
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.phases import over_ranks, own_phases, phase_lines
 from crossdock.ranks.places import predicted_moves, predicted_total, prediction_lines
@@ -16,8 +18,8 @@ from crossdock.sizes import format_bytes, format_count, format_seconds
 
 
 def profiled_over_ranks(
-    execution: RankExecution, profiled: Callable[[], tuple[Any, dict[str, Any]]]
-) -> tuple[Any, dict[str, Any]]:
+    execution: RankExecution, profiled: Callable[[], tuple[pa.Table, dict[str, Any]]]
+) -> tuple[pa.Table, dict[str, Any]]:
     """The table and the facts of this rank's run, which `profiled` measures, and beside these, in
     "ranks", what each rank did. Collective."""
     ranks = execution.ranks

@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
 
 from crossdock.errors import ControlError, make_error
 from crossdock.files import writers
@@ -56,7 +57,10 @@ def write(execution: RankExecution, node: Node, target: Target) -> int:
 
 
 def write_by_first(
-    execution: RankExecution, node: Node, target: Target, write: Callable[[Iterator[Any]], int]
+    execution: RankExecution,
+    node: Node,
+    target: Target,
+    write: Callable[[Iterator[pa.RecordBatch]], int],
 ) -> int:
     """Runs a query, whose rows of all ranks the first one hands to `write`; gives their number.
     Collective. Errors as for `write`."""
@@ -83,7 +87,9 @@ def _folder(execution: RankExecution, node: Node, target: Target) -> int:
     name = f"part-{ranks.rank:05d}"
     with ranks.call("write"), shared_folder(ranks, target.path) as partial:
         own_rows, is_used = execution.once(node)
-        batches: Iterator[Any] = execution.local.batches(own_rows) if is_used else iter(())
+        batches: Iterator[pa.RecordBatch] = (
+            execution.local.batches(own_rows) if is_used else iter(())
+        )
         if target.keys:
             rows = write_parts(batches, node.schema, partial, Layout(target.keys, options, name))
         else:

@@ -12,7 +12,7 @@ import shutil
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -67,8 +67,8 @@ class Preview:
         batches: Iterable[pa.RecordBatch], schema: pa.Schema, limit: int = 10
     ) -> Preview:
         """The same over a stream of RecordBatches, holding no more than a few batches."""
-        head: list[Any] = []
-        tail: list[Any] = []
+        head: list[pa.RecordBatch] = []
+        tail: list[pa.RecordBatch] = []
         rows = head_rows = tail_rows = 0
         for batch in batches:
             rows += batch.num_rows

@@ -86,7 +86,7 @@ def run_profiled(execution: Execution | RankExecution, node: Node) -> Profile:
     return profiled(execution, lambda: execution.table(node))
 
 
-def profiled(execution: Execution | RankExecution, work: Callable[[], Any]) -> Profile:
+def profiled(execution: Execution | RankExecution, work: Callable[[], pa.Table]) -> Profile:
     """What `work` does with `execution`, measured; it gives a table. Errors: those of `work`."""
     if isinstance(execution, Execution):
         return Profile(*_measured(execution, work))
@@ -96,7 +96,9 @@ def profiled(execution: Execution | RankExecution, work: Callable[[], Any]) -> P
     return Profile(*profiled_over_ranks(execution, lambda: _measured(local, work)))
 
 
-def _measured(execution: Execution, work: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
+def _measured(
+    execution: Execution, work: Callable[[], pa.Table]
+) -> tuple[pa.Table, dict[str, Any]]:
     start = time.perf_counter()
     table = work()
     seconds = time.perf_counter() - start

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from datafusion import ScalarUDF
 
 _STRING, _NUMBER, _INSTANT = pa.string(), pa.int64(), pa.timestamp("us")
@@ -21,7 +23,7 @@ class Added:
     """The types of a function's arguments and result, and how the last arguments are written where
     a text leaves them out."""
 
-    arguments: tuple[Any, ...]
+    arguments: tuple[pa.DataType, ...]
     result: pa.DataType
     defaults: tuple[str, ...] = ()
 
@@ -52,7 +54,7 @@ def instants_of(name: str) -> list[bool]:
     return [argument == _INSTANT for argument in ADDED[name].arguments]
 
 
-def added_functions(library: Any) -> list[ScalarUDF]:
+def added_functions(library: ModuleType) -> list[ScalarUDF]:
     """The functions for a context of the library."""
     return _functions(library)
 
@@ -63,7 +65,7 @@ def never_run(*_: object) -> pa.Array:
 
 
 @cache
-def _functions(library: Any) -> list[ScalarUDF]:
+def _functions(library: ModuleType) -> list[ScalarUDF]:
     return [
         library.udf(never_run, list(added.arguments), added.result, "immutable", name=name)
         for name, added in ADDED.items()

@@ -69,7 +69,10 @@ def _text(relation: Relation, target: Path, kind: str, overwrite: bool) -> int:
 
 
 def write_whole(
-    relation: Relation, target: Path, overwrite: bool, write: Callable[[Iterator[Any]], int]
+    relation: Relation,
+    target: Path,
+    overwrite: bool,
+    write: Callable[[Iterator[pa.RecordBatch]], int],
 ) -> int:
     """Hands all rows to `write`, which gives their number; over ranks the first one has those of
     all. Errors: PathError where the target is one of the inputs, those of the run."""

@@ -78,7 +78,7 @@ class PlanWriter:
         write = getattr(self, f"_{name.lower()}", None)
         if write is None:
             raise unsupported(f"the operator {name} in a Substrait plan")
-        message: Any = write(node)
+        message: Message = write(node)
         return message
 
     def _new(self) -> Message:

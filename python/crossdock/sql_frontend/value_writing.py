@@ -109,7 +109,7 @@ class ValueWriter:
         write = getattr(self, f"_{function}", None)
         if write is None:
             raise unsupported(f"the function {function} in a Substrait plan")
-        message: Any = write(expression)
+        message: Message = write(expression)
         return message
 
     def field(self, place: int) -> Message:

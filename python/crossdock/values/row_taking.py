@@ -7,8 +7,6 @@ Everything here is pure and thread-safe.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -75,8 +73,8 @@ class Blocks:
     def __init__(self, column: pa.ChunkedArray) -> None:
         # So many rows weigh no more than a block, if those that are taken weigh as all do.
         self._rows = max(1, _BLOCK_BYTES * max(1, len(column)) // max(1, column_bytes(column)))
-        self._blocks: list[Any] = []
-        held: list[Any] = []
+        self._blocks: list[pa.Array] = []
+        held: list[pa.Array] = []
         for chunk in column.chunks:
             if held and sum(map(column_bytes, (*held, chunk))) > _BLOCK_BYTES:
                 self._blocks.append(pa.concat_arrays(held))

@@ -9,7 +9,6 @@ replacement.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,8 +36,8 @@ def sample_rows(
 ) -> Iterator[pa.RecordBatch]:
     """`rows` rows (all, if there are no more), in the order of the stream. Holds at most twice as
     many, and a block."""
-    held: list[Any] = []
-    numbers: list[Any] = []
+    held: list[pa.RecordBatch] = []
+    numbers: list[pa.Array] = []
     held_rows = 0
     for batch, drawn in _numbered(batches, seed):
         held.append(batch)
@@ -51,7 +50,9 @@ def sample_rows(
     yield from held
 
 
-def _numbered(batches: Iterable[pa.RecordBatch], seed: int) -> Iterator[tuple[Any, Any]]:
+def _numbered(
+    batches: Iterable[pa.RecordBatch], seed: int
+) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
     """Pieces of the batches, with a random number from [0, 1) for each row."""
     position = 0
     block, numbers = -1, None
@@ -72,7 +73,7 @@ def _numbered(batches: Iterable[pa.RecordBatch], seed: int) -> Iterator[tuple[An
 
 def _smallest(
     held: list[pa.RecordBatch], numbers: list[pa.Array], rows: int
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[pa.RecordBatch], list[pa.Array]]:
     """The `rows` rows with the smallest numbers, as one batch in the order they came."""
     if not held:
         return held, numbers

@@ -68,7 +68,9 @@ def unawaited(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         asked.put(False)
 
 
-_Answer: TypeAlias = "tuple[Any, BaseException | None]"  # a batch, None at the end; or an error
+_Answer: TypeAlias = (
+    "tuple[pa.RecordBatch | None, BaseException | None]"  # a batch, None at the end; or an error
+)
 
 
 def _asked_for(

@@ -4,7 +4,6 @@ by hand."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,7 +11,7 @@ from crossdock.expressions.expression import Call, Expr, when
 
 _MOST_DIGITS = 38  # of a decimal128
 
-Cast = Callable[[Expr, Any], Expr]
+Cast = Callable[[Expr, pa.DataType], Expr]
 
 
 def converted(
@@ -91,7 +90,7 @@ def widens(data_type: pa.DataType, target: pa.DataType) -> bool:
     return bool(pa.types.is_unsigned_integer(data_type) and data_type.bit_width < target.bit_width)
 
 
-def is_cast_to(expression: Expr, is_kind: Callable[[Any], bool]) -> bool:
+def is_cast_to(expression: Expr, is_kind: Callable[[pa.DataType], bool]) -> bool:
     """Whether an expression is a cast to a type of a kind."""
     return (
         isinstance(expression, Call)

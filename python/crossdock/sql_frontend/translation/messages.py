@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crossdock.expressions.expression import Literal
 from crossdock.sql_frontend.binding import Bound
@@ -83,7 +83,7 @@ def fields_within(message: Message) -> Iterator[int]:
         yield from fields_within(part)
 
 
-def unnests_within(message: Message, functions: Functions) -> Iterator[tuple[int, Any]]:
+def unnests_within(message: Message, functions: Functions) -> Iterator[tuple[int, Message]]:
     """The UNNEST in an expression: the number of each, below 0 where rows without elements stay,
     and the expression of its lists."""
     if message.WhichOneof("rex_type") == "scalar_function":
@@ -115,17 +115,17 @@ def unnest_column(number: int) -> str:
     return f"{UNNEST} {abs(number)}"
 
 
-def all_joins(root: Message, mark: int | None) -> dict[int, Any]:
+def all_joins(root: Message, mark: int | None) -> dict[int, Message]:
     """The joins that are INTERSECT ALL and EXCEPT ALL, by the ids of their messages, which are kept
     here so that the ids stay. `mark` is the function that stands in their right sides, wherever the
     optimizer has put it there, with a number for each."""
-    joins: dict[int, Any] = {}
+    joins: dict[int, Message] = {}
     if mark is not None and _marks_below(root, mark, joins):
         raise unsupported("INTERSECT ALL or EXCEPT ALL in a query of this shape", word="all")
     return joins
 
 
-def _marks_below(relation: Message, mark: int, mark_names: dict[int, Any]) -> set[int]:
+def _marks_below(relation: Message, mark: int, mark_names: dict[int, Message]) -> set[int]:
     """The numbers of marks in a relation that are not those of joins in it."""
     kind = relation.WhichOneof("rel_type")
     message = getattr(relation, kind)
@@ -141,7 +141,7 @@ def _marks_below(relation: Message, mark: int, mark_names: dict[int, Any]) -> se
     return marks
 
 
-def _marks_within(expression: Message, mark: int, mark_names: dict[int, Any]) -> set[int]:
+def _marks_within(expression: Message, mark: int, mark_names: dict[int, Message]) -> set[int]:
     kind = expression.WhichOneof("rex_type")
     marks = set[int]()
     if kind == "scalar_function" and expression.scalar_function.function_reference == mark:
@@ -151,7 +151,7 @@ def _marks_within(expression: Message, mark: int, mark_names: dict[int, Any]) ->
     return marks.union(*(_marks_within(part, mark, mark_names) for part in parts_of(expression)))
 
 
-def null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Any]]:
+def null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Message]]:
     """Of each anti join whether it is NOT IN, by the id of its message, which is kept here so that
     the id stays. They are printed in the order in which they are walked here: subqueries of
     expressions first, then the inputs."""
@@ -174,7 +174,7 @@ def _anti_joins(relation: Message) -> Iterator[Message]:
         yield from _anti_joins(each)
 
 
-def _anti_joins_within(expression: Message) -> Iterator[Any]:
+def _anti_joins_within(expression: Message) -> Iterator[Message]:
     for relation in _subqueries_of(expression):
         yield from _anti_joins(relation)
     for part in parts_of(expression):

@@ -67,7 +67,7 @@ class Translation:
         bound: Bound,
         tables: Mapping[str, Node],
         order_joins: OrderJoins,
-        constant_rows: Callable[[Any], Node],
+        constant_rows: Callable[[pa.Table], Node],
     ) -> None:
         self._bound = bound
         self._tables = tables

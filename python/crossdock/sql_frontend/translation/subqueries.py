@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,7 +27,7 @@ class Translator:
     """What makes tables, nodes and expressions of the messages of one plan."""
 
     builder: Builder
-    table: Callable[[Any], Table]
+    table: Callable[[Message], Table]
     node: Callable[[Table], Node]
     values: Callable[[Table], Values]
 

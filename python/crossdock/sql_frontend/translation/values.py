@@ -47,7 +47,7 @@ _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _RETURN_NULL = 1  # the failure behavior of TRY_CAST
 
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
-Subquery = Callable[[Any], Expr]
+Subquery = Callable[["Message"], Expr]
 
 
 class Values:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 
 from crossdock.expressions.expression import Call, Expr, Literal
 
 
-def bounds_of_year(condition: Expr, type_of: Callable[[Expr], Any]) -> Expr:
+def bounds_of_year(condition: Expr, type_of: Callable[[Expr], pa.DataType]) -> Expr:
     """A comparison of the year of a date or a timestamp without a zone with a constant, as what it
     says about the date; other conditions as they are."""
     if not isinstance(condition, Call) or len(condition.arguments) != 2:
