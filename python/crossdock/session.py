@@ -15,6 +15,7 @@ from crossdock.engine.execution import Execution, Tracker
 from crossdock.errors import make_error, nearest, public_errors, unknown_choice
 from crossdock.files.csv_files import csv_rejects, open_csv
 from crossdock.files.csv_options import CsvArguments
+from crossdock.files.far_files import FileSystemLike
 from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
 from crossdock.files.json_files import open_json
@@ -140,7 +141,7 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
-        filesystem: Any = None,
+        filesystem: FileSystemLike | None = None,
     ) -> Relation:
         """A relation over a Parquet file, folder, glob ("2024/**/*.parquet", "{a,b}.parquet") or
         list of files; URLs (file, http, https, s3, gs, az, abfs; others if fsspec knows them);
@@ -169,7 +170,7 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
-        filesystem: Any = None,
+        filesystem: FileSystemLike | None = None,
     ) -> Relation:
         """A relation over Arrow IPC files (.arrow, .feather, .ipc) and streams (.arrows): file,
         folder, glob or list. Options as for read_parquet.
@@ -188,7 +189,7 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
-        filesystem: Any = None,
+        filesystem: FileSystemLike | None = None,
         **options: Unpack[CsvArguments],
     ) -> Relation:
         """A relation over CSV files: file, folder, glob or list; named options as for read_parquet.
@@ -208,7 +209,11 @@ class Dock:
         return self._open(open_csv, paths, options, files)
 
     def read_csv_rejects(
-        self, paths: Paths, *, filesystem: Any = None, **options: Unpack[CsvArguments]
+        self,
+        paths: Paths,
+        *,
+        filesystem: FileSystemLike | None = None,
+        **options: Unpack[CsvArguments],
     ) -> Relation:
         """A relation over the rows that `read_csv` with these options and ragged="skip" leaves out,
         since they have another number of values: filename, expected and actual number, text. The
@@ -227,7 +232,7 @@ class Dock:
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
-        filesystem: Any = None,
+        filesystem: FileSystemLike | None = None,
     ) -> Relation:
         """A relation over files of JSON (.ndjson, .jsonl, .json): an object per line, or one array
         of objects; file, folder, glob or list. Named options as for read_parquet.
@@ -243,7 +248,7 @@ class Dock:
         return self._open(open_json, paths, types, files)
 
     def read_delta(
-        self, table: Any, *, version: int | None = None, filesystem: Any = None
+        self, table: Any, *, version: int | None = None, filesystem: FileSystemLike | None = None
     ) -> Relation:
         """A relation over a version of a Delta table: its folder or URL, or a DeltaTable of the
         package deltalake (extra `crossdock[delta]`), which reads the log.
@@ -258,7 +263,7 @@ class Dock:
         return self._opened(lambda: open_delta(table, version, filesystem))
 
     def read_iceberg(
-        self, table: Any, *, snapshot: int | None = None, filesystem: Any = None
+        self, table: Any, *, snapshot: int | None = None, filesystem: FileSystemLike | None = None
     ) -> Relation:
         """A relation over a snapshot of an Iceberg table: the path or URL of its metadata file, or
         a Table of the package pyiceberg (extra `crossdock[iceberg]`), which reads the metadata.

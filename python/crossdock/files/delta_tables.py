@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.errors import CrossdockError, make_error
+from crossdock.files.far_files import FileSystemLike
 from crossdock.files.far_paths import listed_places, nothing
 from crossdock.files.listed_files import (
     Bounds,
@@ -34,7 +35,9 @@ _DIGITS_MOST = 15
 _CUT = datetime.timedelta(milliseconds=1)
 
 
-def open_delta(table: Any, version: int | None = None, filesystem: Any = None) -> Source:
+def open_delta(
+    table: Any, version: int | None = None, filesystem: FileSystemLike | None = None
+) -> Source:
     """A source over a Delta table: its folder, URL, or a DeltaTable of deltalake. `filesystem`: in
     which its files are. PathError (no table, no package), DataError (what is not read)."""
     opened = _opened(table, version)

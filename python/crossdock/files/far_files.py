@@ -6,17 +6,19 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from crossdock.values.streaming import under_way
 
 if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
     from pyarrow.fs import FileInfo, FileSystem
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+FileSystemLike: TypeAlias = "FileSystem | AbstractFileSystem"
 
 _WEB = re.compile(r"https?://")
 _CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error
-from crossdock.files.far_files import FarFile, of_each_far
+from crossdock.files.far_files import FarFile, FileSystemLike, of_each_far
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -55,7 +55,9 @@ def without_query(text: str) -> tuple[str, str]:
     return (path, sign + query) if "=" in query and sign else (text, "")
 
 
-def far_files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFile]:
+def far_files(
+    item: str, filesystem: FileSystemLike | None, endings: Sequence[str]
+) -> list[FarFile]:
     """The files behind a URL, or a path in a file system: one, those of a folder whose names have
     one of the endings (none: of any), or those of a pattern. PathError where there is none."""
     # In a thread, so that an interrupt ends the wait for a store that does not answer.
@@ -63,7 +65,7 @@ def far_files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFil
     return files
 
 
-def _files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFile]:
+def _files(item: str, filesystem: FileSystemLike | None, endings: Sequence[str]) -> list[FarFile]:
     system, prefix, path = _place(item, filesystem)
     if prefix is None:
         return [FarFile(item, system, path)]
@@ -75,7 +77,7 @@ def _files(item: str, filesystem: Any, endings: Sequence[str]) -> list[FarFile]:
         raise nothing(item, (str(error).splitlines() or [type(error).__name__])[0]) from error
 
 
-def listed_places(items: Sequence[str], filesystem: Any) -> tuple[str, ...]:
+def listed_places(items: Sequence[str], filesystem: FileSystemLike | None) -> tuple[str, ...]:
     """Files by their whole paths or URLs, of which none is looked for; of `filesystem`, if one is
     given. PathError where nothing reads such a URL."""
     systems: dict[str, Any] = {}
@@ -97,7 +99,7 @@ def listed_places(items: Sequence[str], filesystem: Any) -> tuple[str, ...]:
     return tuple(places)
 
 
-def arrow_system(filesystem: Any) -> FileSystem:
+def arrow_system(filesystem: FileSystemLike) -> FileSystem:
     """A file system of pyarrow or fsspec as one of pyarrow; OptionError for what is neither."""
     import pyarrow.fs as file_systems
 
@@ -116,7 +118,7 @@ def nothing(item: str, why: str, try_: str = "") -> CrossdockError:
     return make_error("CD-502", f"nothing to read at {item!r}: {why}", try_=try_)
 
 
-def _place(item: str, filesystem: Any) -> tuple[FileSystem, str | None, str]:
+def _place(item: str, filesystem: FileSystemLike | None) -> tuple[FileSystem, str | None, str]:
     """The file system, what stands before its paths in names (None: they are no paths of a tree),
     and the path."""
     if filesystem is not None:

@@ -22,7 +22,14 @@ from crossdock import _native
 from crossdock.errors import CrossdockError, make_error, public_errors, system_limits
 from crossdock.expressions.evaluation import plain_type
 from crossdock.expressions.expression import Expr
-from crossdock.files.far_files import FarFile, of_each_far, place_of, size_of, version_of
+from crossdock.files.far_files import (
+    FarFile,
+    FileSystemLike,
+    of_each_far,
+    place_of,
+    size_of,
+    version_of,
+)
 from crossdock.files.file_schemas import require_same_schemas, unified_schema
 from crossdock.files.path_values import folder_values, string_array, values_as
 from crossdock.files.paths import Paths, find_files, has_partitions, shown_name
@@ -56,7 +63,7 @@ class FileOptions:
     union_by_name: bool = True
     hive_partitioning: bool | None = None
     filename: str = ""
-    filesystem: Any = None
+    filesystem: FileSystemLike | None = None
 
     @staticmethod
     def checked(
@@ -64,7 +71,7 @@ class FileOptions:
         union_by_name: object,
         hive_partitioning: object,
         filename: object,
-        filesystem: Any = None,
+        filesystem: FileSystemLike | None = None,
     ) -> FileOptions:
         """The options of a method, as users gave them. OptionError."""
         by_name = require_flag(union_by_name, "union_by_name", method)

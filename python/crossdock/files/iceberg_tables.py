@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error
+from crossdock.files.far_files import FileSystemLike
 from crossdock.files.far_paths import is_url, listed_places, nothing
 from crossdock.files.listed_files import (
     Bounds,
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask, Table
 
 
-def open_iceberg(table: Any, snapshot: int | None = None, filesystem: Any = None) -> Source:
+def open_iceberg(
+    table: Any, snapshot: int | None = None, filesystem: FileSystemLike | None = None
+) -> Source:
     """A source over an Iceberg table: the path or URL of a metadata file, or a Table of pyiceberg.
     `filesystem`: in which its files are. PathError (no table, no package), DataError (what is not
     read)."""

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
-from crossdock.files.far_files import FarFile, open_file, path_of
+from crossdock.files.far_files import FarFile, FileSystemLike, open_file, path_of
 from crossdock.files.far_paths import alternatives, far_files, is_glob, is_url, without_query
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -74,7 +74,7 @@ def is_file_name(path: PathLike) -> bool:
     return os.fspath(path).lower().endswith(_ENDINGS)
 
 
-def detect_format(paths: Paths, filesystem: Any = None) -> str:
+def detect_format(paths: Paths, filesystem: FileSystemLike | None = None) -> str:
     """The format of the files behind `paths`, by their names, or the first bytes of what is no
     file; PathError where they have several."""
     of_formats: dict[str, str] = {}
@@ -112,7 +112,7 @@ def detect_format(paths: Paths, filesystem: Any = None) -> str:
     return next(iter(of_formats))
 
 
-def _far(text: str, filesystem: Any, endings: Sequence[str]) -> Sequence[str]:
+def _far(text: str, filesystem: FileSystemLike | None, endings: Sequence[str]) -> Sequence[str]:
     """Files that lie elsewhere; one whose name tells its format is not looked for."""
     if is_file_name(path_of(text)) and not is_glob(text):
         return [path_of(text)]
@@ -131,7 +131,9 @@ def _format_of_bytes(name: str) -> str:
     return kind_of_bytes
 
 
-def find_files(paths: Paths, format_name: str, filesystem: Any = None) -> list[str]:
+def find_files(
+    paths: Paths, format_name: str, filesystem: FileSystemLike | None = None
+) -> list[str]:
     """The files behind `paths`, sorted within each item; PathError when an item has none, and
     OptionError when it is no path. Paths in `filesystem`, where one is given.
 
@@ -150,7 +152,9 @@ def find_files(paths: Paths, format_name: str, filesystem: Any = None) -> list[s
     return files
 
 
-def has_partitions(paths: Paths, files: Sequence[str], filesystem: Any = None) -> bool:
+def has_partitions(
+    paths: Paths, files: Sequence[str], filesystem: FileSystemLike | None = None
+) -> bool:
     """Whether names of folders such as `year=2024` stand for columns: in one folder or glob, which
     has these files."""
     if not isinstance(paths, str | os.PathLike) or isinstance(paths, FarFile):
@@ -162,7 +166,7 @@ def has_partitions(paths: Paths, files: Sequence[str], filesystem: Any = None) -
     return place.is_dir() or (not place.is_file() and is_glob(str(place)))
 
 
-def _items(paths: Paths, filesystem: Any = None) -> list[Any]:
+def _items(paths: Paths, filesystem: FileSystemLike | None = None) -> list[Any]:
     """One path, or several, as a list of them."""
     items: list[Any] = [paths]
     if isinstance(paths, Sequence) and not isinstance(paths, str | bytes | bytearray | memoryview):
