@@ -58,10 +58,10 @@ def compiler() -> str:
     named = os.environ.get("CUDACXX") or shutil.which("nvcc")
     if named:
         return named
-    found = list(Path(sysconfig.get_path("purelib"), "nvidia").glob("*/bin/nvcc"))
-    if len(found) != 1:
+    compilers = list(Path(sysconfig.get_path("purelib"), "nvidia").glob("*/bin/nvcc"))
+    if len(compilers) != 1:
         raise SystemExit("no nvcc: put it on the PATH, name it in CUDACXX, or run tools/setup.py")
-    return str(found[0])
+    return str(compilers[0])
 
 
 def foreign_libraries(program: Path) -> dict[str, Path]:

@@ -82,15 +82,15 @@ def name_of(line: Line, keys: tuple[str, ...]) -> str:
 
 def shares_of(lines: list[Line]) -> list[tuple[str, float, float]]:
     """Name, what was measured, and what is wanted (0: nothing is), of every line that has it."""
-    found = []
+    shares = []
     for line in lines:
-        keys, measured, wanted = SHARES.get(line.get("bench", ""), ((), "", ""))
+        keys, measured, target = SHARES.get(line.get("bench", ""), ((), "", ""))
         if measured and measured in line:
-            value, goal = float(line[measured]), float(line.get(wanted, 0))
+            value, goal = float(line[measured]), float(line.get(target, 0))
             is_rate = goal > 1000  # as shares of what is wanted, so that all have one axis
             pair = (value / goal, 1.0) if is_rate else (value, goal)
-            found.append((name_of(line, keys), *pair))
-    return found
+            shares.append((name_of(line, keys), *pair))
+    return shares
 
 
 def plot(shares: list[tuple[str, float, float]]) -> str:
@@ -103,15 +103,15 @@ def plot(shares: list[tuple[str, float, float]]) -> str:
         f'viewBox="0 0 {left + width + 70} {height}" font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
     ]
-    for number, (name, measured, wanted) in enumerate(shares):
+    for number, (name, measured, target) in enumerate(shares):
         y = 10 + step * number
-        fill = "#2a9d6f" if measured >= wanted else "#c77d1e"
+        fill = "#2a9d6f" if measured >= target else "#c77d1e"
         bar = width * measured / most
         parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{escape(name)}</text>')
         parts.append(f'<rect x="{left}" y="{y}" width="{bar:.1f}" height="18" fill="{fill}"/>')
         parts.append(f'<text x="{left + bar + 6:.1f}" y="{y + 14}">{measured:.2f}</text>')
-        if wanted:
-            at = left + width * wanted / most
+        if target:
+            at = left + width * target / most
             parts.append(f'<path d="M{at:.1f} {y - 2}v22" stroke="#24292f" stroke-width="2"/>')
     return "\n".join([*parts, "</svg>", ""])
 
@@ -125,8 +125,8 @@ def rows_of(lines: list[Line], columns: tuple[str, ...]) -> list[str]:
 def probe_rows(lines: list[Line]) -> list[str]:
     """What went on beside kernels that stay, and what did not."""
     columns = ("step", "what", "resident", "streams", "priority", "done", "last_ms", "ok")
-    found = [line for line in lines if line.get("probe") == "beside"]
-    return ["", "## Beside kernels that stay", "", *rows_of(found, columns)] if found else []
+    beside = [line for line in lines if line.get("probe") == "beside"]
+    return ["", "## Beside kernels that stay", "", *rows_of(beside, columns)] if beside else []
 
 
 def launched_rows(lines: list[Line]) -> list[str]:
@@ -157,8 +157,8 @@ def page(steps: list[Line], lines: list[Line], picture: str) -> str:
     if shares:
         text += ["", "## Measured, and wanted", "", f"![shares of what is wanted]({picture})", ""]
         rows = [
-            {"what": name, "measured": f"{measured:.3f}", "wanted": wanted or "-"}
-            for name, measured, wanted in shares
+            {"what": name, "measured": f"{measured:.3f}", "wanted": target or "-"}
+            for name, measured, target in shares
         ]
         text += rows_of(rows, ("what", "measured", "wanted"))
     text += launched_rows(lines)

@@ -55,10 +55,10 @@ class Line:
 
 
 def disassembler() -> Path:
-    found = list(Path(sysconfig.get_path("purelib"), "nvidia").glob("*/bin/cuobjdump"))
-    if len(found) != 1:
+    tools = list(Path(sysconfig.get_path("purelib"), "nvidia").glob("*/bin/cuobjdump"))
+    if len(tools) != 1:
         raise SystemExit("no cuobjdump: tools/setup.py installs it with nvidia-cuda-cuobjdump")
-    return found[0]
+    return tools[0]
 
 
 def output_of(*command: str, given: str = "") -> str:
@@ -97,10 +97,10 @@ def kernels_of(file: Path) -> list[Kernel]:
     names = output_of("c++filt", given="\n".join(kernels)).splitlines()
     for name, kernel in zip(names, kernels.values(), strict=True):
         kernel.name = name
-    own = [kernel for kernel in kernels.values() if not kernel.name.startswith(LIBRARIES)]
-    for kernel in own:
+    ours = [kernel for kernel in kernels.values() if not kernel.name.startswith(LIBRARIES)]
+    for kernel in ours:
         kernel.name = short_name(kernel.name)
-    return own
+    return ours
 
 
 def look_at(kernel: Kernel, lines: list[Line]) -> None:
@@ -164,9 +164,9 @@ def findings(kernel: Kernel, budget: dict[str, Any]) -> list[str]:
         if kernel.counts.get(what, 0) > allowed:
             words = what.replace("_", " ")
             wrong.append(f"{kernel.counts[what]} {words}; {allowed} are allowed")
-    wanted = budget.get("reductions", 0)
-    if kernel.counts.get("reductions", 0) < wanted:
-        wrong.append(f"{kernel.counts.get('reductions', 0)} reductions; {wanted} are expected")
+    least = budget.get("reductions", 0)
+    if kernel.counts.get("reductions", 0) < least:
+        wrong.append(f"{kernel.counts.get('reductions', 0)} reductions; {least} are expected")
     return wrong
 
 

@@ -11,8 +11,8 @@ with xd.join_group() as group, xd.connect() as dock:
         channel.send(orders)
         mine = pa.Table.from_batches(channel, orders.schema)
     totals = dock.from_arrow(mine).group_by("customer").agg(n=xd.count(), amount=xd.sum("amount"))
-    found = group.collect(totals.collect())
+    whole = group.collect(totals.collect())
 
-if found is not None:
-    for customer, n, amount in zip(*found.sort_by("customer").to_pydict().values(), strict=True):
+if whole is not None:
+    for customer, n, amount in zip(*whole.sort_by("customer").to_pydict().values(), strict=True):
         print(f"customer {customer}   {n:,} orders   {amount:,}")

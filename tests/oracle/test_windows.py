@@ -21,7 +21,7 @@ def expected(table: pa.Table, cases: list[Case]) -> dict[str, list[Any]]:
         return base.sql(f"select id, {columns} from t order by id").to_arrow_table().to_pydict()
 
 
-def found(table: pa.Table, cases: list[Case], threads: int) -> dict[str, list[Any]]:
+def computed(table: pa.Table, cases: list[Case], threads: int) -> dict[str, list[Any]]:
     with xd.connect(threads=threads) as dock:
         columns = {f"c{i}": case.expression for i, case in enumerate(cases)}
         rows = dock.from_arrow(table).select("id", **columns).collect()
@@ -40,7 +40,7 @@ def same(ours: Any, theirs: Any) -> bool:
 
 
 def check(table: pa.Table, cases: list[Case], threads: int) -> None:
-    ours, theirs = found(table, cases, threads), expected(table, cases)
+    ours, theirs = computed(table, cases, threads), expected(table, cases)
     for i, case in enumerate(cases):
         pairs = zip(ours["id"], ours[f"c{i}"], theirs[f"c{i}"], strict=True)
         wrong = [pair for pair in pairs if not same(pair[1], pair[2])]

@@ -93,14 +93,14 @@ def test_numbers_as_text(number_text: str, text: str) -> None:
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
-    def found(flag: str | None, environment: dict[str, str]) -> tuple[str, str]:
+    def resolved(flag: str | None, environment: dict[str, str]) -> tuple[str, str]:
         rows = settings.current_settings({"threads": flag}, environment)
         one = next(row for row in rows if row.name == "threads")
         return one.value, one.origin
 
-    assert found("3", {"CROSSDOCK_THREADS": "2"}) == ("3", "flag")
-    assert found(None, {"CROSSDOCK_THREADS": "2"}) == ("2", "env")
-    assert found(None, {})[1] == "default"
+    assert resolved("3", {"CROSSDOCK_THREADS": "2"}) == ("3", "flag")
+    assert resolved(None, {"CROSSDOCK_THREADS": "2"}) == ("2", "env")
+    assert resolved(None, {})[1] == "default"
 
 
 def test_the_environment_reaches_the_dock(monkeypatch: pytest.MonkeyPatch) -> None:

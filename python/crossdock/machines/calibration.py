@@ -148,7 +148,7 @@ class Calibrator:
             _native.use_rates(before)
         self._seconds += time.perf_counter() - start
 
-    def found(self) -> Calibration:
+    def result(self) -> Calibration:
         """Of the passes so far, of which there is one."""
         measured = [_measured(name, one) for name, one in self._series.items()]
         equations = [equation for one in measured for equation in one.equations]
@@ -163,7 +163,7 @@ def calibrate(
     the default on two cores."""
     calibrator = Calibrator(dock, rows)
     measure_passes(calibrator.measure, repeat, said)
-    return calibrator.found()
+    return calibrator.result()
 
 
 def measure_passes(

@@ -22,9 +22,9 @@ _DIGITS = 8  # passes of a radix sort over keys of 8 bytes
 class RankRates:
     """Rows per second of one rank, and what else takes time.
 
-    `own` false: those of the models in force (`crossdock calibrate`) stand in the place of the
-    first nine. `message_bytes` is what a message costs on a link, in bytes of it; `crowding` what
-    each rank on another server that a rank sends to takes from a link to the network;
+    Without `has_own_rates` those of the models in force (`crossdock calibrate`) stand in the place
+    of the first nine. `message_bytes` is what a message costs on a link, in bytes of it; `crowding`
+    what each rank on another server that a rank sends to takes from a link to the network;
     `codec_bytes_per_s` 0: coding is free; `narrower_s` what reading a row that has come takes less
     than the rates say, since rows became narrower before they left.
     """
@@ -50,20 +50,19 @@ class RankRates:
     latency_s: float = 0.0
     segment_bytes: float = 16 << 20  # of streaming exchanges, at most
     ranks: int = 1  # that share an endpoint
-    own: bool = True
+    has_own_rates: bool = True
 
     def options(self) -> dict[str, Any]:
         """As the engine takes them."""
         fields = dataclasses.asdict(self)
-        has_own_rates = fields.pop("own")
         del fields["name"], fields["source"]
-        return {**fields, "has_own_rates": has_own_rates}
+        return fields
 
     def replaced(self, values: Mapping[str, float]) -> RankRates:
         """Some of them changed. Errors: OptionError (no such rate, with the nearest name; a value
         that cannot be)."""
         names = {field.name: field.type for field in dataclasses.fields(self)}
-        known = [name for name in names if name not in ("name", "source", "own")]
+        known = [name for name in names if name not in ("name", "source", "has_own_rates")]
         changed: dict[str, Any] = {}
         for name, value in values.items():
             if name not in known:
@@ -131,7 +130,7 @@ _SETS = {
     ),
     "xc30": _xc30,
     "here": lambda _: RankRates(
-        "here", "one core of this machine: the models, as calibrated", own=False
+        "here", "one core of this machine: the models, as calibrated", has_own_rates=False
     ),
 }
 

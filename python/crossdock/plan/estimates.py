@@ -196,14 +196,14 @@ class Estimator:
         }
         most = {a: one for (a, _), (_, one) in zip(node.on, known, strict=True)}
 
-        def found(name: str) -> ColumnEstimate:
+        def estimated(name: str) -> ColumnEstimate:
             side, column = places[name]
             estimate: ColumnEstimate = side.columns[column]
             if node.how == "semi" and column in most and estimate.distinct is not None:
                 return replace(estimate, distinct=min(estimate.distinct, most[column]))
             return estimate
 
-        return Estimate(max(1.0, rows), _Columns(places.keys(), found))
+        return Estimate(max(1.0, rows), _Columns(places.keys(), estimated))
 
 
 class _Columns(dict[str, ColumnEstimate]):

@@ -103,7 +103,7 @@ class ExchangeCalibrator:
             work.runs.append(work.run())
         self._seconds += time.perf_counter() - start
 
-    def found(self) -> ExchangeCalibration:
+    def result(self) -> ExchangeCalibration:
         """Of the passes so far, of which there is one."""
         puts = [_median_put(sizes) for sizes in zip(*self._puts, strict=True)]
         places = places_of(self._hosts, _link_rate(puts, self._hosts))
@@ -132,7 +132,7 @@ def calibrate_exchange(
     Cost: some seconds."""
     calibrator = ExchangeCalibrator(dock, rows)
     measure_passes(calibrator.measure, repeat, said)
-    return calibrator.found()
+    return calibrator.result()
 
 
 def _works(dock: Dock, group: Group, rows: int) -> Iterator[tuple[str, _Series]]:

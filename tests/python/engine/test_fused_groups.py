@@ -72,7 +72,7 @@ QUERIES: dict[str, Callable[[xd.Relation], xd.Relation]] = {
 }  # fmt: skip
 
 
-def found(relation: xd.Relation) -> list[str]:
+def rows_of(relation: xd.Relation) -> list[str]:
     table = relation.collect()
     table.validate(full=True)
     assert table.schema == relation.schema
@@ -84,10 +84,10 @@ def test_fused_is_what_is_computed_before(
     rows: xd.Relation, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = QUERIES[name](rows)
-    fused = found(query)
+    fused = rows_of(query)
 
     monkeypatch.setattr(native_plans.Compiler, "compile", lambda *_: None)
-    assert found(query) == fused
+    assert rows_of(query) == fused
     assert query.count() == len(fused)
 
 
@@ -96,7 +96,7 @@ def test_filters_of_files_are_fused_too(
 ) -> None:
     pyarrow.parquet.write_table(rows.collect(), tmp_path / "x.parquet")
     query = QUERIES["conditions"](dock.read(tmp_path / "x.parquet").filter(col("x") * 2 > 4))
-    assert found(query) == found(QUERIES["conditions"](rows.filter(col("x") * 2 > 4)))
+    assert rows_of(query) == rows_of(QUERIES["conditions"](rows.filter(col("x") * 2 > 4)))
 
 
 def test_a_fused_filter_makes_no_copy_of_the_table(rows: xd.Relation) -> None:

@@ -58,7 +58,7 @@ OTHERS: dict[str, tuple[Any, Callable[[random.Random], Any]]] = {
 }
 
 
-def made(null_share: float, seed: int = 1, rows: int = ROWS) -> pa.Table:
+def table_of_all_types(null_share: float, seed: int = 1, rows: int = ROWS) -> pa.Table:
     draw = random.Random(seed)
     columns = {}
     for name, (data_type, value) in {**NUMBERS, **OTHERS}.items():
@@ -124,7 +124,7 @@ def test_files_of_writers_of_2017(path: Path) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rows_are_those_of_pyarrow(tmp_path: Path, layout: str, null_share: float) -> None:
     path = tmp_path / "rows.parquet"
-    pq.write_table(made(null_share), path, **LAYOUTS[layout])
+    pq.write_table(table_of_all_types(null_share), path, **LAYOUTS[layout])
     require_same(path)
 
 
@@ -132,7 +132,7 @@ def test_rows_are_those_of_pyarrow(tmp_path: Path, layout: str, null_share: floa
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_codecs(tmp_path: Path, codec: str, version: str) -> None:
     path = tmp_path / "rows.parquet"
-    pq.write_table(made(0.1), path, compression=codec, data_page_version=version)
+    pq.write_table(table_of_all_types(0.1), path, compression=codec, data_page_version=version)
     require_same(path)
 
 
@@ -152,7 +152,7 @@ ENCODINGS = {
 def test_encodings(tmp_path: Path, encoding: str, null_share: float, version: str) -> None:
     path = tmp_path / "rows.parquet"
     names = ENCODINGS[encoding]
-    rows = made(null_share).select(names)
+    rows = table_of_all_types(null_share).select(names)
     pq.write_table(
         rows, path, use_dictionary=False, column_encoding=dict.fromkeys(names, encoding),
         data_page_version=version, data_page_size=900, write_batch_size=64,
@@ -163,7 +163,7 @@ def test_encodings(tmp_path: Path, encoding: str, null_share: float, version: st
 def test_files_of_other_writers(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     polars = pytest.importorskip("polars")
-    rows = made(0.2, rows=ROWS * 3).drop_columns(["at_ns", "t_ns"])
+    rows = table_of_all_types(0.2, rows=ROWS * 3).drop_columns(["at_ns", "t_ns"])
     connection = duckdb.connect()
     for codec in ["snappy", "zstd", "uncompressed", "lz4_raw"]:
         path = tmp_path / f"duckdb_{codec}.parquet"
@@ -189,7 +189,7 @@ def test_files_of_parquet_rs(tmp_path: Path, codec: str, version: str) -> None:
         data_page_row_count_limit=300, max_row_group_size=4000, write_batch_size=100,
         bloom_filter_on_write=True,
     )  # fmt: skip
-    rows = datafusion.SessionContext().from_arrow(made(0.2, rows=9000))
+    rows = datafusion.SessionContext().from_arrow(table_of_all_types(0.2, rows=9000))
     rows.write_parquet_with_options(str(path), options)
     require_same(path)
 
@@ -206,7 +206,7 @@ def test_files_of_earlier_versions() -> None:
 def test_checksums_of_pages(tmp_path: Path) -> None:
     """A byte of a page that is another one is an error, or was none of a page."""
     path, damaged = tmp_path / "rows.parquet", tmp_path / "damaged.parquet"
-    rows = made(0.2, rows=500).select(["few", "text", "d15"])
+    rows = table_of_all_types(0.2, rows=500).select(["few", "text", "d15"])
     for version in ("1.0", "2.0"):
         pq.write_table(
             rows, path, write_page_checksum=True, data_page_version=version, compression="none",
@@ -242,9 +242,9 @@ def test_two_thousand_columns(tmp_path: Path, dock: xd.Dock) -> None:
 
 def test_no_rows_and_no_columns(tmp_path: Path, dock: xd.Dock) -> None:
     path = tmp_path / "rows.parquet"
-    pq.write_table(made(0, rows=0), path)
+    pq.write_table(table_of_all_types(0, rows=0), path)
     require_same(path)
-    pq.write_table(made(0, rows=10), path)
+    pq.write_table(table_of_all_types(0, rows=10), path)
     counted = dock.read_parquet(str(path)).agg(n=xd.count(), m=xd.count("few"))
     assert counted.collect().to_pylist() == [{"n": 10, "m": 10}]
 
@@ -274,7 +274,7 @@ LAID_OUT = ["as it comes", "dictionaries that end", "row groups", "second versio
 @pytest.mark.parametrize("layout", LAID_OUT)
 def test_conditions(tmp_path: Path, dock: xd.Dock, layout: str, null_share: float) -> None:
     path = tmp_path / "rows.parquet"
-    rows = made(null_share, seed=3).drop_columns(["view"]).sort_by("few")
+    rows = table_of_all_types(null_share, seed=3).drop_columns(["view"]).sort_by("few")
     pq.write_table(rows, path, **LAYOUTS[layout])
     files, table = dock.read_parquet(str(path)), dock.from_arrow(rows)
     for name, condition in conditions().items():
@@ -290,7 +290,7 @@ def test_conditions(tmp_path: Path, dock: xd.Dock, layout: str, null_share: floa
 
 
 def test_joins_and_sorts_of_files(tmp_path: Path, dock: xd.Dock) -> None:
-    left, right = made(0.1, seed=5), made(0.1, seed=6, rows=500)
+    left, right = table_of_all_types(0.1, seed=5), table_of_all_types(0.1, seed=6, rows=500)
     pq.write_table(left, tmp_path / "left.parquet", row_group_size=500)
     pq.write_table(right, tmp_path / "right.parquet")
     files = [dock.read_parquet(str(tmp_path / f"{name}.parquet")) for name in ("left", "right")]
@@ -317,7 +317,7 @@ def test_statistics_skip_row_groups(tmp_path: Path, dock: xd.Dock) -> None:
 
 def test_a_limit_ends_the_scan(tmp_path: Path, dock: xd.Dock) -> None:
     path = tmp_path / "rows.parquet"
-    rows = made(0.2, seed=8)
+    rows = table_of_all_types(0.2, seed=8)
     pq.write_table(rows, path, row_group_size=700, data_page_size=500)
     files, table = dock.read_parquet(str(path)), dock.from_arrow(rows)
     for count, offset in [(10, 0), (0, 0), (700, 1), (1500, 699), (10**6, 2995), (5, 10**6)]:
@@ -344,7 +344,7 @@ def test_what_is_not_read_goes_the_old_way(tmp_path: Path, dock: xd.Dock) -> Non
 
 def test_unions_of_files_and_tables(tmp_path: Path, dock: xd.Dock) -> None:
     path = tmp_path / "rows.parquet"
-    rows = made(0.1, seed=9, rows=300).select(["kind", "text", "few"])
+    rows = table_of_all_types(0.1, seed=9, rows=300).select(["kind", "text", "few"])
     pq.write_table(rows, path)
     files, table = dock.read_parquet(str(path)), dock.from_arrow(rows)
     both = files.union(table).group_by("kind").agg(n=xd.count(), t=xd.max("text")).sort("kind")
@@ -365,7 +365,9 @@ def test_damaged_files(tmp_path: Path, dock: xd.Dock) -> None:
     """An error, or rows: no crash, and nothing that does not end."""
     path = tmp_path / "rows.parquet"
     damaged = tmp_path / "damaged.parquet"
-    pq.write_table(made(0.2, rows=400).select(["few", "text", "kind", "d15", "flag"]), path)
+    pq.write_table(
+        table_of_all_types(0.2, rows=400).select(["few", "text", "kind", "d15", "flag"]), path
+    )
     whole = path.read_bytes()
     draw = random.Random(11)
     outcomes = {"rows": 0, "errors": 0}

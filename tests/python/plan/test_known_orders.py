@@ -50,7 +50,7 @@ PAIRS = [(name, name) for name in MAKERS] + [
 ]
 
 
-def made(kind: str, name: str, *, nulls: bool, seed: int) -> pa.Table:
+def keyed_table(kind: str, name: str, *, nulls: bool, seed: int) -> pa.Table:
     data_type, make = MAKERS[kind]
     numbers = random.Random(seed).choices(range(ROWS), k=ROWS)
     values = [None if nulls and i % 17 == 0 else make(i) for i in numbers]
@@ -87,8 +87,8 @@ def moved(profile: dict[str, Any]) -> list[str]:
 def test_sorted_sides_are_merged_as_they_are(
     dock: xd.Dock, left: str, right: str, nulls: bool
 ) -> None:
-    one = dock.from_arrow(made(left, "a", nulls=nulls, seed=1)).rename({"k": "l"})
-    two = dock.from_arrow(made(right, "b", nulls=nulls, seed=2)).rename({"k": "r"})
+    one = dock.from_arrow(keyed_table(left, "a", nulls=nulls, seed=1)).rename({"k": "l"})
+    two = dock.from_arrow(keyed_table(right, "b", nulls=nulls, seed=2)).rename({"k": "r"})
     for how in KINDS:
         merged = one.sort("l").join(two.sort("r"), on={"l": "r"}, how=how, strategy="merge")
         assert ", left in order, right in order" in merged.explain()
@@ -101,8 +101,8 @@ def test_sorted_sides_are_merged_as_they_are(
 
 
 def test_what_stands_between_keeps_an_order(dock: xd.Dock) -> None:
-    rows = dock.from_arrow(made("int32", "a", nulls=False, seed=1))
-    other = dock.from_arrow(made("int32", "b", nulls=False, seed=2))
+    rows = dock.from_arrow(keyed_table("int32", "a", nulls=False, seed=1))
+    other = dock.from_arrow(keyed_table("int32", "b", nulls=False, seed=2))
     ordered = rows.sort("k", "a")
     for known in (
         ordered.with_columns(b=xd.col("a") + 1).filter(xd.col("b") + xd.col("k") > 3),
@@ -132,8 +132,8 @@ def test_what_stands_between_keeps_an_order(dock: xd.Dock) -> None:
 @pytest.mark.parametrize("nulls_match", [False, True])
 def test_nulls_stand_where_the_join_needs_them(dock: xd.Dock, nulls_match: bool) -> None:
     """First or last is all the same to a join that puts rows with NULLs aside."""
-    rows = dock.from_arrow(made("int32", "a", nulls=True, seed=1))
-    other = dock.from_arrow(made("int32", "b", nulls=True, seed=2))
+    rows = dock.from_arrow(keyed_table("int32", "a", nulls=True, seed=1))
+    other = dock.from_arrow(keyed_table("int32", "b", nulls=True, seed=2))
     first = rows.sort(xd.asc("k", nulls="first"))
     options: dict[str, Any] = {"on": "k", "how": "full", "null_equals_null": nulls_match}
     joined = first.join(other, strategy="merge", **options)
@@ -152,9 +152,9 @@ def test_rows_with_a_null_in_a_later_key_move_after_all(dock: xd.Dock) -> None:
 
 @pytest.mark.parametrize("how", KINDS)
 def test_a_merge_join_is_in_order_for_what_is_above(dock: xd.Dock, how: str) -> None:
-    one = dock.from_arrow(made("int32", "a", nulls=True, seed=1))
-    two = dock.from_arrow(made("int32", "b", nulls=how != "anti_null_aware", seed=2))
-    three = dock.from_arrow(made("small int64", "c", nulls=True, seed=3))
+    one = dock.from_arrow(keyed_table("int32", "a", nulls=True, seed=1))
+    two = dock.from_arrow(keyed_table("int32", "b", nulls=how != "anti_null_aware", seed=2))
+    three = dock.from_arrow(keyed_table("small int64", "c", nulls=True, seed=3))
     merged = one.join(two, on="k", how=how, strategy="merge")
     again = merged.join(three, on="k", strategy="merge")
     assert "left in order" in again.explain()
