@@ -6,12 +6,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import rows
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+    from crossdock.session import Dock
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -79,7 +83,7 @@ def opened(files: tuple[str, ...], options: dict[str, Any]) -> Iterator[tuple[An
         yield dock, _taken(_relation(dock, files, reading), options)
 
 
-def show(dock: Any, relation: Any, options: dict[str, Any], most_rows: int) -> None:
+def show(dock: Dock, relation: Relation, options: dict[str, Any], most_rows: int) -> None:
     """Prints the rows, of a table so many, or writes them to --out."""
     from crossdock_cli import output
 
@@ -91,7 +95,7 @@ def show(dock: Any, relation: Any, options: dict[str, Any], most_rows: int) -> N
     output.say(f"wrote {written:,} rows to {options['out']}")
 
 
-def _relation(dock: Any, files: tuple[str, ...], reading: dict[str, Any]) -> Any:
+def _relation(dock: Dock, files: tuple[str, ...], reading: dict[str, Any]) -> Relation:
     if files == ("-",):
         from crossdock.sql_frontend.standard_input import read_standard_input
 
@@ -99,7 +103,7 @@ def _relation(dock: Any, files: tuple[str, ...], reading: dict[str, Any]) -> Any
     return dock.read(files[0] if len(files) == 1 else list(files), **reading)
 
 
-def _taken(relation: Any, options: dict[str, Any]) -> Any:
+def _taken(relation: Relation, options: dict[str, Any]) -> Relation:
     from crossdock_cli import listings, results
 
     relation = results.filtered(relation, options.get("where"))

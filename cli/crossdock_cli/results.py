@@ -8,13 +8,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output, rows
 from crossdock_cli.termination import removing_unfinished
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+    from crossdock.session import Dock
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -138,7 +142,7 @@ def _all_of(
     return decorate
 
 
-def open_dock(options: dict[str, Any]) -> Any:
+def open_dock(options: dict[str, Any]) -> Dock:
     """The dock of a verb; under mpirun or srun it is over all ranks, of which the first talks."""
     import crossdock as xd
 
@@ -152,7 +156,7 @@ def open_dock(options: dict[str, Any]) -> Any:
     return dock
 
 
-def filtered(relation: Any, where: str | None) -> Any:
+def filtered(relation: Relation, where: str | None) -> Relation:
     """The rows that --where keeps."""
     if not where:
         return relation
@@ -161,7 +165,7 @@ def filtered(relation: Any, where: str | None) -> Any:
     return relation.filter(parse_predicate(where))
 
 
-def run(dock: Any, relation: Any, request: Request, done: str) -> None:
+def run(dock: Dock, relation: Relation, request: Request, done: str) -> None:
     """Runs the relation and prints or writes what is wanted; `done` says so at the end."""
     from crossdock_cli.progress import progress_bar
 
@@ -188,7 +192,7 @@ def run(dock: Any, relation: Any, request: Request, done: str) -> None:
         _show(produced, request, done)
 
 
-def _print_all(dock: Any, relation: Any, request: Request) -> None:
+def _print_all(dock: Dock, relation: Relation, request: Request) -> None:
     """All rows on standard output; what was measured beside them, among the talk."""
     if request.profile:
         profile = relation.profile()
@@ -198,7 +202,7 @@ def _print_all(dock: Any, relation: Any, request: Request) -> None:
     rows.show_rows(dock, relation, rows.Shown(str(request.kind), request.limit))
 
 
-def show_plan(dock: Any, make: Callable[[], Any], as_json: bool) -> None:
+def show_plan(dock: Dock, make: Callable[[], Any], as_json: bool) -> None:
     """A plan as text or JSON. Of ranks each makes its own, and the error of one is that of all."""
     ranks = dock.over_ranks()
     with contextlib.nullcontext() if ranks is None else ranks.call("explain"):
@@ -206,7 +210,7 @@ def show_plan(dock: Any, make: Callable[[], Any], as_json: bool) -> None:
     output.show_json(plan.data) if as_json else output.show(plan)
 
 
-def _produce(dock: Any, relation: Any, request: Request) -> dict[str, Any]:
+def _produce(dock: Dock, relation: Relation, request: Request) -> dict[str, Any]:
     """Runs the relation: rows, and what else was asked for."""
     if request.out:
         has_kind = request.kind is not None

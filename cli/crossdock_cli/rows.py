@@ -7,11 +7,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock_cli import output
 from crossdock_cli.progress import progress_bar
 from crossdock_cli.termination import removing_unfinished
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+    from crossdock.session import Dock
 
 # "table", and the formats of crossdock.files.text_formats, which help need not load.
 KINDS = ("table", "csv", "json", "ndjson", "markdown", "arrow", "parquet")
@@ -42,7 +46,7 @@ def seconds_since(start_s: float) -> str:
     return str(format_seconds(time.perf_counter() - start_s))
 
 
-def show(dock: Any, done: Any, shown: Shown) -> None:
+def show(dock: Dock, done: Any, shown: Shown) -> None:
     """Runs what a statement gave and prints it; what it did is talk."""
     relation = done.relation
     if done.kind.startswith("explain"):
@@ -55,7 +59,7 @@ def show(dock: Any, done: Any, shown: Shown) -> None:
     show_rows(dock, relation, shown)
 
 
-def show_rows(dock: Any, relation: Any, shown: Shown) -> None:
+def show_rows(dock: Dock, relation: Relation, shown: Shown) -> None:
     """Runs the relation and prints its rows."""
     if shown.kind == "table":
         with progress_bar(dock):
@@ -68,14 +72,14 @@ def show_rows(dock: Any, relation: Any, shown: Shown) -> None:
     sys.stdout.buffer.flush()
 
 
-def write(dock: Any, relation: Any, target: Target) -> int:
+def write(dock: Dock, relation: Relation, target: Target) -> int:
     """Runs the relation into a file; gives the number of rows. Errors: PathError, those of the
     run."""
     with progress_bar(dock), removing_unfinished():
         return write_rows(relation, target)
 
 
-def write_rows(relation: Any, target: Target) -> int:
+def write_rows(relation: Relation, target: Target) -> int:
     """The same without a progress bar, and without a look at signals."""
     from crossdock.files.replacement import replacing_file
     from crossdock.files.text_formats import write_rows as write_as
@@ -96,7 +100,7 @@ def write_rows(relation: Any, target: Target) -> int:
     return write_whole(relation, target.path, target.overwrite, write_batches)
 
 
-def _write_to(dock: Any, relation: Any, stream: Any, kind: str) -> int:
+def _write_to(dock: Dock, relation: Relation, stream: Any, kind: str) -> int:
     """Over ranks the rows of all, by the first one."""
     from crossdock.files.text_formats import write_rows
     from crossdock.files.writers import writing_errors

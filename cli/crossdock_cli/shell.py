@@ -6,11 +6,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crossdock.errors import CrossdockError, make_error
 
 from crossdock_cli import output, rows
+
+if TYPE_CHECKING:
+    from crossdock.session import Dock
 
 _HELP = """.tables            the tables that have names
 .schema [NAME]     columns and types of a table, or of all
@@ -35,7 +38,7 @@ COMMANDS = (".tables", ".schema", ".read", ".format", ".limit", ".timing", ".hel
 class Shell:
     """What a shell knows between two lines."""
 
-    def __init__(self, dock: Any, shown: rows.Shown) -> None:
+    def __init__(self, dock: Dock, shown: rows.Shown) -> None:
         self._dock = dock
         self._shown = shown
         self._shows_time = True

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output
+
+if TYPE_CHECKING:
+    from crossdock.session import Dock
 
 
 @click.command(
@@ -78,7 +81,7 @@ def command(
         )
 
 
-def _alone(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
+def _alone(dock: Dock, rows: int, repeat: int) -> dict[str, Any]:
     from crossdock.machines.calibration import calibrate
     from crossdock.machines.rates_file import machine_name
 
@@ -95,7 +98,7 @@ def _alone(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
     }
 
 
-def _of_exchanges(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
+def _of_exchanges(dock: Dock, rows: int, repeat: int) -> dict[str, Any]:
     """Rank 0's machine stands for all; only rank 0 talks."""
     from crossdock.machines.rates_file import machine_name
     from crossdock.ranks.calibration import calibrate_exchange

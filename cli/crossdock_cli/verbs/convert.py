@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,10 @@ from crossdock_cli import command as verbs
 from crossdock_cli import file_options, output, rows
 from crossdock_cli.progress import progress_bar
 from crossdock_cli.termination import removing_unfinished
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+    from crossdock.session import Dock
 
 _COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
 
@@ -65,7 +69,7 @@ def command(files: tuple[str, ...], **options: Any) -> None:
     output.say(f"wrote {written:,} rows to {target} in {rows.seconds_since(start)}")
 
 
-def _write(dock: Any, relation: Any, target: Path, options: dict[str, Any]) -> int:
+def _write(dock: Dock, relation: Relation, target: Path, options: dict[str, Any]) -> int:
     from crossdock_cli import listings
 
     names = ("compression", "level", "row_group_rows")

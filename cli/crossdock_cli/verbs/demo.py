@@ -6,12 +6,16 @@ import os
 import resource
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output
+
+if TYPE_CHECKING:
+    from crossdock.reports.profile import Profile
+    from crossdock.session import Dock
 
 SQL = """select o_orderpriority, count(*) as lines, sum(l_extendedprice) as price
 from lineitem join orders on l_orderkey = o_orderkey
@@ -64,7 +68,7 @@ def command(
         _show_sql(query)
 
 
-def _run_sql(dock: Any, files: dict[str, Path]) -> Any:
+def _run_sql(dock: Dock, files: dict[str, Path]) -> Any:
     """The query's profile; None without the extra, which is said."""
     from crossdock.errors import SqlError
 
@@ -83,7 +87,7 @@ def _run_sql(dock: Any, files: dict[str, Path]) -> Any:
         return relation.profile()
 
 
-def _show_sql(profile: Any) -> None:
+def _show_sql(profile: Profile) -> None:
     from crossdock.reports.display import Preview
 
     output.show(f"\n{SQL}\n")
@@ -127,7 +131,7 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _show(profile: Any, facts: dict[str, Any]) -> None:
+def _show(profile: Profile, facts: dict[str, Any]) -> None:
     from crossdock.reports.display import Preview
     from crossdock.sizes import format_bytes, format_count, format_seconds
 

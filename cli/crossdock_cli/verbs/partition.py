@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output, results
 from crossdock_cli.termination import removing_unfinished
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crossdock.partitions import Partitions
+    from crossdock.reports.profile import Profile
+    from crossdock.session import Dock
 
 HOW = ("hash", "range", "explicit")
 FORMATS = ("parquet", "arrow", "csv")
@@ -87,13 +94,13 @@ def _keys(text: str) -> tuple[list[str], dict[str, Any]]:
     return plain, computed
 
 
-def _run(dock: Any, parts: Any, options: dict[str, Any]) -> None:
+def _run(dock: Dock, parts: Partitions, options: dict[str, Any]) -> None:
     from crossdock_cli.progress import progress_bar
 
     if options["out"]:
         parts.require_target(options["out"])
     start = time.perf_counter()
-    paths: list[Any] = []
+    paths: list[Path] = []
     writing = removing_unfinished() if options["out"] else contextlib.nullcontext()
     with progress_bar(dock), writing:
         profile = parts.profile() if options["profile"] else None
@@ -107,7 +114,7 @@ def _run(dock: Any, parts: Any, options: dict[str, Any]) -> None:
         _show(rows, profile, options, seconds)
 
 
-def _show_json(rows: list[int], paths: list[Any], profile: Any, seconds: float) -> None:
+def _show_json(rows: list[int], paths: list[Path], profile: Profile | None, seconds: float) -> None:
     parts: list[dict[str, Any]] = [{"part": i, "rows": count} for i, count in enumerate(rows)]
     for part, path in zip(parts, paths, strict=False):
         part["file"] = str(path)
@@ -117,7 +124,9 @@ def _show_json(rows: list[int], paths: list[Any], profile: Any, seconds: float) 
     output.show_json(report)
 
 
-def _show(rows: list[int], profile: Any, options: dict[str, Any], seconds: float) -> None:
+def _show(
+    rows: list[int], profile: Profile | None, options: dict[str, Any], seconds: float
+) -> None:
     import pyarrow as pa
     from crossdock.reports.display import Preview
     from crossdock.sizes import format_seconds

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output, results, rows
+
+if TYPE_CHECKING:
+    from crossdock.session import Dock
 
 _EPILOG = """FROM takes files ('x.parquet', read_csv('x.csv', delim=';')), names that --table gives,
 and '-', which is standard input: Parquet, Arrow or CSV. In a shell the text stands in double
@@ -65,7 +68,7 @@ def command(text: str | None, **options: Any) -> None:
         _run_all(dock, _statements_text(dock, text, options["file"]), options)
 
 
-def _statements_text(dock: Any, text: str | None, file: str | None) -> str:
+def _statements_text(dock: Dock, text: str | None, file: str | None) -> str:
     """Those of standard input are the first rank's: launchers give it to no other one."""
     if file:
         return _read(file)
@@ -96,14 +99,14 @@ def _read(file: str) -> str:
         ) from None  # fmt: skip
 
 
-def _register(dock: Any, given: str) -> None:
+def _register(dock: Dock, given: str) -> None:
     name, sign, files = given.partition("=")
     if not sign or not name or not files:
         raise click.UsageError(f"--table takes NAME=FILES, not {given!r}.")
     dock.register(name, dock.read(files))
 
 
-def _open_shell(dock: Any, options: dict[str, Any]) -> None:
+def _open_shell(dock: Dock, options: dict[str, Any]) -> None:
     from crossdock.errors import make_error
 
     try:
@@ -118,7 +121,7 @@ def _open_shell(dock: Any, options: dict[str, Any]) -> None:
     run_shell(dock, rows.Shown(options["kind"] or "table", options["limit"]))
 
 
-def _run_all(dock: Any, text: str, options: dict[str, Any]) -> None:
+def _run_all(dock: Dock, text: str, options: dict[str, Any]) -> None:
     """Runs the statements one after the other; --out has the rows of the last one."""
     from crossdock.sql_frontend.errors import sql_error
     from crossdock.sql_frontend.session import split_statements

@@ -10,9 +10,9 @@ from itertools import takewhile
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.call_arguments import call_arguments
-from crossdock.sql_frontend.text.constructs import require_supported
 from crossdock.sql_frontend.text.function_calls import FunctionCalls
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand
+from crossdock.sql_frontend.text.refusals import require_shallow, require_supported
 from crossdock.sql_frontend.text.rewritten import (
     KEEPS_ALL,
     FileCall,
@@ -23,7 +23,6 @@ from crossdock.sql_frontend.text.row_functions import ROW_FUNCTIONS
 from crossdock.sql_frontend.text.row_values import RowValues
 from crossdock.sql_frontend.text.select_aliases import SelectAliases
 from crossdock.sql_frontend.text.select_items import is_column, is_named, needs_name
-from crossdock.sql_frontend.text.text_limits import require_shallow
 from crossdock.sql_frontend.text.time_zones import TimeZones
 from crossdock.sql_frontend.text.tokens import Token, quoted, words_of
 from crossdock.sql_frontend.text.unnesting import Unnesting

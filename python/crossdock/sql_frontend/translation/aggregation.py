@@ -22,7 +22,7 @@ from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.translation.building import Builder, name_for, unused
-from crossdock.sql_frontend.translation.constants import constant
+from crossdock.sql_frontend.translation.folding import constant
 from crossdock.sql_frontend.translation.functions import is_null
 from crossdock.sql_frontend.translation.joins import joined, same_value
 from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, FOLDS, composed

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError
 from crossdock.expressions.evaluation import evaluate
 from crossdock.expressions.expression import Call, Expr, Literal, conjuncts, identity
+from crossdock.sql_frontend.errors import unsupported
 
 # Types whose values a literal gives back as they are.
 _PLAIN = (pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.date32())
@@ -30,6 +32,17 @@ def folded(expression: Expr) -> Expr:
         return expression
     is_plain = value.is_valid and value.type in _PLAIN
     return Literal(value.as_py() if is_plain else value)
+
+
+def constant(argument: Expr, what: str) -> Any:
+    """The value of an argument that must be a constant. SqlError if it is none."""
+    argument = folded(argument)
+    if not isinstance(argument, Literal):
+        raise unsupported(
+            f"{what} that is no constant", try_="a constant, or a join that computes it"
+        )
+    value = argument.value
+    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def _chosen(choice: Call) -> Expr:

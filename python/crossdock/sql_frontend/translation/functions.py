@@ -17,8 +17,7 @@ from crossdock.expressions.free_functions import (
 from crossdock.expressions.functions import PERIODS
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
-from crossdock.sql_frontend.translation.constants import constant
-from crossdock.sql_frontend.translation.folding import folded
+from crossdock.sql_frontend.translation.folding import constant, folded
 from crossdock.sql_frontend.translation.string_functions import FUNCTIONS as STRING_FUNCTIONS
 
 Build = Callable[[list[Expr]], Expr]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from crossdock.expressions.expression import Call, Expr, Literal, when
 from crossdock.expressions.free_functions import coalesce, concat
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.translation.constants import constant
+from crossdock.sql_frontend.translation.folding import constant
 
 Build = Callable[[list[Expr]], Expr]
 # Options of regular expressions: how RE2 writes them in a pattern; "g" and "l" are not its own.

@@ -16,7 +16,6 @@ from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import INVERTED, LOCAL, OPERATOR_MARKS, WHOLE, ZONED
 from crossdock.sql_frontend.translation import intervals
-from crossdock.sql_frontend.translation.constants import constant
 from crossdock.sql_frontend.translation.conversions import (
     converted,
     is_cast_to,
@@ -24,7 +23,7 @@ from crossdock.sql_frontend.translation.conversions import (
     widens,
     with_room,
 )
-from crossdock.sql_frontend.translation.folding import balanced, folded, is_never, is_true
+from crossdock.sql_frontend.translation.folding import balanced, constant, folded, is_never, is_true
 from crossdock.sql_frontend.translation.functions import FUNCTIONS, is_null
 from crossdock.sql_frontend.translation.intervals import Moving
 from crossdock.sql_frontend.translation.messages import (

@@ -14,7 +14,7 @@ from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Windowed, WindowFunction
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.rewritten import INTERVAL_MARK, RANGE_MARK
-from crossdock.sql_frontend.translation.constants import constant
+from crossdock.sql_frontend.translation.folding import constant
 from crossdock.sql_frontend.translation.functions import is_null
 from crossdock.sql_frontend.translation.intervals import Interval
 
