@@ -21,7 +21,7 @@ IncomingFlow::IncomingFlow(MovedFlow moved, const MoverSettings& settings)
       checks_(settings.checksums),
       window_(moved_.flow.ring),
       places_(moved_.flow.ring.slots(), 0) {
-  noted_ = credit();
+  noted(credit());
 }
 
 Status IncomingFlow::check(const rings::SegmentHeader& header, uint32_t ranks) const {
@@ -139,7 +139,10 @@ NoteEntry IncomingFlow::credit() const {
 IncomingFlow::Owes IncomingFlow::owes(double now) {
   const NoteEntry entry = credit();
   if (is_asked_) return Owes::kNow;
-  if (entry == noted_) {
+  const bool is_arrival_noted = entry.arrived == noted_.arrived && entry.beyond == noted_.beyond;
+  // Who may send the last segment already has no use for more credit.
+  const bool has_all_credit = is_ended_ && noted_.head + slots() >= segments_;
+  if (is_arrival_noted && (has_all_credit || entry.head == noted_.head)) {
     owes_since_ = -1;
     return Owes::kNothing;
   }
@@ -147,12 +150,11 @@ IncomingFlow::Owes IncomingFlow::owes(double now) {
   if (entry.arrived - noted_.arrived >= half || entry.head - noted_.head >= half) return Owes::kNow;
   if (owes_since_ < 0) owes_since_ = now;
   if (now >= owes_since_ + kNotedWithinS) return Owes::kNow;
-  return entry.arrived == noted_.arrived && entry.beyond == noted_.beyond ? Owes::kLater
-                                                                          : Owes::kWhenIdle;
+  return is_arrival_noted ? Owes::kLater : Owes::kWhenIdle;
 }
 
 void IncomingFlow::noted(const NoteEntry& credit) {
-  noted_ = credit;
+  noted_ = {credit.head, credit.arrived, credit.beyond};
   is_asked_ = false;
   owes_since_ = -1;
 }

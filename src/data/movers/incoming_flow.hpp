@@ -74,7 +74,11 @@ class IncomingFlow {
   bool is_ended_ = false;
   bool is_closed_ = false;
   bool is_asked_ = false;
-  NoteEntry noted_;
+  // What the other end was told last; there are many flows, and a NoteEntry has more.
+  struct Noted {
+    uint64_t head = 0, arrived = 0, beyond = 0;
+  };
+  Noted noted_;
   double owes_since_ = -1;
 };
 

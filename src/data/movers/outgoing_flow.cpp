@@ -223,6 +223,12 @@ std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
   if (!is_asking_) {
     is_asking_ = true;
     ask_at_ = now + kAgainS;
+    // Among thousands of flows a frame waits for its turn at a NIC, and a question before it can be there is one more
+    // note each way.
+    if (arrived_ != next_) {
+      const Flight& oldest = flights_[slot_of(arrived_)];
+      ask_at_ = std::max(ask_at_, oldest.sent_at + oldest.overtaken_s);
+    }
     asks_ = 0;
   }
   if (now < ask_at_) return std::nullopt;

@@ -65,6 +65,18 @@ TEST(SteppedExchange, TakesAboutWhatItsWiresTake) {
   }
 }
 
+// A note for a segment that has come and little more: no credit for those that send nothing any more, and no question
+// about a frame that waits for its turn on a NIC.
+TEST(SteppedExchange, SaysOfASegmentOnceThatItHasCome) {
+  SteppedTask task;
+  task.segment_bytes = task.bytes_per_pair = 128 << 20;
+  task.slot_bits = 0;
+  const SteppedExchange done = stepped(machine("dgx-a100:4"), task);
+  EXPECT_EQ(done.broken, "");
+  EXPECT_EQ(done.taken, 4 * 8 * 24);
+  EXPECT_LT(static_cast<double>(done.notes), 1.3 * static_cast<double>(done.segments));
+}
+
 TEST(SteppedExchange, ALostPortCostsTimeAndNoSegments) {
   const topology::InfrastructureGraph graph = machine("dgx-a100:2");
   SteppedTask task = small_task();
