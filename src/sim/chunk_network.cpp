@@ -1,4 +1,5 @@
-// A link serves one chunk at a time; where it goes next is arranged when its first byte leaves.
+// A link serves one chunk at a time; where it goes next is arranged when its first byte leaves. Events hold no more than
+// a place in the pool, so that a std::function needs no memory for them.
 #include "sim/chunk_network.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ void ChunkNetwork::set_link(LinkNumber number, double bytes_per_s) {
   link.rate.bytes_per_s = bytes_per_s;
   if (bytes_per_s > 0) return;
   for (const auto& [lane, queue] : link.lanes) {
-    for (uint32_t place = queue.first; place != kNone; place = pool_[place].next) take(place);
+    for (Place place = queue.first; place != kNone;) release(std::exchange(place, pool_[place].next));
   }
   link.lanes.clear();
   link.turns.clear();
@@ -33,75 +34,100 @@ double ChunkNetwork::latency_of(const std::vector<LinkNumber>& path) const {
 }
 
 void ChunkNetwork::send(Chunk chunk) {
-  if (!chunk.path->empty()) return arrive({std::move(chunk), 0, clock_.now_s()});
+  if (!chunk.path->empty()) return arrive(keep(std::move(chunk)));
   clock_.at(clock_.now_s(), [this, token = chunk.token] {
     left_(token);
     arrived_(token);
   });
 }
 
-void ChunkNetwork::arrive(Moving moving) {
-  const LinkNumber number = (*moving.chunk.path)[moving.place];
-  Link& link = links_[number];
-  if (link.rate.bytes_per_s <= 0) return;
-  Lane& lane = link.lanes[moving.chunk.lane];
-  if (lane.first == kNone) link.turns.push_back(moving.chunk.lane);
-  const uint32_t place = keep(std::move(moving));
-  (lane.first == kNone ? lane.first : pool_[lane.last].next) = place;
-  lane.last = place;
-  if (!link.is_busy) serve(number);
-}
-
-uint32_t ChunkNetwork::keep(Moving moving) {
+ChunkNetwork::Place ChunkNetwork::keep(Chunk chunk) {
   if (free_.empty()) {
-    free_.push_back(static_cast<uint32_t>(pool_.size()));
+    free_.push_back(static_cast<Place>(pool_.size()));
     pool_.emplace_back();
   }
-  const uint32_t place = free_.back();
+  const Place place = free_.back();
   free_.pop_back();
-  pool_[place] = {std::move(moving), kNone};
+  Moving& moving = pool_[place];
+  moving.chunk = std::move(chunk);
+  moving.at = 0;
+  moving.end_s = clock_.now_s();
   return place;
 }
 
-ChunkNetwork::Moving ChunkNetwork::take(uint32_t place) {
+void ChunkNetwork::release(Place place) {
+  pool_[place].chunk.path.reset();
+  ++pool_[place].life;
   free_.push_back(place);
-  return std::move(pool_[place].moving);
 }
 
-void ChunkNetwork::serve(LinkNumber number) {
+void ChunkNetwork::arrive(Place place) {
+  Moving& moving = pool_[place];
+  const LinkNumber number = link_of(moving);
   Link& link = links_[number];
-  link.is_busy = !link.turns.empty();
-  if (!link.is_busy) return;
+  if (link.rate.bytes_per_s <= 0) return release(place);
+  if (link.turns.empty() && clock_.now_s() >= link.free_s) return serve(link, place);
+  Lane& lane = link.lanes[moving.chunk.lane];
+  if (lane.first == kNone) link.turns.push_back(moving.chunk.lane);
+  (lane.first == kNone ? lane.first : pool_[lane.last].next) = place;
+  lane.last = place;
+  moving.next = kNone;
+  wait_for(number);
+}
+
+void ChunkNetwork::wait_for(LinkNumber number) {
+  Link& link = links_[number];
+  if (link.is_awaited) return;
+  link.is_awaited = true;
+  clock_.at(link.free_s, [this, number] { serve_next(number); });
+}
+
+void ChunkNetwork::serve_next(LinkNumber number) {
+  Link& link = links_[number];
+  link.is_awaited = false;
+  if (link.turns.empty()) return;
   const uint64_t lane = link.turns.front();
   link.turns.pop_front();
   const auto queue = link.lanes.find(lane);
-  const uint32_t place = queue->second.first;
+  const Place place = queue->second.first;
   queue->second.first = pool_[place].next;
   if (queue->second.first == kNone) {
     link.lanes.erase(queue);
   } else {
     link.turns.push_back(lane);
   }
-  Moving moving = take(place);
+  serve(link, place);
+  if (!link.turns.empty()) wait_for(number);
+}
+
+void ChunkNetwork::serve(Link& link, Place place) {
+  Moving& moving = pool_[place];
   const double now_s = clock_.now_s();
-  const double free_s =
-      now_s + (moving.chunk.bytes + link.rate.message_bytes) / link.rate.bytes_per_s;
+  link.free_s = now_s + (moving.chunk.bytes + link.rate.message_bytes) / link.rate.bytes_per_s;
   link.carried_bytes += moving.chunk.bytes;
-  const bool is_first = moving.place == 0;
-  clock_.at(free_s, [this, number, is_first, token = moving.chunk.token] {
-    if (is_first && links_[number].rate.bytes_per_s > 0) left_(token);
-    serve(number);
-  });
+  if (moving.at == 0)
+    clock_.at(link.free_s, [this, place, life = moving.life] { left(place, life); });
   // What is still on its way here cannot have left.
-  moving.end_s = std::max(moving.end_s, free_s) + link.rate.latency_s;
-  if (++moving.place == moving.chunk.path->size()) {
-    clock_.at(moving.end_s, [this, number, token = moving.chunk.token] {
-      if (links_[number].rate.bytes_per_s > 0) arrived_(token);
-    });
+  moving.end_s = std::max(moving.end_s, link.free_s) + link.rate.latency_s;
+  if (moving.at + 1 == moving.chunk.path->size()) {
+    clock_.at(moving.end_s, [this, place] { finish(place); });
     return;
   }
-  clock_.at(now_s + link.rate.latency_s,
-            [this, moving = std::move(moving)]() mutable { arrive(std::move(moving)); });
+  ++moving.at;
+  clock_.at(now_s + link.rate.latency_s, [this, place] { arrive(place); });
+}
+
+void ChunkNetwork::left(Place place, uint32_t life) {
+  const Moving& moving = pool_[place];
+  if (moving.life == life && links_[moving.chunk.path->front()].rate.bytes_per_s > 0)
+    left_(moving.chunk.token);
+}
+
+void ChunkNetwork::finish(Place place) {
+  const uint64_t token = pool_[place].chunk.token;
+  const bool is_there = links_[link_of(pool_[place])].rate.bytes_per_s > 0;
+  release(place);
+  if (is_there) arrived_(token);
 }
 
 }  // namespace crossdock::sim

@@ -3,8 +3,8 @@
 //
 // Chunks of a lane cross a link in their order, and lanes take turns: as a router that queues fairly (Nagle, RFC 970).
 // A chunk is on its way to the next link while its end is still on this one (cut-through), so a path takes the time of
-// its narrowest link once, and the latencies of all. Cost: two events for each link of a path. Deterministic; not
-// thread-safe.
+// its narrowest link once, and the latencies of all. Cost: an event for each link of a path, and one more where a chunk
+// waits. Deterministic; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -48,40 +48,44 @@ class ChunkNetwork {
   int link_count() const { return static_cast<int>(links_.size()); }
 
  private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  using Place = uint32_t;  // in the pool
   struct Moving {
     Chunk chunk;
-    size_t place = 0;  // on its path
-    double end_s = 0;  // when its last byte can be here
-  };
-  static constexpr uint32_t kNone = UINT32_MAX;
-  // Places in a pool: a queue of its own for each lane would be made and dropped all the time.
-  struct Waiting {
-    Moving moving;
-    uint32_t next = kNone;
+    uint32_t at = 0;      // which link of its path
+    uint32_t life = 0;    // of the place: what was arranged for a chunk that is gone does not happen
+    Place next = kNone;   // of its lane, while it waits
+    double end_s = 0;     // when its last byte can be here
   };
   struct Lane {
-    uint32_t first = kNone;
-    uint32_t last = kNone;
+    Place first = kNone;
+    Place last = kNone;
   };
   struct Link {
     LinkRate rate;
-    std::unordered_map<uint64_t, Lane> lanes;  // that have chunks
+    std::unordered_map<uint64_t, Lane> lanes;  // that wait
     std::deque<uint64_t> turns;
-    bool is_busy = false;
+    double free_s = 0;
+    bool is_awaited = false;  // there is an event for when it is free
     double carried_bytes = 0;
   };
 
-  void arrive(Moving moving);
-  void serve(LinkNumber link);
-  uint32_t keep(Moving moving);
-  Moving take(uint32_t place);
+  LinkNumber link_of(const Moving& moving) const { return (*moving.chunk.path)[moving.at]; }
+  void arrive(Place place);
+  void serve(Link& link, Place place);
+  void wait_for(LinkNumber link);
+  void serve_next(LinkNumber link);
+  void left(Place place, uint32_t life);
+  void finish(Place place);
+  Place keep(Chunk chunk);
+  void release(Place place);
 
   VirtualClock& clock_;
   std::function<void(uint64_t)> left_ = [](uint64_t) {};
   std::function<void(uint64_t)> arrived_ = [](uint64_t) {};
   std::vector<Link> links_;
-  std::vector<Waiting> pool_;
-  std::vector<uint32_t> free_;  // places of the pool
+  std::vector<Moving> pool_;
+  std::vector<Place> free_;  // places of the pool
 };
 
 }  // namespace crossdock::sim

@@ -15,20 +15,20 @@ class VirtualClock {
   void at(double at_s, std::function<void()> act);
   // When the next event is; `otherwise` if there is none.
   double next_s(double otherwise) const {
-    return events_.empty() ? otherwise : events_.front().at_s;
+    return due_.empty() ? otherwise : due_.front().at_s;
   }
   // Whether there was an event to go to.
   bool step();
   uint64_t events() const { return done_; }
 
  private:
-  struct Event {
+  struct Due {
     double at_s = 0;
     uint64_t number = 0;
-    std::function<void()> act;
+    uint32_t place = 0;  // among acts_
 
     // The earliest on top of a heap.
-    bool operator<(const Event& other) const {
+    bool operator<(const Due& other) const {
       return at_s != other.at_s ? at_s > other.at_s : number > other.number;
     }
   };
@@ -36,7 +36,9 @@ class VirtualClock {
   double now_s_ = 0;
   uint64_t arranged_ = 0;
   uint64_t done_ = 0;
-  std::vector<Event> events_;  // a heap, so that what an event holds is moved out of it
+  std::vector<Due> due_;                     // a heap, of plain values
+  std::vector<std::function<void()>> acts_;  // stay where they are until they are called
+  std::vector<uint32_t> free_;               // places of acts_
 };
 
 }  // namespace crossdock::sim

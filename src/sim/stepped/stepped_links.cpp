@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -53,7 +54,12 @@ class SteppedLinks::ServerLinks : public transports::Transport {
 // One end of a link between the NICs of the same place of two servers.
 class SteppedLinks::End : public transports::Link {
  public:
-  using News = std::function<void(transports::LinkIndex, transports::LinkEvents&)>;
+  // What its mover is to hear of: a token, or the number of a frame or a note.
+  struct News {
+    enum class Kind : uint8_t { kSent, kFrame, kNote, kLost };
+    Kind kind = Kind::kSent;
+    uint64_t number = 0;
+  };
 
   End(ServerLinks& links, uint32_t peer, size_t nic, transports::LinkIndex index)
       : own_(links), peer_(peer), nic_(nic), index_(index) {}
@@ -88,46 +94,40 @@ class SteppedLinks::End : public transports::Link {
   void lose(const std::string& why) {
     if (is_lost_) return;
     is_cut_ = true;
-    news_.clear();
-    add([this, why](transports::LinkIndex index, transports::LinkEvents& events) {
-      is_lost_ = true;
-      events.lost(index, make_error(ErrorCode::kAgentLost, "{}", why));
-    });
+    for (const News& one : std::exchange(news_, {})) drop(one);
+    why_ = why;
+    add({News::Kind::kLost, 0});
   }
 
   void left(uint64_t token) {
     if (is_cut_) return;
     --under_way_;
-    add([token](transports::LinkIndex index, transports::LinkEvents& events) {
-      events.sent(index, token);
-    });
+    add({News::Kind::kSent, token});
   }
-  void arrive(const Frame& frame) {
-    if (is_cut_) return;
-    add([this, header = frame.header, payload = frame.payload](transports::LinkIndex index,
-                                                               transports::LinkEvents& events) {
-      std::byte* const place = events.place(index, header);
-      if (place == nullptr) return;
-      std::memcpy(place, payload.data(), payload.size());
-      events.placed(index, header, place);
-      own_.net.placed_(own_.server, header);
-    });
-  }
+  void arrive(uint64_t frame) { add_unless_cut({News::Kind::kFrame, frame}); }
   bool deliver(transports::LinkEvents& events) {
     std::vector<News> news;
     news.swap(news_);
     for (const News& one : news) {
-      if (!is_lost_) one(index_, events);
+      if (!is_lost_) hear(one, events);
+      drop(one);
     }
     return !news.empty();
   }
 
  private:
   void add(News news) {
-    if (is_lost_ || here().is_dead) return;
+    if (is_lost_ || here().is_dead) return drop(news);
     if (news_.empty()) own_.with_news.push_back(index_);
-    news_.push_back(std::move(news));
+    news_.push_back(news);
     own_.net.woken_(own_.server);
+  }
+  void add_unless_cut(News news) { is_cut_ ? drop(news) : add(news); }
+  void hear(const News& news, transports::LinkEvents& events);
+  void drop(const News& news) {
+    SteppedLinks& net = own_.net;
+    if (news.kind == News::Kind::kFrame) net.frames_.free.push_back(news.number);
+    if (news.kind == News::Kind::kNote) net.notes_.free.push_back(news.number);
   }
 
   ServerLinks& own_;
@@ -137,8 +137,42 @@ class SteppedLinks::End : public transports::Link {
   int under_way_ = 0;
   bool is_cut_ = false;
   bool is_lost_ = false;
+  std::string why_;
   std::vector<News> news_;
 };
+
+template <typename T>
+uint64_t SteppedLinks::Pool<T>::take() {
+  if (free.empty()) {
+    free.push_back(all.size());
+    all.emplace_back();
+  }
+  const uint64_t number = free.back();
+  free.pop_back();
+  return number;
+}
+
+void SteppedLinks::End::hear(const News& news, transports::LinkEvents& events) {
+  SteppedLinks& net = own_.net;
+  switch (news.kind) {
+    case News::Kind::kSent:
+      return events.sent(index_, news.number);
+    case News::Kind::kNote:
+      return events.noted(index_, net.notes_.all[news.number]);
+    case News::Kind::kLost:
+      is_lost_ = true;
+      return events.lost(index_, make_error(ErrorCode::kAgentLost, "{}", why_));
+    case News::Kind::kFrame: {
+      const Frame& frame = net.frames_.all[news.number];
+      std::byte* const place = events.place(index_, frame.header);
+      if (place == nullptr) return;
+      std::memcpy(place, frame.payload.data(), frame.payload.size());
+      events.placed(index_, frame.header, place);
+      net.placed_(own_.server, frame.header);
+      return;
+    }
+  }
+}
 
 rings::Step SteppedLinks::ServerLinks::progress(transports::LinkEvents& events) {
   std::vector<transports::LinkIndex> now;
@@ -165,13 +199,8 @@ bool SteppedLinks::End::put(const rings::SegmentHeader& header,
   if (under_way_ >= net.options_.depth) return false;
   ++under_way_;
   if (is_cut_) return true;
-  if (net.free_frames_.empty()) {
-    net.free_frames_.push_back(net.frames_.size());
-    net.frames_.emplace_back();
-  }
-  const uint64_t number = net.free_frames_.back();
-  net.free_frames_.pop_back();
-  Frame& frame = net.frames_[number];
+  const uint64_t number = net.frames_.take();
+  Frame& frame = net.frames_.all[number];
   frame.from = this;
   frame.token = token;
   frame.header = header;
@@ -188,14 +217,12 @@ bool SteppedLinks::End::tell(std::span<const std::byte> note) {
   if (is_cut_) return true;
   SteppedLinks& net = own_.net;
   const double latency_s = net.network_.latency_of({out(), in()});
-  net.clock_.at(net.clock_.now_s() + latency_s,
-                [this, bytes = std::vector<std::byte>(note.begin(), note.end())] {
-                  End& to = other();
-                  if (is_cut_ || to.is_cut_) return;
-                  to.add([bytes](transports::LinkIndex index, transports::LinkEvents& events) {
-                    events.noted(index, bytes);
-                  });
-                });
+  const uint64_t number = net.notes_.take();
+  net.notes_.all[number].assign(note.begin(), note.end());
+  net.clock_.at(net.clock_.now_s() + latency_s, [this, number] {
+    const News news{News::Kind::kNote, number};
+    is_cut_ ? drop(news) : other().add_unless_cut(news);
+  });
   return true;
 }
 
@@ -277,13 +304,11 @@ LinkPath SteppedLinks::path_of(const End& from, const Ends& ends) {
   return path;
 }
 
-void SteppedLinks::left(uint64_t number) { frames_[number].from->left(frames_[number].token); }
-
-void SteppedLinks::arrived(uint64_t number) {
-  const Frame& frame = frames_[number];
-  frame.from->other().arrive(frame);
-  free_frames_.push_back(number);
+void SteppedLinks::left(uint64_t number) {
+  frames_.all[number].from->left(frames_.all[number].token);
 }
+
+void SteppedLinks::arrived(uint64_t number) { frames_.all[number].from->other().arrive(number); }
 
 void SteppedLinks::lose_nic(uint32_t server, size_t nic, bool is_announced) {
   const SteppedServer& here = servers_[server];

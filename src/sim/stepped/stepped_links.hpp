@@ -85,6 +85,13 @@ class SteppedLinks {
                                         topology::VertexIndex to);
   void left(uint64_t frame);
   void arrived(uint64_t frame);
+  // Frames and notes have numbers until they are taken, or lost; their memory is used again.
+  template <typename T>
+  struct Pool {
+    std::deque<T> all;  // addresses stay
+    std::vector<uint64_t> free;
+    uint64_t take();
+  };
 
   VirtualClock& clock_;
   ChunkNetwork& network_;
@@ -95,8 +102,8 @@ class SteppedLinks {
   std::function<void(uint32_t, const rings::SegmentHeader&)> placed_ =
       [](uint32_t, const rings::SegmentHeader&) {};
   std::vector<std::unique_ptr<ServerLinks>> links_;  // per server
-  std::deque<Frame> frames_;                         // addresses stay
-  std::vector<uint64_t> free_frames_;
+  Pool<Frame> frames_;
+  Pool<std::vector<std::byte>> notes_;
   using Section =
       std::tuple<const topology::ServerShape*, topology::VertexIndex, topology::VertexIndex>;
   std::map<Section, std::vector<LinkNumber>> inside_;  // places among the shape's edges
