@@ -18,7 +18,8 @@ from crossdock import _native
 from crossdock.machines.simulated_ranks import RankRates, rates_named
 from crossdock.machines.simulation import JoinSize, Outcome, Strategy, simulate
 from crossdock.machines.topology import Topology
-from reproduced_exchanges import exchanges, sort_buckets
+from reproduced_buckets import sort_buckets
+from reproduced_exchanges import exchanges
 from reproduced_points import ONE, STREAMING, TWO, Point, fitted, mean_error, points_table, table
 
 FOLDER = Path(__file__).parent

@@ -50,6 +50,7 @@ void read_strategy(OptionReader& given, SimulationOptions& options) {
   given.read("is_two_levels", is_two);
   given.read("is_broadcast", is_broadcast);
   given.read("single_path", options.strategy.single_path);
+  given.read("peers_at_once", options.strategy.peers_at_once);
   given.read("coded_share", options.strategy.coded_share);
   options.strategy.mode =
       is_bulk ? control::ExchangeMode::kBulk : control::ExchangeMode::kStreaming;
@@ -101,11 +102,11 @@ std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments)
                                                  options.task.probe_rows / ranks);
   }
   if (options.is_planned) {
-    const bool single_path = options.strategy.single_path;
-    const double coded_share = options.strategy.coded_share;
+    const sim::JoinStrategy given = options.strategy;
     options.strategy = value_or_raise(sim::planned_strategy(plan, options.task));
-    options.strategy.single_path = single_path;
-    options.strategy.coded_share = coded_share;
+    options.strategy.single_path = given.single_path;
+    options.strategy.peers_at_once = given.peers_at_once;
+    options.strategy.coded_share = given.coded_share;
   }
   SeededChance chance(options.seed);
   const sim::SimulatedJoin join = value_or_raise(

@@ -32,6 +32,20 @@ PlanPtr plan_between(const std::string& topology,
   return value_or_raise(optimizer.plan(std::span(&from, 1), std::span(&to, 1)));
 }
 
+// Every source to every destination; names as "node0/gpu1", or "gpu1" on a machine of one server.
+PlanPtr plan_from_to(const std::string& topology,
+                     const std::vector<std::string>& sources,
+                     const std::vector<std::string>& destinations) {
+  const auto graph = graph_of(topology);
+  const auto places_of = [&](const std::vector<std::string>& names) {
+    std::vector<topology::Location> places;
+    for (const std::string& name : names) places.push_back(value_or_raise(graph->find(name)));
+    return places;
+  };
+  control::TransferOptimizer optimizer(graph);
+  return value_or_raise(optimizer.plan(places_of(sources), places_of(destinations)));
+}
+
 // Every GPU to every GPU, or every CPU to every CPU where there is no GPU: of the first `count`, or of all for 0.
 PlanPtr plan_among(const std::string& topology, size_t count) {
   const auto graph = graph_of(topology);
@@ -91,6 +105,16 @@ void bind_transfers(nb::module_& module) {
           "topology"_a,
           "source"_a,
           "destination"_a)
+      .def_static(
+          "from_to",
+          [](const std::string& topology,
+             const std::vector<std::string>& sources,
+             const std::vector<std::string>& destinations) {
+            return PlannedChannel{plan_from_to(topology, sources, destinations)};
+          },
+          "topology"_a,
+          "sources"_a,
+          "destinations"_a)
       .def_static(
           "among_all",
           [](const std::string& topology) {

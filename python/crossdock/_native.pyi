@@ -80,6 +80,12 @@ class ChannelPlan:
     @staticmethod
     def between(topology: str, source: str, destination: str) -> ChannelPlan: ...
     @staticmethod
+    def from_to(
+        topology: str, sources: Sequence[str], destinations: Sequence[str]
+    ) -> ChannelPlan:
+        """From every source to every destination."""
+
+    @staticmethod
     def among_all(topology: str) -> ChannelPlan:
         """Among all GPUs, or all CPUs where there is no GPU."""
 

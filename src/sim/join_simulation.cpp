@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "sim/timed_flows.hpp"
 
@@ -37,23 +39,45 @@ Status check_join(const control::ChannelPlan& plan,
                       "bytes coded to {} of their number: above 0, up to 1",
                       strategy.coded_share);
   }
+  const bool has_skew = machine.unevenness.zipf_theta > 0 && machine.unevenness.keys > 0;
+  for (int server = 0; has_skew && server < static_cast<int>(plan.servers().size()); ++server) {
+    if (!plan.server_plan(server).destinations.empty()) continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "Zipf {} and no destination on server {} of {}: frequent keys fall on any "
+                      "server; simulate an even distribution, or destinations on all servers",
+                      machine.unevenness.zipf_theta,
+                      server,
+                      plan.servers().size());
+  }
+  if (strategy.peers_at_once < 0) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} peers at once: from 1, or 0 for all",
+                      strategy.peers_at_once);
+  }
   if (machine.ranks < 1 || !(machine.segment_bytes >= 1)) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{} ranks an endpoint, segments of {} bytes: both at least 1",
                       machine.ranks,
                       machine.segment_bytes);
   }
-  const bool has_levels =
-      plan.servers().size() > 1 && plan.destinations().size() > plan.servers().size();
+  const bool has_levels = plan.servers().size() > 1 &&
+                          plan.destinations().size() > plan.servers().size() &&
+                          std::ranges::equal(plan.sources(), plan.destinations());
   if (strategy.levels == control::ExchangeLevels::kTwo && !has_levels) {
     return make_error(
         ErrorCode::kInvalidArgument,
-        "two levels among {} endpoints on {} servers: they need two servers, one of them with two "
-        "endpoints; simulate one level",
+        "two levels from {} to {} endpoints on {} servers: they need an exchange among the same "
+        "ones, two servers, and one of them with two endpoints; simulate one level",
+        plan.sources().size(),
         plan.destinations().size(),
         plan.servers().size());
   }
   return {};
+}
+
+// 0: none of them.
+double largest(const std::vector<double>& shares) {
+  return shares.empty() ? 0 : *std::ranges::max_element(shares);
 }
 
 // With how many ranks of other servers a rank exchanges rows: with two levels one on each server.
@@ -81,6 +105,7 @@ class JoinSimulation {
         strategy_(strategy),
         machine_(machine),
         all_ranks_(static_cast<double>(plan.destinations().size()) * machine.ranks),
+        source_ranks_(static_cast<double>(plan.sources().size()) * machine.ranks),
         flows_(plan,
                group_servers(plan, machine.unevenness, chance),
                machine.ranks,
@@ -103,6 +128,17 @@ class JoinSimulation {
     double end_s = 0;
   };
 
+  // What a source has for one destination after the other.
+  struct Turn {
+    std::vector<std::vector<size_t>> peers;  // flows to each
+    size_t next = 0;
+    int open = 0;  // peers with flows that have not arrived
+  };
+  struct PlaceInTurn {
+    Turn* turn = nullptr;
+    size_t peer = 0;
+  };
+
   bool is_bulk() const { return strategy_.mode == control::ExchangeMode::kBulk; }
   bool is_broadcast() const { return strategy_.distribution == control::Distribution::kBroadcast; }
   bool is_two() const { return strategy_.levels == control::ExchangeLevels::kTwo; }
@@ -115,6 +151,8 @@ class JoinSimulation {
   void work_out(int group);
   double filling_part() const;
   void begin_exchange();
+  void take_turns();
+  void go_on(Turn& turn);
   void start(size_t flow);
   void arrived(size_t flow);
   void came(int group);
@@ -127,13 +165,16 @@ class JoinSimulation {
   const JoinTask& task_;
   const JoinStrategy& strategy_;
   const SimulatedMachine& machine_;
-  const double all_ranks_;
+  const double all_ranks_;     // that get rows
+  const double source_ranks_;  // that have them
   VirtualClock clock_;
   FairNetwork network_;
   ExchangeFlows flows_;
   TimedFlows timed_{clock_, network_};
   std::vector<State> states_;  // per group
   std::vector<GroupFlow> traffic_;
+  std::map<std::pair<int, size_t>, Turn> turns_;  // per group and source, if they take turns
+  std::vector<PlaceInTurn> place_in_turn_;        // per flow
   SimulatedJoin join_;
   double met_s_ = 0;  // all ranks know the counts
 };
@@ -175,8 +216,10 @@ ExchangeWork JoinSimulation::exchange_work() const {
 void JoinSimulation::work_out(int group) {
   State& state = states_[group];
   const ServerGroup& servers = flows_.groups()[group];
-  const double share = *std::ranges::max_element(servers.row_shares) / machine_.ranks;
-  const RankRows sent{task_.build_rows / all_ranks_, task_.probe_rows / all_ranks_};
+  const double share = largest(servers.row_shares) / machine_.ranks;
+  const auto sources = static_cast<double>(flows_.server_plan(group).sources.size());
+  RankRows sent;
+  if (sources > 0) sent = {task_.build_rows / source_ranks_, task_.probe_rows / source_ranks_};
   RankRows received{task_.build_rows * share, task_.probe_rows * share};
   if (is_broadcast()) received = {task_.build_rows, sent.probe};
   state.work = rank_seconds(task_.kind, machine_.rates, sent, received);
@@ -186,9 +229,8 @@ void JoinSimulation::work_out(int group) {
   for (const GroupFlow& flow : traffic_) {
     if (flow.from == group) messages += flow.messages;
   }
-  messages /= static_cast<double>(flows_.server_plan(group).sources.size()) * machine_.ranks *
-              servers.servers;
-  const double rank_bytes = source_bytes() / machine_.ranks;
+  if (sources > 0) messages /= sources * machine_.ranks * servers.servers;
+  const double rank_bytes = sources > 0 ? source_bytes() / machine_.ranks : 0;
   const double received_bytes =
       is_broadcast() ? task_.build_bytes() : (task_.build_bytes() + task_.probe_bytes()) * share;
   state.arranging_s =
@@ -202,7 +244,8 @@ void JoinSimulation::work_out(int group) {
 double JoinSimulation::filling_part() const {
   if (is_bulk() || is_broadcast()) return 0;
   const bool has_build = task_.build_rows > 0;
-  const double table_bytes = (has_build ? task_.build_bytes() : task_.probe_bytes()) / all_ranks_;
+  const double table_bytes =
+      (has_build ? task_.build_bytes() : task_.probe_bytes()) / source_ranks_;
   const double table_part = (has_build ? task_.build_rows : task_.probe_rows) / task_.rows();
   const double at_once = task_.kind == JoinKind::kHash ? next_hops() : 1;
   const double full_bytes = exchange_work().message_bytes_max * at_once;
@@ -215,6 +258,7 @@ void JoinSimulation::make_flows() {
   count_traffic();
   if (traffic_.size() > kManyFlows) network_.set_same_time(kManyFlowsTime);
   if (!is_bulk()) add_makers();
+  if (strategy_.peers_at_once > 0) take_turns();
   for (size_t i = 0; i < traffic_.size(); ++i) {
     State& state = states_[traffic_[i].to];
     ++state.open;
@@ -244,6 +288,27 @@ void JoinSimulation::add_makers() {
   }
 }
 
+void JoinSimulation::take_turns() {
+  std::map<std::tuple<int, size_t, int, size_t>, std::vector<size_t>> flows;
+  for (size_t i = 0; i < traffic_.size(); ++i) {
+    const GroupFlow& flow = traffic_[i];
+    if (flow.stage == 0) flows[{flow.from, flow.source, flow.to, flow.destination}].push_back(i);
+  }
+  place_in_turn_.resize(traffic_.size());
+  for (auto& [ends, numbers] : flows) {
+    Turn& turn = turns_[{std::get<0>(ends), std::get<1>(ends)}];
+    for (const size_t number : numbers) place_in_turn_[number] = {&turn, turn.peers.size()};
+    turn.peers.push_back(std::move(numbers));
+  }
+}
+
+void JoinSimulation::go_on(Turn& turn) {
+  while (turn.open < strategy_.peers_at_once && turn.next < turn.peers.size()) {
+    ++turn.open;
+    for (const size_t flow : turn.peers[turn.next++]) start(flow);
+  }
+}
+
 void JoinSimulation::start(size_t flow) {
   timed_.start(std::move(traffic_[flow].shape), [this, flow] { arrived(flow); });
 }
@@ -255,7 +320,11 @@ void JoinSimulation::begin_exchange() {
     clock_.at(is_bulk() ? state.ready_s : met_s_ + state.filling_s, [this, group] {
       for (size_t i = 0; i < traffic_.size(); ++i) {
         const bool waits = is_bulk() && traffic_[i].stage > 0;
-        if (traffic_[i].from == group && !waits) start(i);
+        const bool has_turn = !turns_.empty() && traffic_[i].stage == 0;
+        if (traffic_[i].from == group && !waits && !has_turn) start(i);
+      }
+      for (auto& [source, turn] : turns_) {
+        if (source.first == group) go_on(turn);
       }
       if (states_[group].first_level == 0 && is_bulk()) {
         for (const size_t flow : states_[group].second_level) start(flow);
@@ -266,6 +335,12 @@ void JoinSimulation::begin_exchange() {
 }
 
 void JoinSimulation::arrived(size_t flow) {
+  if (!turns_.empty() && traffic_[flow].stage == 0) {
+    const auto [turn, peer] = place_in_turn_[flow];
+    std::erase(turn->peers[peer], flow);
+    if (turn->peers[peer].empty()) --turn->open;
+    go_on(*turn);
+  }
   State& state = states_[traffic_[flow].to];
   if (traffic_[flow].stage == 0 && --state.first_level == 0 && !state.second_level.empty()) {
     // The rows of the first level are arranged again, by place on the server.
@@ -318,9 +393,9 @@ void JoinSimulation::count_traffic() {
   }
   double fullest = 0;
   for (const ServerGroup& group : flows_.groups()) {
-    fullest = std::max(fullest, *std::ranges::max_element(group.row_shares));
+    fullest = std::max(fullest, largest(group.row_shares));
   }
-  const double held = (task_.build_bytes() + task_.probe_bytes()) / all_ranks_;
+  const double held = (task_.build_bytes() + task_.probe_bytes()) / source_ranks_;
   const double sent = source_bytes() / machine_.ranks;
   const double received =
       is_broadcast() ? task_.build_bytes()

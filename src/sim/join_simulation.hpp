@@ -39,6 +39,9 @@ struct JoinStrategy {
   control::ExchangeLevels levels = control::ExchangeLevels::kOne;
   control::Distribution distribution = control::Distribution::kRepartition;
   bool single_path = false;
+  // A source sends to no more at a time, in the order of servers and their destinations, as libraries for messages do
+  // that know nothing of the whole exchange; 0: to all.
+  int peers_at_once = 0;
   double coded_share = 1;  // bytes between servers become so many times as many; 1: not coded
 };
 

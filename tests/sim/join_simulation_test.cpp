@@ -261,6 +261,45 @@ TEST(JoinSimulation, SixteenThousandEndpointsAreAFewFlows) {
   EXPECT_GT(join.seconds, 0);
 }
 
+// Four H100 of which each two have links of 150 GB/s to themselves.
+TEST(JoinSimulation, SourcesAndDestinationsMayDiffer) {
+  SimulatedMachine machine = wires_alone();
+  machine.rates.join.partition = 1e9;
+  JoinStrategy one_path;
+  one_path.mode = ExchangeMode::kBulk;
+  one_path.single_path = true;
+  struct Pattern {
+    std::vector<size_t> sources, destinations;
+  };
+  for (const Pattern& pattern : {Pattern{{1, 2, 3}, {0}}, Pattern{{0}, {1, 2, 3}}}) {
+    const PlanPtr plan = gpus_of_machine("topo-1", pattern.sources, pattern.destinations);
+    const SimulatedJoin join = simulated(*plan, task_of(3e9, 0), one_path, machine);
+    EXPECT_NEAR(join.bytes_inside, 48e9, 1);
+    EXPECT_NEAR(seconds_of(join, "exchange"), 16e9 / 150e9, 1e-6);
+    EXPECT_NEAR(
+        seconds_of(join, "arrange"), 3.0 / static_cast<double>(pattern.sources.size()), 1e-6);
+  }
+  const PlanPtr between = gpus_of_machine("topo-4", {1, 2, 3, 4, 5}, {0});
+  const SimulatedJoin join = simulated(*between, task_of(5e9, 0), one_path, machine);
+  EXPECT_NEAR(join.bytes_between_servers, 48e9, 1);
+  EXPECT_NEAR(join.bytes_inside, 32e9, 1);
+}
+
+// The first destination's links are full, then those of the second: of eight, two are busy on average.
+TEST(JoinSimulation, OnePeerAfterTheOtherLeavesLinksIdle) {
+  const PlanPtr plan = gpus_of_machine("testbed-1");
+  JoinStrategy strategy;
+  strategy.mode = ExchangeMode::kBulk;
+  strategy.single_path = true;
+  const auto seconds = [&](int peers) {
+    strategy.peers_at_once = peers;
+    return simulated(*plan, task_of(8e9, 0), strategy, wires_alone()).seconds;
+  };
+  EXPECT_NEAR(seconds(0), 7e9 / 8 * 16 / 300e9, 1e-3);
+  EXPECT_NEAR(seconds(1) / seconds(0), 4, 1e-2);
+  EXPECT_NEAR(seconds(7) / seconds(0), 1, 1e-6);
+}
+
 TEST(JoinSimulation, RefusesWhatCannotBe) {
   const PlanPtr plan = gpus_of_machine("dgx-a100");
   SeededChance chance(1);
@@ -272,6 +311,14 @@ TEST(JoinSimulation, RefusesWhatCannotBe) {
   EXPECT_THAT(refused(task_of(-1, 5), {}), testing::HasSubstr("-1 x 5"));
   EXPECT_THAT(refused(task_of(1, 5), {ExchangeMode::kBulk, ExchangeLevels::kTwo}),
               testing::HasSubstr("simulate one level"));
+  JoinStrategy strategy;
+  strategy.peers_at_once = -1;
+  EXPECT_THAT(refused(task_of(1, 5), strategy), testing::HasSubstr("-1 peers at once"));
+  const PlanPtr to_one = gpus_of_machine("topo-4", {1, 2, 3, 4, 5}, {0});
+  SimulatedMachine skewed;
+  skewed.unevenness = {.zipf_theta = 1, .keys = 10};
+  EXPECT_THAT(simulate_join(*to_one, task_of(1, 5), {}, skewed, chance).error().message,
+              testing::HasSubstr("no destination on server 1 of 2"));
 }
 
 }  // namespace

@@ -104,7 +104,8 @@ def _bad_join(value: str, what: str, limit: str) -> Exception:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to do it. `planned`: mode, levels and distribution are the planner's choice."""
+    """A way to do it. `planned`: mode, levels and distribution are the planner's choice.
+    `peers_at_once`: a source sends to so many others at a time, in their order; 0: to all."""
 
     label: str
     planned: bool = False
@@ -112,6 +113,7 @@ class Strategy:
     two_levels: bool = False
     broadcast: bool = False
     single_path: bool = False
+    peers_at_once: int = 0
     coded_share: float = 1.0
 
     def options(self) -> dict[str, Any]:
@@ -121,6 +123,7 @@ class Strategy:
             "is_two_levels": self.two_levels,
             "is_broadcast": self.broadcast,
             "single_path": self.single_path,
+            "peers_at_once": self.peers_at_once,
             "coded_share": self.coded_share,
         }
 
