@@ -63,6 +63,7 @@ def shown(value: float, unit: str) -> str:
 def curves() -> list[Row]:
     sys.path.insert(0, str(ROOT / "docs"))
     import reproduce
+    import reproduced_exchanges
     from reproduced_points import mean_error
 
     gpus, cores = reproduce.thousand_gpus_world(), reproduce.thousand_cores_world()
@@ -76,6 +77,12 @@ def curves() -> list[Row]:
         ("cores-phases", "1,024 cores, phases of Table 3: mean error",
          reproduce.phase_points(cores), 0.05),
         ("cores-4096", "4,096 cores, sort-merge: error", reproduce.fastest(cores)[1], 0.05),
+        ("all-to-all", "MGI, all to all over UCX and NCCL: mean error of 6 ratios",
+         [one for pattern in reproduced_exchanges.ALL_TO_ALL
+          for one in reproduced_exchanges.points(pattern)], 0.10),
+        ("patterns", "MGI, one to many and many to one in a server: mean error of 4 ratios",
+         [one for pattern in reproduced_exchanges.INSIDE[2:]
+          for one in reproduced_exchanges.points(pattern)], 0.10),
     )  # fmt: skip
     return [
         Row(name, what, mean_error(points), "%", bar, 0.05) for name, what, points, bar in measured
@@ -92,15 +99,24 @@ def all_pairs() -> list[Row]:
 
 
 def real_movers() -> list[Row]:
-    """All to all by the product's own movers; one on each of 128 servers."""
-    command = [str(build("stepped_bench")), "superpod-h100:128", "exchange", "16e9", "16777216",
-               "0", "1e-6"]  # fmt: skip
-    said = json.loads(output_of(command, 600))
-    what = f"{said['endpoints']:,} GPUs, {said['segments']:,} segments by real movers"
-    return [
-        Row("movers-time", f"{what}: time", said["wall_s"], "s", 60, 10),
-        Row("movers-memory", f"{what}: memory", said["peak_bytes"], "bytes", 4 * GIB, 4 * GIB),
-    ]
+    """By the product's own movers, one on each server: all to all, and all to one."""
+    program = str(build("stepped_bench"))
+    rows = []
+    for name, machine, pattern, size, bars in (
+        ("movers", "superpod-h100:128", "exchange", "16e9", (60, 10, 4)),
+        ("gather", "superpod-h100:2048", "gather", "16777216", (300, 60, 12)),
+    ):
+        said = json.loads(
+            output_of([program, machine, pattern, size, "16777216", "0", "1e-6"], 600)
+        )
+        what = f"{said['endpoints']:,} GPUs, {said['segments']:,} segments by real movers"
+        most_s, aim_s, most_gib = bars
+        memory = most_gib * GIB
+        rows += [
+            Row(f"{name}-time", f"{what}: time", said["wall_s"], "s", most_s, aim_s),
+            Row(f"{name}-memory", f"{what}: memory", said["peak_bytes"], "bytes", memory, memory),
+        ]
+    return rows
 
 
 def own_rows() -> list[Row]:

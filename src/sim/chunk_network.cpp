@@ -1,5 +1,5 @@
-// A link serves one chunk at a time; where it goes next is arranged when its first byte leaves. Events hold no more than
-// a place in the pool, so that a std::function needs no memory for them.
+// A link serves one chunk at a time; where it goes next is arranged when its first byte leaves. Events hold no more
+// than a place in the pool, so that a std::function needs no memory for them.
 #include "sim/chunk_network.hpp"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ void ChunkNetwork::set_link(LinkNumber number, double bytes_per_s) {
   link.rate.bytes_per_s = bytes_per_s;
   if (bytes_per_s > 0) return;
   for (const auto& [lane, queue] : link.lanes) {
-    for (Place place = queue.first; place != kNone;) release(std::exchange(place, pool_[place].next));
+    for (Place place = queue.first; place != kNone;)
+      release(std::exchange(place, pool_[place].next));
   }
   link.lanes.clear();
   link.turns.clear();

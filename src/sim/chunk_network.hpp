@@ -52,10 +52,10 @@ class ChunkNetwork {
   using Place = uint32_t;  // in the pool
   struct Moving {
     Chunk chunk;
-    uint32_t at = 0;      // which link of its path
-    uint32_t life = 0;    // of the place: what was arranged for a chunk that is gone does not happen
-    Place next = kNone;   // of its lane, while it waits
-    double end_s = 0;     // when its last byte can be here
+    uint32_t at = 0;     // which link of its path
+    uint32_t life = 0;   // of the place: what was arranged for a chunk that is gone does not happen
+    Place next = kNone;  // of its lane, while it waits
+    double end_s = 0;    // when its last byte can be here
   };
   struct Lane {
     Place first = kNone;

@@ -14,9 +14,7 @@ class VirtualClock {
   // `act` is called when it is `at_s`; at once, after what is due already, if that has passed.
   void at(double at_s, std::function<void()> act);
   // When the next event is; `otherwise` if there is none.
-  double next_s(double otherwise) const {
-    return due_.empty() ? otherwise : due_.front().at_s;
-  }
+  double next_s(double otherwise) const { return due_.empty() ? otherwise : due_.front().at_s; }
   // Whether there was an event to go to.
   bool step();
   uint64_t events() const { return done_; }

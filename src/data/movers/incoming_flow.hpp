@@ -74,7 +74,7 @@ class IncomingFlow {
   bool is_ended_ = false;
   bool is_closed_ = false;
   bool is_asked_ = false;
-  // What the other end was told last; there are many flows, and a NoteEntry has more.
+  // What the other end knows; there are many flows, and a NoteEntry has more.
   struct Noted {
     uint64_t head = 0, arrived = 0, beyond = 0;
   };

@@ -178,7 +178,9 @@ void Mover::State::look_at_peer(transports::PeerIndex rank, std::vector<bool>& n
     needs_link[path.to.first] = true;
     if (path.is_suspect && now_ >= path.suspect_until && path.answered_at > path.suspect_since)
       path.is_suspect = false;
-    const bool is_silent = now_ - path.heard_at >= parts_.settings.keepalive_s;
+    // Before anything needed it there was nothing to hear.
+    const double heard_at = std::max(path.heard_at, peer.needed_since);
+    const bool is_silent = now_ - heard_at >= parts_.settings.keepalive_s;
     // Notes may be lost; before a process counts as lost it is asked more often.
     const bool is_pressing = path.is_suspect || silent_s > parts_.settings.lost_after_s / 2;
     const double every_s =

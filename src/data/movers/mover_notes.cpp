@@ -78,6 +78,7 @@ bool Mover::State::tell(transports::PeerIndex to, Peer& peer) {
     }
     has_sent = true;
   }
+  peer.answers.shrink_to_fit();  // many at once when channels begin, of each peer
   return has_sent;
 }
 

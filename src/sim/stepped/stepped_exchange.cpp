@@ -109,14 +109,16 @@ LinkOptions link_options(const SteppedTask& task, const SteppedLoad& load) {
   return options;
 }
 
-std::vector<std::shared_ptr<const topology::ServerShape>> shapes_of(
-    const topology::InfrastructureGraph& graph) {
-  std::vector<std::shared_ptr<const topology::ServerShape>> shapes;
+std::vector<SteppedLinks::Role> roles_of(const topology::InfrastructureGraph& graph,
+                                         const SteppedTask& task) {
+  std::vector<SteppedLinks::Role> roles;
   for (topology::ServerIndex i = 0; i < static_cast<topology::ServerIndex>(graph.server_count());
        ++i) {
-    shapes.push_back(graph.shape_at(graph.shape_index(i)));
+    roles.push_back({graph.shape_at(graph.shape_index(i)), false, false});
   }
-  return shapes;
+  for (const topology::Location& place : task.sources) roles[place.server].sends = true;
+  for (const topology::Location& place : task.destinations) roles[place.server].gets = true;
+  return roles;
 }
 
 SteppedWorld::SteppedWorld(const topology::InfrastructureGraph& graph,
@@ -126,7 +128,7 @@ SteppedWorld::SteppedWorld(const topology::InfrastructureGraph& graph,
       task_(task),
       links_(clock_,
              network_,
-             shapes_of(graph),
+             roles_of(graph, task),
              link_options(task, load),
              [this](const rings::SegmentHeader& header) { return ends_of(header); }),
       next_s_(static_cast<size_t>(graph.server_count()), kNever),

@@ -228,19 +228,21 @@ bool SteppedLinks::End::tell(std::span<const std::byte> note) {
 
 SteppedLinks::SteppedLinks(VirtualClock& clock,
                            ChunkNetwork& network,
-                           std::vector<std::shared_ptr<const topology::ServerShape>> shapes,
+                           const std::vector<Role>& roles,
                            LinkOptions options,
                            EndsOf ends_of)
     : clock_(clock), network_(network), options_(options), ends_of_(std::move(ends_of)) {
-  for (auto& shape : shapes) {
+  for (const auto& [shape, sends, gets] : roles) {
     SteppedServer server;
+    server.sends = sends;
+    server.gets = gets;
     server.first_link = static_cast<LinkNumber>(network_.link_count());
     for (const topology::Edge& edge : shape->edges()) {
       const double latency_s = edge.latency_s > 0 ? edge.latency_s : options_.latency_s;
       network_.add_link({edge.bytes_per_s, latency_s, 0});
     }
     if (shape->network()) server.nics = nics_of(*shape);
-    server.shape = std::move(shape);
+    server.shape = shape;
     servers_.push_back(std::move(server));
   }
   const auto count = static_cast<uint32_t>(servers_.size());
@@ -249,9 +251,7 @@ SteppedLinks::SteppedLinks(VirtualClock& clock,
     links->server = server;
     for (uint32_t peer = 0; peer < count; ++peer) {
       links->first.push_back(static_cast<transports::LinkIndex>(links->ends.size()));
-      if (peer == server) continue;
-      const size_t nics = std::min(servers_[server].nics.size(), servers_[peer].nics.size());
-      for (size_t nic = 0; nic < nics; ++nic) {
+      for (size_t nic = 0; nic < links_between(server, peer); ++nic) {
         const auto index = static_cast<transports::LinkIndex>(links->ends.size());
         links->ends.push_back(std::make_unique<End>(*links, peer, nic, index));
       }
@@ -263,6 +263,13 @@ SteppedLinks::SteppedLinks(VirtualClock& clock,
 }
 
 SteppedLinks::~SteppedLinks() = default;
+
+size_t SteppedLinks::links_between(uint32_t one, uint32_t other) const {
+  const SteppedServer& a = servers_[one];
+  const SteppedServer& b = servers_[other];
+  const bool have_something = (a.sends && b.gets) || (a.gets && b.sends);
+  return one != other && have_something ? std::min(a.nics.size(), b.nics.size()) : 0;
+}
 
 transports::Transport& SteppedLinks::transport(uint32_t server) { return *links_[server]; }
 
@@ -316,7 +323,7 @@ void SteppedLinks::lose_nic(uint32_t server, size_t nic, bool is_announced) {
   network_.set_link(here.link(vertex, *here.shape->network()), 0);
   network_.set_link(here.link(*here.shape->network(), vertex), 0);
   for (uint32_t peer = 0; peer < servers_.size(); ++peer) {
-    if (peer == server || nic >= servers_[peer].nics.size()) continue;
+    if (nic >= links_between(server, peer)) continue;
     End& end = *links_[server]->ends[links_[server]->first[peer] + nic];
     for (End* const one : {&end, &end.other()}) {
       one->cut();

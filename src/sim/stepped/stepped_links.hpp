@@ -25,7 +25,9 @@ struct SteppedServer {
   std::shared_ptr<const topology::ServerShape> shape;
   LinkNumber first_link = 0;                // of the network: the shape's edges, in their order
   std::vector<topology::VertexIndex> nics;  // ascending
-  bool is_dead = false;                     // says and hears nothing
+  bool sends = true;                        // in the channel
+  bool gets = true;
+  bool is_dead = false;  // says and hears nothing
 
   LinkNumber link(topology::VertexIndex from, topology::VertexIndex to) const;
 };
@@ -45,11 +47,17 @@ class SteppedLinks {
     topology::VertexIndex destination = 0;  // on the one that gets
   };
   using EndsOf = std::function<Ends(const rings::SegmentHeader& header)>;
+  // What a server does in the one channel that there is: links join those of which one sends and the other gets.
+  struct Role {
+    std::shared_ptr<const topology::ServerShape> shape;
+    bool sends = true;
+    bool gets = true;
+  };
 
   // Adds the edges of all servers to the network, which is used by this alone. Servers are the movers' ranks.
   SteppedLinks(VirtualClock& clock,
                ChunkNetwork& network,
-               std::vector<std::shared_ptr<const topology::ServerShape>> shapes,
+               const std::vector<Role>& roles,
                LinkOptions options,
                EndsOf ends_of);
   ~SteppedLinks();
@@ -83,6 +91,8 @@ class SteppedLinks {
   const std::vector<LinkNumber>& inside(const topology::ServerShape& shape,
                                         topology::VertexIndex from,
                                         topology::VertexIndex to);
+  // Links between two servers: none if they have nothing for each other.
+  size_t links_between(uint32_t one, uint32_t other) const;
   void left(uint64_t frame);
   void arrived(uint64_t frame);
   // Frames and notes have numbers until they are taken, or lost; their memory is used again.

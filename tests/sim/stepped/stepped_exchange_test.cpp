@@ -185,6 +185,22 @@ TEST(SteppedExchange, IsTheSameForASeed) {
   EXPECT_EQ(one.causes, two.causes);
 }
 
+// Controller, agents and movers of 1,024 servers: links join those that have something for each other.
+TEST(SteppedExchange, ThousandsOfEndpointsSendToOne) {
+  const topology::InfrastructureGraph graph = machine("superpod-h100:1024");
+  SteppedTask task;
+  task.sources = endpoints_of(graph);
+  task.destinations = {task.sources.front()};
+  task.segment_bytes = task.bytes_per_pair = 1 << 20;
+  task.slot_bits = 0;
+  const SteppedExchange done = stepped(graph, task);
+  EXPECT_EQ(done.broken, "");
+  EXPECT_EQ(done.taken, 1023 * 8);
+  // To each server and back: totals, that they were seen, and that segments came. No link is asked whether it is there.
+  EXPECT_LE(done.notes, 1023u * 6);
+  EXPECT_LT(done.control_messages, 1024u * 24);
+}
+
 // One to many and many to one: servers that only send, or only get.
 TEST(SteppedExchange, PatternsReachTheirEndsAlone) {
   const topology::InfrastructureGraph graph = machine("figure-2i:3");
