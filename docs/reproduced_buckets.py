@@ -33,10 +33,10 @@ def oversubscribed(what: str, nodes: int) -> float:
 
 @dataclass(frozen=True)
 class TrivialSort:
-    """A sort whose time is what its exchanges of counts take, on a node of its own for each process.
+    """A sort whose time is what its exchanges of counts take, a node for each process.
 
-    `peer_s`: what each other node costs a node; `message_s`: what a task's buffer costs the node that
-    gets it. How many tasks a node has cancels.
+    `peer_s`: what each other node costs a node; `message_s`: what a task's buffer costs the node
+    that gets it. How many tasks a node has cancels.
     """
 
     base_s: float
@@ -47,7 +47,7 @@ class TrivialSort:
     @cache
     def calibrated() -> TrivialSort:
         """On 40 nodes before and after, and on 512 after."""
-        nodes, what, before_s, after_s = SORTS[0]
+        nodes, _, before_s, after_s = SORTS[0]
         far, far_what, _, far_s = SORTS[2]
         peer_s = (far_s / oversubscribed(far_what, far) - after_s) / (far - nodes)
         messages = bucket_counts(nodes, TASKS[0])["task buffers"]
@@ -57,7 +57,7 @@ class TrivialSort:
         return self.base_s + self.peer_s * nodes
 
     def before(self, nodes: int, in_lockstep: bool = True) -> float:
-        """In lockstep one node at a time gets what all tasks send; else all nodes get all the time."""
+        """In lockstep one node at a time gets what all tasks send; else all get all the time."""
         messages = bucket_counts(nodes, TASKS[0])["task buffers"]
         return self.after(nodes) + self.message_s * messages / (1 if in_lockstep else nodes)
 

@@ -59,6 +59,7 @@ BETWEEN = (
     Pattern("many to one, 3 x 4 H100 (12d)", "testbed-3", 5.13, 10.91, REST, FIRST, 1 / 12),
     Pattern("one to many, 3 x 4 H100 (12e)", "testbed-3", 5.14, 8.89, FIRST, REST),
 )
+ALL_TO_ALL = (*INSIDE[:2], *BETWEEN[:2])
 # "200 %+" and "260 %+" higher than both: lower bounds.
 ONE_TO_ONE = (
     Pattern("one to one, 4 H100 (12c)", "testbed-2", 3.0, 3.0, FIRST, LAST),
@@ -101,12 +102,12 @@ def moved(
     )  # fmt: skip
     rows = SHARD_BYTES * pattern.part * len(sources) / ROW_BYTES
     sides = {"build_rows": 1e5, "probe_rows": rows} if zipf else {"build_rows": rows}
-    told = json.loads(_native.simulate_join(
+    said = json.loads(_native.simulate_join(
         channel, probe_row_bytes=ROW_BYTES, build_row_bytes=ROW_BYTES, zipf_theta=zipf, seed=1,
         **sides, **asdict(NO_FAULTS), **rates.options(), **strategy.options(),
     ))  # fmt: skip
-    return {phase["name"]: phase["seconds"] for phase in told["phases"]} | {
-        "bytes": told["bytes_inside"]
+    return {phase["name"]: phase["seconds"] for phase in said["phases"]} | {
+        "bytes": said["bytes_inside"]
     }
 
 
@@ -177,7 +178,7 @@ def pattern_table(patterns: tuple[Pattern, ...], at_least: bool = False) -> str:
 
 def exchanges() -> str:
     inside = [point for pattern in INSIDE for point in points(pattern)]
-    all_to_all = [point for pattern in (*INSIDE[:2], *BETWEEN[:2]) for point in points(pattern)]
+    all_to_all = [point for pattern in ALL_TO_ALL for point in points(pattern)]
     peers = ", ".join(
         f"{gain_over(INSIDE[0], Strategy('', bulk=True, single_path=True, peers_at_once=n)):.2f}"
         for n in range(1, 8)

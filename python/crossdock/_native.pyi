@@ -80,9 +80,7 @@ class ChannelPlan:
     @staticmethod
     def between(topology: str, source: str, destination: str) -> ChannelPlan: ...
     @staticmethod
-    def from_to(
-        topology: str, sources: Sequence[str], destinations: Sequence[str]
-    ) -> ChannelPlan:
+    def from_to(topology: str, sources: Sequence[str], destinations: Sequence[str]) -> ChannelPlan:
         """From every source to every destination."""
 
     @staticmethod

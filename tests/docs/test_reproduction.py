@@ -99,8 +99,8 @@ def test_four_thousand_cores_are_too_fast_without_crowded_links() -> None:
 
 
 def errors_of(patterns: tuple[reproduced_exchanges.Pattern, ...]) -> list[tuple[float, float]]:
-    found = [reproduced_exchanges.points(pattern) for pattern in patterns]
-    return [(ucx.error, nccl.error) for ucx, nccl in found]
+    points = [reproduced_exchanges.points(pattern) for pattern in patterns]
+    return [(ucx.error, nccl.error) for ucx, nccl in points]
 
 
 def test_exchanges_inside_a_server_are_near() -> None:
