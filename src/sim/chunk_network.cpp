@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.hpp"
-
 namespace crossdock::sim {
 
 LinkNumber ChunkNetwork::add_link(const LinkRate& rate) {
@@ -20,29 +18,24 @@ void ChunkNetwork::set_link(LinkNumber number, double bytes_per_s) {
   Link& link = links_[number];
   link.rate.bytes_per_s = bytes_per_s;
   if (bytes_per_s > 0) return;
-  for (const auto& [lane, queue] : link.lanes) {
-    for (Place place = queue.first; place != kNone;)
+  for (const auto& [name, lane] : link.lanes) {
+    for (Place place = lane.first; place != kNone;) {
       release(std::exchange(place, pool_[place].next));
+    }
   }
   link.lanes.clear();
   link.turns.clear();
 }
 
-double ChunkNetwork::latency_of(const std::vector<LinkNumber>& path) const {
-  double sum = 0;
-  for (const LinkNumber link : path) sum += links_[link].rate.latency_s;
-  return sum;
-}
-
-void ChunkNetwork::send(Chunk chunk) {
-  if (!chunk.path->empty()) return arrive(keep(std::move(chunk)));
+void ChunkNetwork::send(const Chunk& chunk) {
+  if (chunk.path.size() > 0) return arrive(keep(chunk));
   clock_.at(clock_.now_s(), [this, token = chunk.token] {
     left_(token);
     arrived_(token);
   });
 }
 
-ChunkNetwork::Place ChunkNetwork::keep(Chunk chunk) {
+ChunkNetwork::Place ChunkNetwork::keep(const Chunk& chunk) {
   if (free_.empty()) {
     free_.push_back(static_cast<Place>(pool_.size()));
     pool_.emplace_back();
@@ -50,14 +43,13 @@ ChunkNetwork::Place ChunkNetwork::keep(Chunk chunk) {
   const Place place = free_.back();
   free_.pop_back();
   Moving& moving = pool_[place];
-  moving.chunk = std::move(chunk);
+  moving.chunk = chunk;
   moving.at = 0;
   moving.end_s = clock_.now_s();
   return place;
 }
 
 void ChunkNetwork::release(Place place) {
-  pool_[place].chunk.path.reset();
   ++pool_[place].life;
   free_.push_back(place);
 }
@@ -110,7 +102,7 @@ void ChunkNetwork::serve(Link& link, Place place) {
     clock_.at(link.free_s, [this, place, life = moving.life] { left(place, life); });
   // What is still on its way here cannot have left.
   moving.end_s = std::max(moving.end_s, link.free_s) + link.rate.latency_s;
-  if (moving.at + 1 == moving.chunk.path->size()) {
+  if (moving.at + 1 == moving.chunk.path.size()) {
     clock_.at(moving.end_s, [this, place] { finish(place); });
     return;
   }
@@ -120,7 +112,7 @@ void ChunkNetwork::serve(Link& link, Place place) {
 
 void ChunkNetwork::left(Place place, uint32_t life) {
   const Moving& moving = pool_[place];
-  if (moving.life == life && links_[moving.chunk.path->front()].rate.bytes_per_s > 0)
+  if (moving.life == life && links_[moving.chunk.path[0]].rate.bytes_per_s > 0)
     left_(moving.chunk.token);
 }
 

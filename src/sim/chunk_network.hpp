@@ -7,19 +7,35 @@
 // waits. Deterministic; not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "base/check.hpp"
 #include "sim/fair_network.hpp"
 #include "sim/virtual_clock.hpp"
 
 namespace crossdock::sim {
 
-using LinkPath = std::shared_ptr<const std::vector<LinkNumber>>;
+// Links one after the other: so few that a chunk holds them itself, which is nearer than memory of their own.
+class LinkPath {
+ public:
+  static constexpr size_t kLinksMax = 14;
+
+  void add(LinkNumber link) {
+    CD_CHECK(size_ < kLinksMax, "a path of more than {} links", kLinksMax);
+    links_[size_++] = link;
+  }
+  LinkNumber operator[](size_t place) const { return links_[place]; }
+  size_t size() const { return size_; }
+
+ private:
+  std::array<LinkNumber, kLinksMax> links_{};
+  uint32_t size_ = 0;
+};
 
 struct Chunk {
   uint64_t lane = 0;
@@ -41,9 +57,9 @@ class ChunkNetwork {
   // From the next chunk on; 0: what is there is lost.
   void set_link(LinkNumber link, double bytes_per_s);
   // A path of no links: it arrives at once.
-  void send(Chunk chunk);
+  void send(const Chunk& chunk);
 
-  double latency_of(const std::vector<LinkNumber>& path) const;
+  double latency_s(LinkNumber link) const { return links_[link].rate.latency_s; }
   double carried_bytes(LinkNumber link) const { return links_[link].carried_bytes; }
   int link_count() const { return static_cast<int>(links_.size()); }
 
@@ -70,14 +86,14 @@ class ChunkNetwork {
     double carried_bytes = 0;
   };
 
-  LinkNumber link_of(const Moving& moving) const { return (*moving.chunk.path)[moving.at]; }
+  LinkNumber link_of(const Moving& moving) const { return moving.chunk.path[moving.at]; }
   void arrive(Place place);
   void serve(Link& link, Place place);
   void wait_for(LinkNumber link);
   void serve_next(LinkNumber link);
   void left(Place place, uint32_t life);
   void finish(Place place);
-  Place keep(Chunk chunk);
+  Place keep(const Chunk& chunk);
   void release(Place place);
 
   VirtualClock& clock_;

@@ -37,6 +37,12 @@ std::vector<double> ends_of_flows(const std::vector<LinkRate>& links,
   return ends;
 }
 
+LinkPath path_of(const TestFlow& flow) {
+  LinkPath path;
+  for (const LinkNumber link : flow.path) path.add(link);
+  return path;
+}
+
 // A few chunks of a flow are on their way at a time, as a window would have it.
 std::vector<double> ends_of_chunks(const std::vector<LinkRate>& links,
                                    const std::vector<TestFlow>& flows) {
@@ -49,7 +55,7 @@ std::vector<double> ends_of_chunks(const std::vector<LinkRate>& links,
   std::vector<LinkPath> paths;
   for (const TestFlow& flow : flows) {
     left.push_back(static_cast<int>(std::lround(flow.bytes / kChunk)));
-    paths.push_back(std::make_shared<const std::vector<LinkNumber>>(flow.path));
+    paths.push_back(path_of(flow));
   }
   const auto send = [&](uint64_t flow) {
     while (left[flow] > 0 && under_way[flow] < kWindow) {
@@ -93,7 +99,7 @@ TEST(ChunkNetwork, OneAloneTakesItsNarrowestLinkAndAllLatencies) {
   double left_s = 0, arrived_s = 0;
   network.on_left([&](uint64_t) { left_s = clock.now_s(); });
   network.on_arrived([&](uint64_t) { arrived_s = clock.now_s(); });
-  network.send({1, std::make_shared<const std::vector<LinkNumber>>(flows[0].path), 50, 7});
+  network.send({1, path_of(flows[0]), 50, 7});
   while (clock.step()) {
   }
   EXPECT_DOUBLE_EQ(left_s, 0.5);                   // 50 bytes at 100
@@ -152,7 +158,7 @@ TEST(ChunkNetwork, ALinkThatIsLostKeepsWhatItHad) {
   network.add_link({kChunkRate, 0, 0});
   int arrived = 0;
   network.on_arrived([&](uint64_t) { ++arrived; });
-  const auto path = std::make_shared<const std::vector<LinkNumber>>(1, 0);
+  const LinkPath path = path_of({{0}, 0});
   for (uint64_t i = 0; i < 4; ++i) network.send({i, path, 100, i});
   clock.at(1.5, [&] { network.set_link(0, 0); });
   while (clock.step()) {

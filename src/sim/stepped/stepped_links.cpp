@@ -216,7 +216,7 @@ bool SteppedLinks::End::tell(std::span<const std::byte> note) {
   CD_CHECK(!is_lost_, "a note on a lost link");
   if (is_cut_) return true;
   SteppedLinks& net = own_.net;
-  const double latency_s = net.network_.latency_of({out(), in()});
+  const double latency_s = net.network_.latency_s(out()) + net.network_.latency_s(in());
   const uint64_t number = net.notes_.take();
   net.notes_.all[number].assign(note.begin(), note.end());
   net.clock_.at(net.clock_.now_s() + latency_s, [this, number] {
@@ -299,15 +299,15 @@ const std::vector<LinkNumber>& SteppedLinks::inside(const topology::ServerShape&
 }
 
 LinkPath SteppedLinks::path_of(const End& from, const Ends& ends) {
-  auto path = std::make_shared<std::vector<LinkNumber>>();
+  LinkPath path;
   const SteppedServer& here = from.here();
   const SteppedServer& there = from.there();
   for (const LinkNumber edge : inside(*here.shape, ends.source, from.nic_here()))
-    path->push_back(here.first_link + edge);
-  path->push_back(from.out());
-  path->push_back(from.in());
+    path.add(here.first_link + edge);
+  path.add(from.out());
+  path.add(from.in());
   for (const LinkNumber edge : inside(*there.shape, from.nic_there(), ends.destination))
-    path->push_back(there.first_link + edge);
+    path.add(there.first_link + edge);
   return path;
 }
 
