@@ -349,14 +349,9 @@ def test_two_thousand_columns(dock: xd.Dock, tmp_path: Path) -> None:
     expected = duckdb.sql(f"FROM {reads}").to_arrow_table()
     assert sorted_rows(rows.collect()) == sorted_rows(expected)
     chosen = rows.filter(col("c1999") > 5).agg(n=xd.count(), s=xd.sum("c1000"), f=xd.sum("further"))
-    assert (
-        chosen.collect().to_pylist()
-        == (
-            duckdb.sql(
-                f"SELECT count(*) AS n, sum(c1000) AS s, sum(further) AS f FROM {reads} WHERE c1999 > 5"
-            ).to_arrow_table()
-        ).to_pylist()
-    )
+    sums = "count(*) AS n, sum(c1000) AS s, sum(further) AS f"
+    expected = duckdb.sql(f"SELECT {sums} FROM {reads} WHERE c1999 > 5").to_arrow_table()
+    assert chosen.collect().to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "arrows", "csv", "csv.zst", "ndjson"])
