@@ -21,7 +21,13 @@ import cpp_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGED = ROOT / "build" / "docs-source"
-PAGES = ["*.md", "docs/**/*.md", "bench/README.md", "examples/*/README.md"]
+PAGES = [
+    "*.md",
+    "docs/**/*.md",
+    "bench/README.md",
+    "bench/baselines/*.md",
+    "examples/*/README.md",
+]
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)")
 # Signs that Markdown reads inside <code>, where code hosts leave them alone.
 CODE = re.compile(r"(?<=<code>).*?(?=</code>)")
