@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crossdock import _native
 from crossdock.files.csv_files import CsvSource
 from crossdock.files.file_sources import FileSource
+from crossdock.files.parquet_files import ParquetSource
 from crossdock.values.engine_types import empty_table, engine_table, lies_as_it_is
 from crossdock.values.type_checks import checking_engine
 
@@ -24,7 +25,7 @@ def scanned_files(
     asked to, or why pyarrow has to."""
     if isinstance(source, CsvSource):
         return source.kept_plan(columns, lambda: _of_csv(source, columns))
-    if not isinstance(source, FileSource) or source.kind != "parquet":
+    if not isinstance(source, ParquetSource):
         return "no file that the engine reads"
     files = source.footers()
     if isinstance(files, str):

@@ -10,14 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock import _native
-from crossdock.errors import public_errors
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
 from crossdock.files.far_files import of_each_far
 from crossdock.files.file_sources import FileSource, rows_of_values
 from crossdock.files.sources import Split, read_for
-from crossdock.values.engine_types import engine_table
 
 
 @dataclass(frozen=True)
@@ -49,12 +46,6 @@ class BatchFiles(FileSource):
         known = self.path_columns()
         given = tuple(part for part in parts if part.columns() and part.columns() <= known)
         return given, tuple(part for part in parts if not any(part is one for one in given))
-
-    def native(
-        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
-    ) -> _native.Table:
-        with self.data_errors(), public_errors():
-            return engine_table(engine, self.table(columns, predicate))
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         """An interrupt ends the wait for the batch that is read, and this is the last one."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import make_error, public_errors, unknown_column
+from crossdock.errors import make_error, unknown_column
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr, conjuncts
 from crossdock.files.batch_files import BatchFiles, completed, keeps
@@ -26,7 +26,6 @@ from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened, path
 from crossdock.files.paths import Paths, delimiter_of, find_files
 from crossdock.files.sources import ArrowSource, Source, read_for
 from crossdock.files.text_streams import first_text
-from crossdock.values.engine_types import engine_table
 
 if TYPE_CHECKING:
     from pyarrow.csv import InvalidRow
@@ -189,12 +188,6 @@ class CsvSource(DatasetFiles):
             parse_options=self._csv.parse_options(dialect.delimiter),
             convert_options=self._csv.convert_options(self._csv.types),
         )
-
-    def native(
-        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
-    ) -> _native.Table:
-        with self.data_errors(), public_errors():
-            return engine_table(engine, self.table(columns, predicate))
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         """Files are read by several threads; an interrupt ends the wait for them."""

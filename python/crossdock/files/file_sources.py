@@ -36,12 +36,12 @@ from crossdock.files.paths import Paths, find_files, has_partitions, shown_name
 from crossdock.files.reader_filters import split_filter, to_pyarrow
 from crossdock.files.sources import Split, bare_schema, first_line
 from crossdock.option_checks import require_flag
-from crossdock.values.engine_types import engine_table, with_schema
+from crossdock.values.engine_types import engine_table
 from crossdock.values.row_taking import is_selectable, selectable_schema
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
-    from pyarrow.dataset import FileFragment, FileSystemDataset, Scanner
+    from pyarrow.dataset import FileFragment, FileSystemDataset
 
 _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 _FILE_NAME = "filename"
@@ -182,31 +182,25 @@ class FileSource(ABC):
         given, rest = split_filter(even, self.schema)
         return given, (*rest, *(part for part in parts if part.columns() & opened.uneven))
 
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
-        with self.data_errors():
-            table = self._scanner(self.current(), columns, predicate).to_table()
-            if not columns:
-                return table  # what follows would forget how many rows there are
-            return with_schema(table.replace_schema_metadata(None), self.schema_of(columns))
+    @abstractmethod
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table: ...
 
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader:
-        with self.data_errors():
-            reader = self._scanner(self.current(), columns, predicate).to_reader()
-            projected = self.schema_of(columns)
-            return reader if reader.schema == projected else reader.cast(projected)
+    @abstractmethod
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.RecordBatchReader: ...
 
     def native(
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
     ) -> _native.Table:
         with self.data_errors(), public_errors():
-            return engine_table(engine, self.reader(columns, predicate))
+            return engine_table(engine, self.table(columns, predicate))
 
     def count_rows(self, predicate: Expr | None) -> int:
         with self.data_errors():
             opened = self.current()
             if predicate is None:
                 return int(opened.dataset.count_rows())
-            return int(self._scanner(opened, (), predicate).count_rows())
+            condition = to_pyarrow(predicate, self.schema)
+            return int(opened.filterable.scanner(columns=[], filter=condition).count_rows())
 
     def known_rows(self) -> int | None:
         return self.count_rows(None) if self.is_counted else None
@@ -218,11 +212,6 @@ class FileSource(ABC):
         """Bytes of each file."""
         with self.data_errors():
             return self.of_each(self.files, size_of, str)
-
-    def footers(self) -> _native.ParquetFiles | str:
-        """The files for the engine's reader of Parquet, or why it does not read them. DataError if
-        they have changed."""
-        return "no Parquet file"
 
     def fragments(self) -> list[Any]:
         """The files, one by one, for modules of this package. Call it inside `data_errors`."""
@@ -336,12 +325,6 @@ class FileSource(ABC):
             )  # fmt: skip
         self._opened = again
         return again
-
-    def _scanner(self, opened: Opened, columns: tuple[str, ...], predicate: Expr | None) -> Scanner:
-        if predicate is None:
-            return opened.dataset.scanner(columns=list(columns))
-        condition = to_pyarrow(predicate, self.schema)
-        return opened.filterable.scanner(columns=list(columns), filter=condition)
 
     def schema_of(self, columns: tuple[str, ...]) -> pa.Schema:
         """The schema of some columns, for modules of this package."""

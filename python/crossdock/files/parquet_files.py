@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import public_errors
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
 from crossdock.files.batch_files import completed
@@ -76,6 +75,8 @@ class ParquetSource(DatasetFiles):
         return [schemas[number] for number in numbers]
 
     def footers(self) -> _native.ParquetFiles | str:
+        """The files for the engine's reader, or why it does not read them. DataError if they have
+        changed."""
         if self.is_part:
             return "parts of files"
         with self.data_errors():
@@ -84,12 +85,6 @@ class ParquetSource(DatasetFiles):
         if known is None or known[0] is not opened:
             known = self._footers = opened, self._with_values(opened)
         return known[1]
-
-    def native(
-        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
-    ) -> _native.Table:
-        with self.data_errors(), public_errors():
-            return engine_table(engine, self.table(columns, predicate))
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
         """Row groups are read by several threads; an interrupt ends the wait for them."""

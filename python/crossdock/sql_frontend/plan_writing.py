@@ -20,7 +20,6 @@ from crossdock.plan.nodes import (
     Node,
     Project,
     Scan,
-    Shared,
     Sort,
     Union,
 )  # fmt: skip
@@ -83,9 +82,6 @@ class PlanWriter:
 
     def _new(self) -> Message:
         return self._messages.algebra.Rel()
-
-    def _shared(self, node: Shared) -> Message:
-        return self._relation(node.input)
 
     def _scan(self, node: Scan) -> Message:
         message, schema = self._new(), node.source.schema

@@ -16,7 +16,7 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock.files.file_sources import FileSource
+from crossdock.files.parquet_files import ParquetSource
 
 col = xd.col
 nan = float("nan")
@@ -60,7 +60,8 @@ def _engine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> Any:
         raise AssertionError("pyarrow reads the file")
 
-    monkeypatch.setattr(FileSource, "_scanner", refuse)
+    for way in ("table", "reader"):
+        monkeypatch.setattr(ParquetSource, way, refuse)
 
 
 Form = Callable[[xd.Relation], xd.Relation]
