@@ -71,7 +71,9 @@ def open_csv(
     files = find_files(paths, "csv", places.filesystem)
     leaves_out = csv_options.header and (csv_options.skip or csv_options.names)
     changes = csv_options.comment or csv_options.ragged != "error"
-    by_lines = leaves_out or changes or any(map(_is_packed, files))
+    # pyarrow calls Python to decode, from threads that may meet an interpreter that is gone.
+    decodes = csv_options.encoding != "utf-8"
+    by_lines = leaves_out or changes or decodes or any(map(_is_packed, files))
     opened = CsvLines if by_lines else CsvSource
     source = opened(paths, csv_options, places)
     for name in csv_options.types:
@@ -170,8 +172,8 @@ class CsvSource(DatasetFiles):
         options = self._csv
         if self.is_part or self.is_far or of_paths:
             return "parts of files, files elsewhere, or columns of their paths"
-        if options.encoding != "utf-8" or options.escape or options.decimal != ".":
-            return "an encoding, escapes or a decimal comma"
+        if options.escape or options.decimal != ".":
+            return "escapes or a decimal comma"
         if any(file.lower().endswith(_PACKED) for file in self.files):
             return "compressed files"
         return "lines that end with CR alone" if self._has_old_line_ends() else ""

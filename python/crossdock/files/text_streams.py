@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import io
+import time
+import weakref
 from collections.abc import Iterable, Iterator
 
 from crossdock.files.far_files import open_stream
+from crossdock.values.streaming import under_way
 
 _BLOCK_BYTES = 1 << 20
 
 
 class LinesFile(io.RawIOBase):
-    """Blocks of text as a file of UTF-8."""
+    """Blocks of text as a file of UTF-8, which ends early where the interpreter does."""
 
     def __init__(self, blocks: Iterator[str]) -> None:
         self._blocks = blocks
         self._left = memoryview(b"")
+        self.has_ended = False
+        _live.add(self)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        while not self._left:
-            block = next(self._blocks, None)
-            if block is None:
-                return 0
-            self._left = memoryview(block.encode(errors="surrogateescape"))
-        count = min(len(buffer), len(self._left))
-        buffer[:count] = self._left[:count]
-        self._left = self._left[count:]
-        return count
+        with under_way():
+            while not self._left and not self.has_ended:
+                block = next(self._blocks, None)
+                if block is None:
+                    self.has_ended = True
+                else:
+                    self._left = memoryview(block.encode(errors="surrogateescape"))
+            count = min(len(buffer), len(self._left))
+            buffer[:count] = self._left[:count]
+            self._left = self._left[count:]
+            return count
+
+    def end(self) -> None:
+        """Nothing follows but what has been read."""
+        self.has_ended = True
+
+
+# A thread of pyarrow that reads such a file ahead, or lets it go, and meets an interpreter that is
+# gone ends in the middle of it, and pyarrow waits for it for ever. It ends by itself where its file
+# does.
+_live: weakref.WeakSet[LinesFile] = weakref.WeakSet()
+_END_S = 0.5  # of files that are held by more than threads
+
+
+@atexit.register
+def _end_files() -> None:
+    last = time.monotonic() + _END_S
+    for file in list(_live):
+        file.end()
+    while _live and time.monotonic() < last:
+        time.sleep(0.005)
 
 
 def first_text(path: str, encoding: str) -> str:

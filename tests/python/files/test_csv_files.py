@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -245,3 +247,20 @@ def test_rows_that_are_left_out(dock: xd.Dock, tmp_path: Path) -> None:
         {"filename": str(a), "expected": 2, "actual": 3, "text": "3;y;z"},
     ]
     assert dock.read_csv_rejects(str(b)).count() == 0
+
+
+FIRST_ROWS = """
+import sys, crossdock as xd
+with xd.connect(threads=2) as dock:
+    print(dock.read_csv(sys.argv[1], encoding="latin1").limit(5).collect().num_rows)
+"""
+
+
+def test_a_process_that_reads_a_few_rows_ends(tmp_path: Path) -> None:
+    """pyarrow's threads read on when the interpreter ends, which one of twelve did not survive."""
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "".join(f"{i},some words {i}\n" for i in range(1_000_000)))
+    for _ in range(8):
+        command = [sys.executable, "-c", FIRST_ROWS, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
