@@ -16,12 +16,12 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LinesFile(io.RawIOBase):
-    """Blocks of text as a file of UTF-8, which ends early where the interpreter does."""
+    """Blocks of text as a file of UTF-8, which fails where the interpreter ends."""
 
     def __init__(self, blocks: Iterator[str]) -> None:
         self._blocks = blocks
         self._left = memoryview(b"")
-        self.has_ended = False
+        self._is_cut = False
         _live.add(self)
 
     def readable(self) -> bool:
@@ -29,25 +29,25 @@ class LinesFile(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         with under_way():
-            while not self._left and not self.has_ended:
+            if self._is_cut:
+                raise OSError("the interpreter ends")
+            while not self._left:
                 block = next(self._blocks, None)
                 if block is None:
-                    self.has_ended = True
-                else:
-                    self._left = memoryview(block.encode(errors="surrogateescape"))
+                    return 0
+                self._left = memoryview(block.encode(errors="surrogateescape"))
             count = min(len(buffer), len(self._left))
             buffer[:count] = self._left[:count]
             self._left = self._left[count:]
             return count
 
-    def end(self) -> None:
-        """Nothing follows but what has been read."""
-        self.has_ended = True
+    def cut(self) -> None:
+        self._is_cut = True
 
 
 # A thread of pyarrow that reads such a file ahead, or lets it go, and meets an interpreter that is
-# gone ends in the middle of it, and pyarrow waits for it for ever. It ends by itself where its file
-# does.
+# gone ends in the middle of it, and pyarrow waits for it for ever. It ends by itself where a read
+# fails.
 _live: weakref.WeakSet[LinesFile] = weakref.WeakSet()
 _END_S = 0.5  # of files that are held by more than threads
 
@@ -56,7 +56,7 @@ _END_S = 0.5  # of files that are held by more than threads
 def _end_files() -> None:
     last = time.monotonic() + _END_S
     for file in list(_live):
-        file.end()
+        file.cut()
     while _live and time.monotonic() < last:
         time.sleep(0.005)
 
