@@ -135,12 +135,6 @@ def tool(name: str, *arguments: str) -> list[str]:
     return [str(BIN / name), *arguments]
 
 
-def workers() -> str:
-    """Of tests, most of which have one thread: one more than there are cores, since tests also
-    wait, for processes that they start and for clocks, which left a quarter of two cores idle."""
-    return str(len(os.sched_getaffinity(0)) + 1)
-
-
 def digest_of_run(binaries: Path) -> str:
     """Of all that a run of the C++ tests depends on: programs, libraries and what they read."""
     built = [file for file in binaries.glob("*") if file.is_file() and os.access(file, os.X_OK)]
@@ -166,9 +160,10 @@ def cpp_tests(preset: str, *also: str) -> Outcome:
     else:
         for old in (report, passed, *binaries.glob("cases/*.xml")):
             old.unlink(missing_ok=True)
+        # Processes with one thread, most of them.
+        parallel = ["--parallel", str(len(os.sched_getaffinity(0)))]
         with Stopwatch(f"run C++ tests of {preset}"):
-            ctest = ["ctest", "--preset", preset, "--parallel", workers()]
-            ctest += ["--output-junit", str(report)]
+            ctest = ["ctest", "--preset", preset, *parallel, "--output-junit", str(report)]
             succeeded = call(ctest)
         if succeeded:
             passed.write_text(value)
@@ -227,9 +222,10 @@ def python_tests(name: str, *arguments: str) -> Outcome:
 
 
 def parallel_python_tests(name: str, *arguments: str) -> Outcome:
-    """In several processes: these tests share nothing but the processors. Files begin in the order
-    of tests/conftest.py, not by how many tests they have."""
-    spread = [f"--numprocesses={workers()}", "--dist=loadfile", "--no-loadscope-reorder"]
+    """A process per core: these tests share nothing but the processors. Files begin in the order of
+    tests/conftest.py, not by how many tests they have."""
+    cores = str(len(os.sched_getaffinity(0)))
+    spread = [f"--numprocesses={cores}", "--dist=loadfile", "--no-loadscope-reorder"]
     return python_tests(name, *spread, *arguments)
 
 
@@ -426,8 +422,9 @@ def cpp_coverage() -> Outcome:
     binaries = ROOT / "build" / "coverage"
     for old in binaries.rglob("*.gcda"):
         old.unlink()
+    cores = str(len(os.sched_getaffinity(0)))
     done = build("coverage", "crossdock_tests") and call(
-        ["ctest", "--preset", "coverage", "--parallel", workers()]
+        ["ctest", "--preset", "coverage", "--parallel", cores]
     )
     print(coverage_table("Rooms of src", cpp_rooms(binaries)), flush=True)
     return Outcome(passed=1) if done else Outcome(failed=1)
