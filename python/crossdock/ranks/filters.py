@@ -90,14 +90,17 @@ def thinned(ranks: Ranks, node: Join, tables: list[pa.Table], goes: list[bool]) 
     return [kept if number == side else tables[number] for number in (0, 1)]
 
 
-def goes_before(node: Join, side: int, sizes: Sequence[Any], share: float) -> bool:
-    """Whether the rows of `side`, a stream, go by key behind a filter of the other side's keys, in
-    the place of all rows of the other side going to all ranks: what all of these would build again
-    costs more than testing the stream, of which few rows have a partner."""
-    if not drops_rows(node, side) or share > _PASSES_FEW:
-        return False
+def pays_before(node: Join, side: int, sizes: Sequence[Any]) -> bool:
+    """Whether the rows of `side`, a stream, had better go by key behind a filter of the other
+    side's keys, where it passes few (`passes_few`), than all rows of the other side to all ranks:
+    what all of these would build again costs more than testing the stream."""
     keys, rows = (sum(size[number][0] for size in sizes) for number in (1 - side, side))
-    return bool(keys >= _MANY_KEYS and _BUILD_COST * keys * (len(sizes) - 1) > rows)
+    is_large = keys >= _MANY_KEYS and _BUILD_COST * keys * (len(sizes) - 1) > rows
+    return bool(is_large and drops_rows(node, side))
+
+
+def passes_few(share: float) -> bool:
+    return share <= _PASSES_FEW
 
 
 def streamed(

@@ -62,8 +62,10 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
         if number is not None:
             if sides[number].everywhere:
                 return _joined(node, *sides)
-            share = _share_with_partner(spread, node, sides, 1 - number)
-            if not filters.goes_before(node, 1 - number, sizes, share):
+            share = 1.0
+            if filters.pays_before(node, 1 - number, sizes):
+                share = _share_with_partner(spread, node, sides, 1 - number)
+            if not filters.passes_few(share):
                 sides[number] = spread.to_all(sides[number].node)
                 return _joined(node, *sides)
             kept = filters.streamed(spread, node, sides, 1 - number, share)
@@ -169,9 +171,10 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
             came = _with_rows(spread.ranks.by_partition(rows, keys, even), apart[number])
             moved = Placed(scan_of(came), keys, even, with_nulls=True)
             sides.append(moved)
-    stayed = sum(rows.num_rows for rows in apart if rows is not None)
-    whole_keys = not any(spread.ranks.agree("rows that stay", stayed))
-    whole_keys = whole_keys and all(side.with_nulls for side in sides)
+    whole_keys = all(side.with_nulls for side in sides)
+    if node.how in _KEEPS_LEFT | _KEEPS_RIGHT:  # others leave out rows with a NULL in a key
+        stayed = sum(rows.num_rows for rows in apart if rows is not None)
+        whole_keys = not any(spread.ranks.agree("rows that stay", stayed)) and whole_keys
     sides = [replace(side, with_nulls=whole_keys) for side in sides]
     return _joined(node, sides[0], sides[1])
 

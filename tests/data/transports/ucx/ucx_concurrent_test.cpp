@@ -26,8 +26,8 @@ TEST(UcxLinks, ConcurrentTransportsEachInItsThread) {
   std::atomic<int> through = 0;
   const auto drive = [&](LinkEnd& end, bool gives_up) {
     uint64_t put = 0;
-    uint64_t notes =
-        0;  // one for ten frames: a note at each step fills the sockets, and frames stand behind it
+    // One for ten frames: a note at each step fills the sockets, and frames stand behind it.
+    uint64_t notes = 0;
     const auto step = [&] {
       const auto& payload = put % 2 == 0 ? large : small;
       if (put < kFrames && end.link().put(header_of(put, payload.size()), payload, put)) ++put;
