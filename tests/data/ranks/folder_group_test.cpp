@@ -91,6 +91,7 @@ TEST_F(FolderGroups, FilesOfKilledJobsConfuseNoRank) {
           ::raise(SIGKILL);
         }
         std::thread([&] { (void)group->gather("of the dead", seconds(20)); }).detach();
+        while (files().empty()) std::this_thread::yield();  // the thread may not have begun
         meeting.barrier();
         ::raise(SIGKILL);
       });
