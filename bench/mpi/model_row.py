@@ -47,11 +47,11 @@ def model_row(scale: float, repeat: int) -> dict[str, Any]:
         try:
             for _ in range(passes):
                 calibrator.measure()
-                _native.use_rates(calibrator.found().rates)
+                _native.use_rates(calibrator.result().rates)
                 for name, relation in work_list:
                     relation.profile()
                     runs.setdefault(name, []).append(relation.profile().data)
-            _native.use_rates(calibrator.found().rates)
+            _native.use_rates(calibrator.result().rates)
             plans = {name: plan_of(relation) for name, relation in work_list}
         finally:
             _native.use_rates(before)
@@ -108,9 +108,9 @@ class RankRates:
 
     def use(self) -> None:
         """In all ranks, what rank 0 has found so far."""
-        mine = {} if self._alone is None else self._alone.found().rates
+        mine = {} if self._alone is None else self._alone.result().rates
         rates = json.loads(self._group.gather(json.dumps(mine).encode())[0])
-        _native.use_rates({**rates, **self._exchanges.found().rates})
+        _native.use_rates({**rates, **self._exchanges.result().rates})
 
 
 def _in_turns(repeat: int) -> str:
