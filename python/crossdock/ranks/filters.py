@@ -47,7 +47,9 @@ def drops_rows(node: Join, side: int) -> bool:
     return node.options.filter != "off" and node.how in _DROPS[side]
 
 
-def thinned(ranks: Ranks, node: Join, tables: list[pa.Table], goes: list[bool]) -> list[pa.Table]:
+def semi_filtered(
+    ranks: Ranks, node: Join, tables: list[pa.Table], goes: list[bool]
+) -> list[pa.Table]:
     """The rows of both sides, without those of one side that need not travel. `goes`: the sides
     whose rows do. Collective."""
     mine = [[table.num_rows, table_bytes(table)] for table in tables]

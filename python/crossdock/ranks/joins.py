@@ -145,7 +145,7 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
         tables.append(whole[0])
         apart.append(whole[1] if node.how in (_KEEPS_LEFT, _KEEPS_RIGHT)[number] else None)
     whole_tables = tables
-    tables = _thinned(spread, node, tables, (sides[0], sides[1]))
+    tables = _semi_filtered(spread, node, tables, (sides[0], sides[1]))
     for number, rows in enumerate(tables):
         if rows is not whole_tables[number]:
             sides[number] = replace(sides[number], node=scan_of(rows))
@@ -179,7 +179,7 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
     return _joined(node, sides[0], sides[1])
 
 
-def _thinned(
+def _semi_filtered(
     spread: Spread, node: Join, tables: list[pa.Table | None], sides: tuple[Placed, Placed]
 ) -> list[pa.Table | None]:
     """The rows that go by key (None for those that are there) without those that need not."""
@@ -190,7 +190,7 @@ def _thinned(
         spread.table(sides[side].node) if table is None else table
         for side, table in enumerate(tables)
     ]
-    kept = filters.thinned(spread.ranks, node, rows, goes)
+    kept = filters.semi_filtered(spread.ranks, node, rows, goes)
     return [kept[side] if goes[side] else None for side in (0, 1)]
 
 

@@ -17,8 +17,7 @@ concept BlockGroup = rings::Coop<G> && requires(const G& group, uint32_t value, 
   { group.lane() } -> std::convertible_to<uint32_t>;   // 0 … lanes() - 1, within the warp
   { group.lanes() } -> std::convertible_to<uint32_t>;  // of every warp: size() is a multiple of it
   { group.warp() } -> std::convertible_to<uint32_t>;   // rank() / lanes()
-  // Lanes whose lowest bits are those of this one's value, as bits; a constant, so that it is unrolled.
-  { group.match(value, 8U) } -> std::convertible_to<uint32_t>;
+  { group.match(value) } -> std::convertible_to<uint32_t>;       // lanes with this value, as bits
   { group.ones(value) } -> std::convertible_to<uint32_t>;        // bits that are set
   { group.warp_prefix(wide) } -> std::convertible_to<uint64_t>;  // the sum over lower lanes
   group.warp_sync();
@@ -30,7 +29,7 @@ struct SoloGroup : rings::SoloCoop {
   CD_HOST_DEVICE uint32_t lane() const { return 0; }
   CD_HOST_DEVICE uint32_t lanes() const { return 1; }
   CD_HOST_DEVICE uint32_t warp() const { return 0; }
-  CD_HOST_DEVICE uint32_t match(uint32_t, uint32_t) const { return 1; }
+  CD_HOST_DEVICE uint32_t match(uint32_t) const { return 1; }
   CD_HOST_DEVICE uint32_t ones(uint32_t bits) const { return bits & 1; }
   CD_HOST_DEVICE uint64_t warp_prefix(uint64_t) const { return 0; }
   CD_HOST_DEVICE void warp_sync() const {}

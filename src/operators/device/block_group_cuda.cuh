@@ -15,16 +15,7 @@ struct CudaGroup : rings::BlockCoop {
   __device__ uint32_t lane() const { return threadIdx.x % kLanes; }
   __device__ uint32_t lanes() const { return kLanes; }
   __device__ uint32_t warp() const { return threadIdx.x / kLanes; }
-  // A vote for each bit: __match_any_sync takes a turn for each value that there is among the lanes.
-  __device__ uint32_t match(uint32_t value, uint32_t bits) const {
-    uint32_t same = kAll;
-    for (uint32_t bit = 0; bit < bits; ++bit) {
-      const bool is_set = (value >> bit & 1) != 0;
-      const uint32_t set = __ballot_sync(kAll, is_set);
-      same &= is_set ? set : ~set;
-    }
-    return same;
-  }
+  __device__ uint32_t match(uint32_t value) const { return __match_any_sync(kAll, value); }
   __device__ uint32_t ones(uint32_t bits) const { return static_cast<uint32_t>(__popc(bits)); }
   __device__ void warp_sync() const { __syncwarp(); }
 

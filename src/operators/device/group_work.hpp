@@ -100,11 +100,7 @@ struct GroupSlots {
     }
   }
   CD_HOST_DEVICE void add(uint64_t slot, uint32_t word, uint64_t value) const {
-    if constexpr (kAddsInBlock) {
-      Memory::add_in_block(&table.word(slot, word), value);
-    } else {
-      Word(table.word(slot, word)).fetch_add(value, rings::Relaxed{});
-    }
+    add_with_carry(table.word(slot, word), value);
   }
   // The number whose words are digit(0) … digit(words - 1), in two's complement. A word is touched only if it changes:
   // above a small negative number the carry and the sign cancel.

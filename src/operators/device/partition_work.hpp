@@ -143,7 +143,6 @@ struct PartitionCount {
 struct PartitionScatter {
   static constexpr uint32_t kThreads = 512;
   static constexpr uint32_t kNoWay = kPartitionWaysMax;  // of rows that go nowhere
-  static constexpr uint32_t kWayBits = 9;                // of either
   static constexpr uint16_t kNoPlace = UINT16_MAX;       // the same
   // Loads of a thread that are under way at once; a constant, so that they stay in registers.
   static constexpr uint32_t kUnderWay = 8;
@@ -229,7 +228,7 @@ struct PartitionScatter {
         const uint64_t row = base + k * group.lanes() + group.lane();
         const uint32_t way = ways[k];
         const bool is_kept = way != kNoWay;
-        const uint32_t same = group.match(way, kWayBits);
+        const uint32_t same = group.match(way);
         const uint32_t below = group.ones(same & ((1U << group.lane()) - 1));
         const uint32_t before = is_kept ? counts[way] : 0;
         group.warp_sync();  // all have read before the lowest lane adds

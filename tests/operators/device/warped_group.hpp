@@ -33,12 +33,11 @@ class WarpedGroup : public rings::ThreadCoop {
   uint32_t ones(uint32_t bits) const { return static_cast<uint32_t>(std::popcount(bits)); }
   void warp_sync() const { own_->arrive.arrive_and_wait(); }
 
-  uint32_t match(uint32_t value, uint32_t bits) const {
-    const uint64_t seen = value & ((uint64_t{1} << bits) - 1);
+  uint32_t match(uint32_t value) const {
     uint32_t same = 0;
-    show(seen);
+    show(value);
     for (uint32_t lane = 0; lane < lanes_; ++lane)
-      same |= uint32_t{own_->values[lane] == seen} << lane;
+      same |= uint32_t{own_->values[lane] == value} << lane;
     warp_sync();
     return same;
   }
