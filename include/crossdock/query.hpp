@@ -89,7 +89,10 @@ class Plan {
   // The join of what ranks have partitioned into this one's memory; for modules of this project.
   static Plan arrived_join(std::shared_ptr<const operators::RankSides> sides);
   // The rows whose keys may be in a filter that ranks have made together; for modules of this project.
-  Plan rank_filter(const std::vector<std::string>& keys, std::vector<uint64_t> blocks) const;
+  // first_key: the key of bit 0, where there is a bit for each value of one integer key.
+  Plan rank_filter(const std::vector<std::string>& keys,
+                   std::vector<uint64_t> blocks,
+                   std::optional<int64_t> first_key) const;
 
   // A column of the result, for expressions over it. Throws CD-101 for a name that is none, CD-102 for a type that is
   // not computed with.

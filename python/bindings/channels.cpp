@@ -355,31 +355,32 @@ nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, i
   return nb::bytes(found.data(), found.size() * sizeof(uint16_t));
 }
 
-int filter_block_bits(int64_t keys) { return sorters::RowFilter::block_bits_for(keys); }
-
 // A filter of the keys of a table, as bytes.
-nb::bytes filter_keys(const ArrowTable& rows, const std::vector<int>& keys, int block_bits) {
+nb::bytes filter_keys(const ArrowTable& rows,
+                      const std::vector<int>& keys,
+                      int64_t all_blocks,
+                      std::optional<int64_t> first_key) {
   const Table& table = *rows.state()->table;
-  std::vector<uint64_t> blocks(size_t{1} << block_bits);
+  std::vector<uint64_t> blocks(static_cast<size_t>(all_blocks));
   {
     const GilRelease released;
-    sorters::RowFilter filter(*table.schema, keys, block_bits);
+    sorters::RowFilter filter(*table.schema, keys, {all_blocks, first_key});
     for (const Batch& batch : table.batches) filter.enter(batch, blocks);
   }
   return nb::bytes(blocks.data(), blocks.size() * sizeof(uint64_t));
 }
 
-// A RowFilter::Answer for each row; `filter` may have the first blocks alone.
+// A RowFilter::Answer for each row; of a Bloom filter, of which the first blocks may be there alone.
 nb::bytes filter_rows(const ArrowTable& rows,
                       const std::vector<int>& keys,
-                      int block_bits,
+                      int64_t all_blocks,
                       const nb::object& filter) {
   const Table& table = *rows.state()->table;
   const HeldBuffer held(filter);
   std::vector<uint8_t> answers(static_cast<size_t>(table.rows));
   {
     const GilRelease released;
-    sorters::RowFilter tests(*table.schema, keys, block_bits);
+    sorters::RowFilter tests(*table.schema, keys, {all_blocks, std::nullopt});
     size_t row = 0;
     for (const Batch& batch : table.batches) {
       const auto count = static_cast<size_t>(batch.rows);
@@ -457,9 +458,9 @@ void bind_channel(nb::module_& module) {
 void bind_channels(nb::module_& module) {
   bind_channel(module);
   module.def("row_partitions", &row_partitions, "rows"_a, "keys"_a, "partitions"_a);
-  module.def("filter_block_bits", &filter_block_bits, "keys"_a);
-  module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "block_bits"_a);
-  module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "block_bits"_a, "filter"_a);
+  module.def("filter_blocks", &sorters::RowFilter::blocks_for, "keys"_a);
+  module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "all_blocks"_a, "first_key"_a.none());
+  module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "all_blocks"_a, "filter"_a);
   module.def("launch_variable", &ranks::launch_variable);
   module.def("launch_place", [] {
     const ranks::LaunchPlace place = value_or_raise(ranks::launch_place());

@@ -81,10 +81,11 @@ void bind_files(nb::module_& module) {
 
 crossdock::Plan rank_filter(const crossdock::Plan& self,
                             const std::vector<std::string>& keys,
-                            const nb::bytes& blocks) {
+                            const nb::bytes& blocks,
+                            std::optional<int64_t> first_key) {
   std::vector<uint64_t> words(blocks.size() / sizeof(uint64_t));
   std::memcpy(words.data(), blocks.c_str(), words.size() * sizeof(uint64_t));
-  return self.rank_filter(keys, std::move(words));
+  return self.rank_filter(keys, std::move(words), first_key);
 }
 
 // path, lines to skip, header, values of a line, places of the columns
@@ -160,7 +161,7 @@ void bind_plan(nb::module_& module) {
             return self.window(window_options("window", arguments));
           },
           "options"_a)
-      .def("rank_filter", &rank_filter, "keys"_a, "blocks"_a)
+      .def("rank_filter", &rank_filter, "keys"_a, "blocks"_a, "first_key"_a.none())
       .def("limit", &crossdock::Plan::limit, "rows"_a, "offset"_a)
       .def("union_all", &crossdock::Plan::union_all, "others"_a)
       .def("__arrow_c_schema__",

@@ -199,15 +199,16 @@ class Group:
 def row_partitions(rows: object, keys: list[int], partitions: int) -> bytes:
     """The partition of each row of a batch, by the hash that routes rows: 16 bits each."""
 
-def filter_block_bits(keys: int) -> int:
-    """log2 of the blocks of 64 bits of a filter of so many keys."""
+def filter_blocks(keys: int) -> int:
+    """The blocks of 64 bits of a Bloom filter of so many keys."""
 
-def filter_keys(rows: Table, keys: list[int], block_bits: int) -> bytes:
-    """A Bloom filter of the keys of a table, by the hash that routes rows."""
+def filter_keys(rows: Table, keys: list[int], all_blocks: int, first_key: int | None) -> bytes:
+    """A Bloom filter of the keys of a table, by the hash that routes rows; or a bit for each value
+    of one integer key from `first_key` on."""
 
-def filter_rows(rows: Table, keys: list[int], block_bits: int, filter: object) -> bytes:
-    """A byte for each row: 0 if its key is not in the filter, 1 if it may be, 2 if its block is not
-    among those that are given, which are the first ones."""
+def filter_rows(rows: Table, keys: list[int], all_blocks: int, filter: object) -> bytes:
+    """Of a Bloom filter. A byte for each row: 0 if its key is not in the filter, 1 if it may be, 2
+    if its block is not among those that are given, which are the first ones."""
 
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""
@@ -480,7 +481,7 @@ class Plan:
 
     def group_by(self, **options: Unpack[_GroupByArguments]) -> Plan: ...
     def sort(self, **options: Unpack[_SortArguments]) -> Plan: ...
-    def rank_filter(self, keys: list[str], blocks: bytes) -> Plan: ...
+    def rank_filter(self, keys: list[str], blocks: bytes, first_key: int | None) -> Plan: ...
     def limit(self, rows: int, offset: int) -> Plan: ...
     def window(self, **options: Unpack[_WindowArguments]) -> Plan: ...
     def union_all(self, others: list[Plan]) -> Plan:

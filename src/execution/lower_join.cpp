@@ -319,33 +319,45 @@ Status Lowering::run_build(Chain& build, BuildSink& sink, const JoinTable& table
 Status Lowering::add_key_filter(Chain& probe,
                                 const JoinSpec& keys,
                                 const std::shared_ptr<const JoinTable>& table) {
-  const bool is_early = std::all_of(keys.keys.begin(), keys.keys.end(), [&](const auto& key) {
-    return probe.schema.places[key.first].origin == 0;
-  });
-  const bool can_move = std::all_of(probe.stages.begin(),
-                                    probe.stages.end(),
-                                    [](const auto& stage) { return stage->can_be_sampled(); });
-  if (probe.stages.empty() || !is_early || !can_move || !table->keys().is_packed()) return {};
-  BlockSchema first = probe.schema;
-  first.stores.resize(1);
-  first.nullable.resize(1);
-  first.computed.clear();
-  const double rate_before = probe.pass_rate;
-  std::vector<std::unique_ptr<Stage>> stages = std::move(probe.stages);
-  probe.stages.clear();
-  probe.stages.push_back(make_key_filter_stage(std::move(first), table, workers_));
-  probe.pass_rate = 1;
-  CD_TRY(sample_chain(probe));
-  const double filter_cost = kProbeCost * static_cast<double>(keys.keys.size());
-  const double cost_early = filter_cost + probe.pass_rate * probe.cost;
-  if (cost_early < probe.cost + rate_before * filter_cost) {
-    probe.cost = cost_early;
-  } else {
-    probe.stages.clear();
-  }
-  std::move(stages.begin(), stages.end(), std::back_inserter(probe.stages));
-  probe.pass_rate = rate_before;
+  if (!table->keys().is_packed()) return {};
+  const std::vector<int> columns = table->keys().columns(operators::Side::kLeft);
+  const double cost = kProbeCost * static_cast<double>(keys.keys.size());
+  const auto make = [&](BlockSchema source) {
+    return make_key_filter_stage(std::move(source), table, workers_);
+  };
+  CD_TRY(add_first(probe, columns, cost, make));
   return {};
+}
+
+Result<bool> Lowering::add_first(Chain& chain,
+                                 const std::vector<int>& columns,
+                                 double cost,
+                                 const MakeTest& make) {
+  const bool is_early = std::ranges::all_of(
+      columns, [&](int column) { return chain.schema.places[column].origin == 0; });
+  const bool can_move =
+      std::ranges::all_of(chain.stages, [](const auto& stage) { return stage->can_be_sampled(); });
+  if (chain.stages.empty() || !is_early || !can_move) return false;
+  BlockSchema source = chain.schema;
+  source.stores.resize(1);
+  source.nullable.resize(1);
+  source.computed.clear();
+  const double rate_before = chain.pass_rate;
+  std::vector<std::unique_ptr<Stage>> stages = std::move(chain.stages);
+  chain.stages.clear();
+  chain.stages.push_back(make(std::move(source)));
+  chain.pass_rate = 1;
+  CD_TRY(sample_chain(chain));
+  const double cost_early = cost + chain.pass_rate * chain.cost;
+  const bool pays = cost_early < chain.cost + rate_before * cost;
+  if (pays) {
+    chain.cost = cost_early;
+  } else {
+    chain.stages.clear();
+  }
+  std::ranges::move(stages, std::back_inserter(chain.stages));
+  chain.pass_rate = rate_before;
+  return pays;
 }
 
 // Where a residual condition compares values, and a key has many rows.

@@ -262,9 +262,19 @@ Result<Chain> Lowering::lower_file_scan(const plan::Node& node) {
 }
 
 Result<Chain> Lowering::lower_rank_filter(const plan::Node& node) {
+  constexpr double kHashCost = 5;  // of a row, in comparisons of integers
+  constexpr double kBitCost = 1.5;
   CD_ASSIGN(Chain chain, lower(node.input()));
-  chain.stages.push_back(
-      make_rank_filter_stage(chain.schema, std::get<plan::RankFilter>(node.operation), workers_));
+  const auto& filter = std::get<plan::RankFilter>(node.operation);
+  const double cost = filter.first_key ? kBitCost : kHashCost * double(filter.keys.size());
+  const auto make = [&](BlockSchema schema) {
+    return make_rank_filter_stage(std::move(schema), filter, workers_);
+  };
+  CD_ASSIGN(const bool is_first, add_first(chain, filter.keys, cost, make));
+  if (!is_first) {
+    chain.cost += chain.pass_rate * cost;
+    chain.stages.push_back(make(chain.schema));
+  }
   CD_TRY(sample_chain(chain));
   return chain;
 }

@@ -2,6 +2,7 @@
 // while it is made, so each decision sees what the data really are.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -79,6 +80,13 @@ class Lowering {
   Status add_key_filter(Chain& probe,
                         const operators::JoinSpec& keys,
                         const std::shared_ptr<const JoinTable>& table);
+  // Puts a stage that drops rows by these columns before those that there are, where that spares them more than it
+  // costs: `cost`, of a row, in comparisons of integers. False where it does not.
+  using MakeTest = std::function<std::unique_ptr<Stage>(BlockSchema)>;
+  Result<bool> add_first(Chain& chain,
+                         const std::vector<int>& columns,
+                         double cost,
+                         const MakeTest& make);
   Result<JoinKeys> join_keys(const Chain& probe,
                              const Chain& build,
                              const operators::JoinSpec& keys);

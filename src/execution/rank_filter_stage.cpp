@@ -1,7 +1,5 @@
-// By the hash that routes rows between ranks, in which keys of all types that compare are equal.
+// By values, or by the hash that routes rows between ranks, in which keys of all types that compare are equal.
 #include "execution/rank_filter_stage.hpp"
-
-#include <bit>
 
 #include "data/sorters/row_filter.hpp"
 #include "execution/block_builder.hpp"
@@ -45,7 +43,9 @@ class RankFilterStage final : public Stage {
   struct Worker {
     Worker(const BlockSchema& input, const plan::RankFilter& filter)
         : keys(input, filter.keys),
-          test(*input.schema, filter.keys, std::countr_zero(filter.blocks->size())),
+          test(*input.schema,
+               filter.keys,
+               {static_cast<int64_t>(filter.blocks->size()), filter.first_key}),
           builder(input, nullptr) {}
     FlatColumns keys;
     sorters::RowFilter test;

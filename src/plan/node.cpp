@@ -192,10 +192,12 @@ NodePtr make_arrived_join(std::shared_ptr<const operators::RankSides> sides) {
 }
 
 Result<NodePtr> make_rank_filter(NodePtr input, RankFilter filter) {
-  if (filter.keys.empty() || !std::has_single_bit(filter.blocks->size())) {
+  const bool is_sized = filter.first_key ? filter.keys.size() == 1 && !filter.blocks->empty()
+                                         : std::has_single_bit(filter.blocks->size());
+  if (filter.keys.empty() || !is_sized) {
     return make_error(ErrorCode::kInvalidArgument,
                       "a filter of {} keys has {} blocks\n  try      1 key or more, and a power of "
-                      "two of blocks",
+                      "two of blocks; or 1 key, its first value, and 1 block or more",
                       filter.keys.size(),
                       filter.blocks->size());
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -93,10 +94,11 @@ struct ArrivedJoin {
   std::shared_ptr<const operators::RankSides> sides;
 };
 
-// The rows whose keys may be among those that ranks have put into a Bloom filter together (sorters::RowFilter).
+// The rows whose keys may be among those that ranks have put into a filter together (sorters::RowFilter).
 struct RankFilter {
   std::vector<int> keys;
-  std::shared_ptr<const std::vector<uint64_t>> blocks;  // a power of two of them
+  std::shared_ptr<const std::vector<uint64_t>> blocks;
+  std::optional<int64_t> first_key;  // as of RowFilter::Form
 };
 
 struct Node {

@@ -155,12 +155,15 @@ Plan Plan::arrived_join(std::shared_ptr<const operators::RankSides> sides) {
   return Plan(plan::make_arrived_join(std::move(sides)));
 }
 
-Plan Plan::rank_filter(const std::vector<std::string>& keys, std::vector<uint64_t> blocks) const {
+Plan Plan::rank_filter(const std::vector<std::string>& keys,
+                       std::vector<uint64_t> blocks,
+                       std::optional<int64_t> first_key) const {
   plan::RankFilter filter;
   for (const std::string& key : keys) {
     filter.keys.push_back(value_or_throw(node_->schema->find(key, "plan")));
   }
   filter.blocks = std::make_shared<const std::vector<uint64_t>>(std::move(blocks));
+  filter.first_key = first_key;
   return Plan(value_or_throw(plan::make_rank_filter(node_, std::move(filter))));
 }
 

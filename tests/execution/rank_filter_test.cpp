@@ -1,5 +1,7 @@
 // Filters of keys that ranks have made together: no row goes that has a partner, whatever the types of keys on both
 // sides and wherever their column comes from, and nearly all of the others go.
+#include <limits>
+
 #include <gmock/gmock.h>
 
 #include "data/sorters/row_filter.hpp"
@@ -37,11 +39,20 @@ TablePtr table_of(const char* format, int64_t step, bool has_nulls) {
 plan::RankFilter filter_of(const Table& build,
                            const std::vector<int>& keys,
                            std::vector<int> tested) {
-  const int bits = sorters::RowFilter::block_bits_for(build.rows);
-  auto blocks = std::make_shared<std::vector<uint64_t>>(size_t{1} << bits);
-  sorters::RowFilter filter(*build.schema, keys, bits);
+  const int64_t count = sorters::RowFilter::blocks_for(build.rows);
+  auto blocks = std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(count));
+  sorters::RowFilter filter(*build.schema, keys, {count, {}});
   for (const Batch& batch : build.batches) filter.enter(batch, *blocks);
-  return {std::move(tested), std::move(blocks)};
+  return {std::move(tested), std::move(blocks), {}};
+}
+
+// Of the first column of both sides, a bit for each value.
+plan::RankFilter bits_of(const Table& build, int64_t first, int64_t last) {
+  const int64_t count = (last - first) / 64 + 1;
+  auto blocks = std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(count));
+  sorters::RowFilter filter(*build.schema, {0}, {count, first});
+  for (const Batch& batch : build.batches) filter.enter(batch, *blocks);
+  return {{0}, std::move(blocks), first};
 }
 
 // The last column of the rows that are left, in ascending order.
@@ -85,16 +96,55 @@ TEST(RankFilter, ReadsKeysOfBuildSides) {
   expect_partners(rows_left(joined, filter_of(*build, {0}, {0})), false);
 }
 
+TEST(RankFilter, OfBitsPassesPartnersAlone) {
+  const TablePtr build = table_of<int64_t>("l", kStep, true);
+  const TablePtr narrow = table_of<int32_t>("i", kStep, true);
+  std::vector<int64_t> partners;
+  for (int64_t row = 0; row < kRows; row += kStep) {
+    if (row % 7 != 3) partners.push_back(row);
+  }
+  for (const bool is_narrow : {false, true}) {
+    const plan::NodePtr probe =
+        is_narrow ? scan(table_of<int32_t>("i", 1, true)) : scan(table_of<int64_t>("l", 1, true));
+    for (const Table* keys : {build.get(), narrow.get()}) {
+      EXPECT_EQ(rows_left(probe, bits_of(*keys, 0, kRows)), partners);
+      EXPECT_EQ(rows_left(probe, bits_of(*keys, -100, kRows)), partners);
+    }
+  }
+  // Values on both sides of the range, and the least and greatest of all.
+  const TablePtr few = table_of<int64_t>("l", kRows / 2, false);
+  EXPECT_EQ(rows_left(scan(build), bits_of(*few, 0, kRows / 2)),
+            (std::vector<int64_t>{0, kRows / 2}));
+  const TablePtr ends = make_table({{{"k",
+                                      fixed<int64_t>("l",
+                                                     {std::numeric_limits<int64_t>::min(),
+                                                      std::numeric_limits<int64_t>::max(),
+                                                      kRows / 2})},
+                                     {"v", fixed<int64_t>("l", {1, 2, 3})}}});
+  EXPECT_EQ(rows_left(scan(ends), bits_of(*few, 0, kRows / 2)), std::vector<int64_t>{3});
+}
+
+TEST(RankFilter, ComesBeforeFiltersThatPassMore) {
+  const TablePtr build = table_of<int64_t>("l", 100, false);
+  const plan::NodePtr probe = scan(table_of<int64_t>("l", 1, true));
+  const plan::NodePtr named = node_of(plan::make_filter(probe, {has_value(probe, 1)}));
+  std::vector<int64_t> expected;
+  for (int64_t row = 0; row < kRows; row += 100) {
+    if (row % 7 != 3) expected.push_back(row);
+  }
+  EXPECT_EQ(rows_left(named, bits_of(*build, 0, kRows)), expected);
+}
+
 TEST(RankFilter, OfNoKeyDropsEveryRow) {
-  plan::RankFilter filter{{0}, std::make_shared<const std::vector<uint64_t>>(4)};
+  plan::RankFilter filter{{0}, std::make_shared<const std::vector<uint64_t>>(4), {}};
   EXPECT_TRUE(rows_left(scan(table_of<int64_t>("l", 1, true)), std::move(filter)).empty());
 }
 
 TEST(RankFilter, BlocksAreAPowerOfTwo) {
   const plan::NodePtr input = scan(table_of<int64_t>("l", 1, true));
   for (const size_t blocks : {0, 3}) {
-    const auto made =
-        plan::make_rank_filter(input, {{0}, std::make_shared<const std::vector<uint64_t>>(blocks)});
+    const auto made = plan::make_rank_filter(
+        input, {{0}, std::make_shared<const std::vector<uint64_t>>(blocks), {}});
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
   }

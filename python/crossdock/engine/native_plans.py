@@ -153,7 +153,8 @@ class _Planning:
         if isinstance(node, Window):
             return _window(node, self.plan(node.input))
         if isinstance(node, RankFilter):
-            return self.plan(node.input).rank_filter(list(node.keys), node.blocks)
+            below = self.plan(node.input)
+            return below.rank_filter(list(node.keys), node.blocks, node.first_key)
         if isinstance(node, Limit):
             return self.plan(node.input).limit(node.rows, node.offset)
         if isinstance(node, Union):

@@ -68,7 +68,9 @@ class ArrowSource:
         name: str = "arrow",
         files: Sequence[str] = (),
         is_replicated: bool = False,
+        is_valid: bool = False,
     ) -> None:
+        """is_valid: the engine has made the table, so that nothing is to be checked."""
         schema = table.schema
         self.is_replicated = is_replicated  # over ranks: all of them have the same rows
         self.name = name
@@ -77,7 +79,7 @@ class ArrowSource:
         bare = self.schema is schema
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
         self._imported: _native.Table | None = None  # with the columns that were asked for so far
-        self._valid: set[str] = set()  # columns that have been checked
+        self._valid = set(schema.names if is_valid else ())  # columns that need no check any more
         self._lock = threading.Lock()
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
@@ -111,6 +113,16 @@ class ArrowSource:
                     imported = self._imported.with_columns_of(imported)
                 self._imported = imported
             return self._imported
+
+    def with_column(self, field: pa.Field, values: pa.Array) -> ArrowSource:
+        """The same rows with a further column, which is known to be valid. What has been imported
+        and checked of the others is not again."""
+        data = self.data.append_column(field, values)
+        whole = ArrowSource(data, self.name, self.files, self.is_replicated)
+        with self._lock:
+            whole._imported = self._imported
+            whole._valid = {*self._valid, field.name}
+        return whole
 
     def count_rows(self, predicate: Expr | None) -> int:
         if predicate is None:

@@ -271,12 +271,13 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False)
 class RankFilter:
-    """The rows of `input` whose `keys` may be among those that ranks have put into a Bloom filter
+    """The rows of `input` whose `keys` may be among those that ranks have put into a filter
     together: blocks of 64 bits, as `_native.filter_keys` gives them."""
 
     input: Node
     keys: tuple[str, ...]
     blocks: bytes
+    first_key: int | None = None
 
     @property
     def schema(self) -> pa.Schema:

@@ -80,7 +80,9 @@ def settle_group(spread: Spread, node: GroupBy) -> Placed:
         order = (Order(Column(_rank_name(partial))),)
         input_node = plan_sort(input_node, order, SortOptions(stable=True), "sort")
     final = plan_plain_group(input_node, tuple((key, Column(key)) for key in keys), _finals(merged))
-    if not merged or spread.dry:
+    if spread.dry:  # what is computed of the parts is not shown
+        return replace(moved, node=replace(final, schema=node.schema))
+    if not merged:
         return replace(moved, node=final)
     return replace(moved, node=scan_of(_finished(spread.table(final), node, merged)))
 

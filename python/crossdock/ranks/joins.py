@@ -19,7 +19,6 @@ import pyarrow as pa
 from crossdock.engine.late_columns import has_late, late_names
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Column, Expr
-from crossdock.plan.estimates import Estimator
 from crossdock.plan.nodes import Join, Node
 from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
@@ -59,20 +58,15 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     sides = [left, right]
     if node.options.exchange == "auto":
         number, sizes = _side_for_all(spread, node, sides)
-        if number is not None:
-            if sides[number].everywhere:
-                return _joined(node, *sides)
-            share = 1.0
-            if filters.pays_before(node, 1 - number, sizes):
-                share = _share_with_partner(spread, node, sides, 1 - number)
-            if not filters.passes_few(share):
-                sides[number] = spread.to_all(sides[number].node)
-                return _joined(node, *sides)
-            kept = filters.streamed(spread, node, sides, 1 - number, share)
-            sides[1 - number] = replace(sides[1 - number], node=scan_of(kept))
-            left, right = sides
+        if number is not None and sides[number].everywhere:
+            return _joined(node, *sides)
+        if _is_filtered_stream(spread, node, sides, sizes, number):
             node = replace(node, options=replace(node.options, filter="off"))
-            return _repartitioned(spread, node, left, right)
+            return _repartitioned(spread, node, *sides)
+        if number is not None:
+            sides[number] = spread.to_all(sides[number].node)
+            return _joined(node, *sides)
+        left, right = sides
     left, right = (replace(side, node=spread.there(side.node)) for side in sides)
     if _is_null_aware(node):
         tables = [spread.table(side.node) for side in (left, right)]
@@ -108,14 +102,42 @@ def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> tuple[int 
             return number, sizes
 
 
+def _is_filtered_stream(
+    spread: Spread, node: Join, sides: list[Placed], sizes: list[Any], to_all: int | None
+) -> bool:
+    """Whether one side, which has not run, does so behind a filter of the keys of the other one. It
+    is a table then, in `sides`. to_all: the side that else goes to all ranks, a table."""
+    tables = [number for number in (0, 1) if is_table(sides[number].node)]
+    if len(tables) == 2:
+        return False
+    if to_all is not None:
+        number = to_all
+    elif tables:
+        number = tables[0]
+    else:
+        number = min((0, 1), key=lambda side: sum(size[side][1] for size in sizes))
+    stream = 1 - number
+    if _is_at(sides[stream], node, stream):
+        return False
+    if not filters.is_worth_asking(node, stream, sizes, to_all is not None):
+        return False
+    sides[number] = replace(sides[number], node=spread.there(sides[number].node))
+    share = _share_with_partner(spread, node, sides, stream)
+    if not filters.pays_before(stream, sizes, share, to_all is not None):
+        return False
+    kept = filters.streamed(spread, node, sides, stream, share)
+    sides[stream] = replace(sides[stream], node=scan_of(kept))
+    return True
+
+
 def _share_with_partner(spread: Spread, node: Join, sides: list[Placed], side: int) -> float:
     """The expected share of the rows of `side`, a stream, that the join leaves; 1 if it is not
     known. That of the first rank counts, for each sees other rows."""
     share = 1.0
     if not (late_names(sides[side].node.schema) or has_late(sides[side].node)):
         whole = replace(node, left=sides[0].node, right=sides[1].node)
-        of_all = Estimator(spread.ranks.size)
-        rows, left = of_all(sides[side].node).rows, of_all(whole).rows
+        rows = spread.estimate_of_all(sides[side].node).rows
+        left = spread.estimate_of_all(whole).rows
         share = 1.0 if rows is None or left is None else left / max(rows, 1.0)
     return float(spread.ranks.agree("rows with a partner", share)[0])
 

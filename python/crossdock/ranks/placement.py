@@ -34,8 +34,8 @@ class Placed:
 
 
 def scan_of(table: pa.Table) -> Scan:
-    """A table of this rank as a source."""
-    source = ArrowSource(table, "rows of this rank")
+    """A table that a step of this rank has made, as a source."""
+    source = ArrowSource(table, "rows of this rank", is_valid=True)
     return Scan(source, tuple(source.schema.names), source.schema)
 
 

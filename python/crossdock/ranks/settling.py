@@ -27,7 +27,7 @@ from crossdock.plan.nodes import (
     Union,
     Window,
 )
-from crossdock.ranks import fused, groups, joins, sorts
+from crossdock.ranks import fused, groups, joins, row_references, sorts
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
 from crossdock.ranks.spread import Spread
@@ -42,18 +42,43 @@ class Settling(Spread):
     def __init__(self, execution: Execution, ranks: Ranks, dry: bool = False) -> None:
         super().__init__(execution, ranks, dry)
         self._is_settling = False
+        self._known: dict[Node, Placed] = {}  # settled before the nodes above
 
     def settle(self, node: Node) -> Placed:
         """What this rank does for `node` when all before has been done. Collective."""
         if self._is_settling:
             return self._settled(node)
-        self._is_settling, self.last_join = True, fused.last_join(node)
+        self._is_settling = True
         try:
-            return self._settled(node)
+            return self._whole(node)
         finally:
             self._is_settling = False
+            self._known.clear()
+
+    def _whole(self, node: Node) -> Placed:
+        """The query; where that pays, with references to rows in the place of columns."""
+        referred = row_references.referred(self, node)
+        if referred is not None:
+            self.last_join = fused.last_join(referred.node)
+            if self._is_right(referred):
+                settled = self._settled(referred.node)
+                return row_references.fetched(self, settled, node, referred)
+        self.last_join = fused.last_join(node)
+        return self._settled(node)
+
+    def _is_right(self, referred: row_references.Referred) -> bool:
+        """Whether the groups of the query, which are settled now, are those by all keys."""
+        group = referred.group
+        if group is None or self.dry:
+            return True
+        placed = self._settled(group)
+        rows = self.table(placed.node)
+        self._known[group] = replace(placed, node=scan_of(rows))
+        return row_references.is_determined(self, rows, referred)
 
     def _settled(self, node: Node) -> Placed:
+        if node in self._known:
+            return self._known[node]
         if isinstance(node, Scan):
             return Placed(node, everywhere=getattr(node.source, "is_replicated", False))
         if isinstance(node, Join):

@@ -27,7 +27,8 @@ class Spread(ABC):
         self.execution = execution
         self.ranks = ranks
         self.dry = dry
-        self.estimate = Estimator()
+        self.estimate = Estimator()  # of the rows of this rank
+        self.estimate_of_all = Estimator(ranks.size)
         self.last_join: Join | None = None  # of the query that is being settled
 
     @abstractmethod

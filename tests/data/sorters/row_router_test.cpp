@@ -326,12 +326,12 @@ TEST(RowFilter, passes_all_keys_of_any_type_and_few_others) {
     tested.emplace_back(i % 2 == 0 ? 7 * (i % kKeys) : 7 * i + 1);
   const Batch keys = make_batch({{"k", fixed<int32_t>("i", entered)}});
   const Batch rows = make_batch({{"k", fixed<int64_t>("l", tested)}});
-  const int bits = RowFilter::block_bits_for(kKeys);
-  EXPECT_EQ(bits, 7);
-  std::vector<uint64_t> blocks(size_t{1} << bits);
-  RowFilter(*keys.schema, {0}, bits).enter(keys, blocks);
+  const RowFilter::Form form{RowFilter::blocks_for(kKeys), {}};
+  EXPECT_EQ(form.blocks, 128);
+  std::vector<uint64_t> blocks(static_cast<size_t>(form.blocks));
+  RowFilter(*keys.schema, {0}, form).enter(keys, blocks);
   std::vector<uint8_t> answers(static_cast<size_t>(rows.rows));
-  RowFilter(*rows.schema, {0}, bits).test(rows, blocks, answers);
+  RowFilter(*rows.schema, {0}, form).test(rows, blocks, answers);
   int others = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i % 2 == 0) {
@@ -343,7 +343,7 @@ TEST(RowFilter, passes_all_keys_of_any_type_and_few_others) {
   EXPECT_LT(others, 10 * kKeys / 10);
   // An eighth of the filter knows the answers of an eighth of the rows.
   std::vector<uint8_t> some(answers.size());
-  RowFilter(*rows.schema, {0}, bits).test(rows, std::span(blocks).first(blocks.size() / 8), some);
+  RowFilter(*rows.schema, {0}, form).test(rows, std::span(blocks).first(blocks.size() / 8), some);
   int64_t known = 0;
   for (size_t i = 0; i < some.size(); ++i) {
     if (some[i] == RowFilter::kUnknown) continue;
