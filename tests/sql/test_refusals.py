@@ -106,6 +106,7 @@ STATEMENTS = (
     "select * from t order by all",
     "select if(a > 1, 2) from t",
     "select a, (select cast(count(*) + 1.5 as bigint) from u where u.a = t.a) from t",
+    "select a from t where exists (select 1 from u where u.a = t.a and t.b = t.b)",
     "select a as k, (select max(v) from u where u.a = k) from t",
     "select t.nope from t",
     "select x.a from t",

@@ -22,6 +22,7 @@ COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg", "quantile_exact"))
 _OF_GROUPS = (ORDERED | {"list_agg"}) - {"last"}  # no functions of windows
 _SAME_TYPE = frozenset(("first", "any", "min", "max"))
+_OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
 _FLOAT_SUMS = ("fast", "exact")
 
 
@@ -243,6 +244,22 @@ def quantile(column: str | Expr, q: float) -> Aggregate:
 def median(column: str | Expr) -> Aggregate:
     """`quantile` at 0.5."""
     return quantile(column, 0.5)
+
+
+def argument_of(
+    function: str, argument: Expr | None, type_of: Callable[[Expr], pa.DataType]
+) -> Expr | None:
+    """What a function of a group or window aggregates. A column of type null has no value that it
+    could refuse: it is one of a type that it takes."""
+    if argument is None or function in COUNTS or function in _SAME_TYPE:
+        return argument
+    if not pa.types.is_null(type_of(argument)):
+        return argument
+    if function in ("bool_and", "bool_or"):
+        return argument.cast(pa.bool_())
+    if function == "string_agg":
+        return argument.cast(pa.string())
+    return argument.cast(pa.int64()) if function in _OF_NUMBERS else argument
 
 
 def aggregate_type(aggregate: Aggregate, argument_type: pa.DataType | None) -> pa.DataType | None:

@@ -8,6 +8,7 @@ Everything here is pure and thread-safe.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +48,8 @@ from crossdock.expressions.nested_kernels import OF_NESTED, list_of, struct_of
 from crossdock.values.arrow_kinds import ArrayLike, Datum, Rows
 from crossdock.values.engine_types import with_schema
 from crossdock.values.row_taking import filter_rows
+
+_TYPES_OF_NULLS = (pa.int64(), pa.bool_(), pa.string(), pa.timestamp("us"))
 
 
 def evaluate(expression: Expr, rows: Rows) -> ArrayLike:
@@ -122,7 +125,7 @@ def _evaluate(expression: Expr, rows: Rows) -> Datum:
     arguments = _evaluated(expression, rows)
     try:
         with system_limits(expression):
-            return _applied(expression, arguments)
+            return _of_any(expression, arguments)
     except (pa.ArrowException, OverflowError) as error:
         raise _refused(expression, rows.schema, error) from None
 
@@ -148,6 +151,21 @@ def _for_kernels(values: Datum) -> Datum:
     if pa.types.is_decimal32(data_type) or pa.types.is_decimal64(data_type):
         return values.cast(pa.decimal128(data_type.precision, data_type.scale))
     return values.cast(data_type.storage_type) if data_type == pa.uuid() else values
+
+
+def _of_any(expression: Call, values: list[Datum]) -> Datum:
+    """The function of `expression`. NULLs of type null are of a type that it takes, if there is
+    one: a column without values should not be refused for its type."""
+    try:
+        return _applied(expression, values)
+    except pa.ArrowNotImplementedError:
+        if not any(pa.types.is_null(value.type) for value in values):
+            raise
+        for data_type in _TYPES_OF_NULLS:
+            typed = [v.cast(data_type) if pa.types.is_null(v.type) else v for v in values]
+            with contextlib.suppress(pa.ArrowNotImplementedError):
+                return _applied(expression, typed)
+        raise
 
 
 def _applied(expression: Call, values: list[Datum]) -> Datum:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
 from crossdock.errors import make_error
-from crossdock.expressions.aggregates import COUNTS, Aggregate, aggregate_type
+from crossdock.expressions.aggregates import COUNTS, Aggregate, aggregate_type, argument_of
 from crossdock.expressions.evaluation import not_boolean
 from crossdock.expressions.expression import Column, Expr
 from crossdock.expressions.named_items import named_columns
@@ -43,6 +44,10 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
     if not any(is_list(item) or is_ordered(item) for item in items.values()):
         return plan_plain_group(node, keys, items)
     require_different([*keys, *items.items()], "agg()")
+    type_of = TypesOver(node.schema)
+    for name, item in items.items():
+        require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
+    items = {name: _typed(item, type_of) for name, item in items.items()}
     scalars = {name: item for name, item in items.items() if not is_list(item)}
     lists = {name: item for name, item in items.items() if is_list(item)}
     if lists and any(map(is_ordered, scalars.values())):
@@ -82,6 +87,7 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
     key_fields = [_field(name, item, type_of, node.schema) for name, item in keys]
     fields = list(key_fields)
     asked = []
+    planned: dict[str, Aggregate] = {}
     for name, item in items.items():
         if not isinstance(item, Aggregate):
             raise make_error(
@@ -92,6 +98,7 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
             )
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
         _require_condition(item, type_of)
+        item = planned[name] = _typed(item, type_of)
         data_type = None if item.argument is None else type_of(item.argument)
         nullable = item.function not in COUNTS
         fields.append(pa.field(name, aggregate_type(item, data_type), nullable))
@@ -101,7 +108,12 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
     require_different([*keys, *items.items()], where)
     require_groupable(key_fields)
     require_aggregable(asked)
-    return GroupBy(node, keys, tuple(items.items()), pa.schema(fields))
+    return GroupBy(node, keys, tuple(planned.items()), pa.schema(fields))
+
+
+def _typed(item: Aggregate, type_of: TypesOver) -> Aggregate:
+    argument = argument_of(item.function, item.argument, type_of)
+    return item if argument is item.argument else replace(item, argument=argument)
 
 
 def _field(name: str, item: Expr, type_of: TypesOver, schema: pa.Schema) -> pa.Field:

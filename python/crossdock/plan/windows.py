@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error
-from crossdock.expressions.aggregates import Aggregate, aggregate_type
+from crossdock.expressions.aggregates import Aggregate, aggregate_type, argument_of
 from crossdock.expressions.expression import Call, Column, Expr, Literal, identity
 from crossdock.expressions.orders import Order
 from crossdock.expressions.result_types import TypesOver
@@ -150,10 +150,12 @@ def _planned(
     type_of = TypesOver(node.schema)
     items, fields = [], []
     for over in functions:
-        field, frame = _checked(over, type_of)
+        aggregated = argument_of(over.function, over.argument, type_of)
+        typed = Over(over.function, aggregated, over.options, over.window)
+        field, frame = _checked(typed, type_of)
         name = names.unused(repr(over))
         options = over.options
-        argument = "" if over.argument is None else names.column(over.argument)
+        argument = "" if aggregated is None else names.column(aggregated)
         function = over.function
         if function in _FIRST:
             takes_nulls = ("ignore_nulls", False) in options

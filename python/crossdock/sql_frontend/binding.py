@@ -3,6 +3,7 @@ comes back is its optimised plan as a Substrait message."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -179,6 +180,27 @@ def bind(
 def _bound(
     text: Rewritten, tables: Mapping[str, pa.Schema], values: Mapping[str, Any], nulls_first: bool
 ) -> Bound:
+    try:
+        return _planned(text, tables, values, nulls_first)
+    except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
+        # It refuses functions of columns of type null, which have no value to refuse.
+        numbers = {name: _with_numbers(schema) for name, schema in tables.items()}
+        if numbers != tables:
+            with contextlib.suppress(Exception):
+                return _planned(text, numbers, values, nulls_first)
+        raise _public_error(error, text, tables) from None
+
+
+def _with_numbers(schema: pa.Schema) -> pa.Schema:
+    """Columns of type null as numbers."""
+    return pa.schema(
+        [field.with_type(pa.int64()) if pa.types.is_null(field.type) else field for field in schema]
+    )
+
+
+def _planned(
+    text: Rewritten, tables: Mapping[str, pa.Schema], values: Mapping[str, Any], nulls_first: bool
+) -> Bound:
     datafusion, producer, plan_type = _library()
     context = _context(tables, nulls_first)
     only_queries = (
@@ -189,26 +211,28 @@ def _bound(
     def parsed() -> DataFrame:
         return context.sql_with_options(text.text, only_queries, param_values=dict(values) or None)
 
-    try:
+    frame = parsed()
+    unoptimized = frame.logical_plan().display_indent()
+    if _casts_counts(unoptimized):
+        raise unsupported(
+            "a cast of count() in a correlated subquery", text.original,
+            place_of_word(text.original, "count"), "the cast outside of the subquery",
+        )  # fmt: skip
+    if outside := _compared_with_itself(unoptimized):
+        raise unsupported(
+            f"{outside} = {outside}, both from outside of the subquery,", text.original,
+            place_of_word(text.original, outside.rpartition(".")[2]), f"{outside} is not null",
+        )  # fmt: skip
+    wrong = list(_wrong_rules(unoptimized))
+    wrong += _NOT_WITH_UNNEST if text.unnests else ()
+    if wrong:
+        for rule in wrong:
+            context.remove_optimizer_rule(rule)
         frame = parsed()
-        unoptimized = frame.logical_plan().display_indent()
-        if _casts_counts(unoptimized):
-            raise unsupported(
-                "a cast of count() in a correlated subquery", text.original,
-                place_of_word(text.original, "count"), "the cast outside of the subquery",
-            )  # fmt: skip
-        wrong = list(_wrong_rules(unoptimized))
-        wrong += _NOT_WITH_UNNEST if text.unnests else ()
-        if wrong:
-            for rule in wrong:
-                context.remove_optimizer_rule(rule)
-            frame = parsed()
-        plan = frame.optimized_logical_plan()
-        message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
-        null_aware = _null_aware(plan.display_indent())
-        return Bound(message, null_aware, text.marks, text.unnests)
-    except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
-        raise _public_error(error, text, tables) from None
+    plan = frame.optimized_logical_plan()
+    message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
+    null_aware = _null_aware(plan.display_indent())
+    return Bound(message, null_aware, text.marks, text.unnests)
 
 
 def _context(tables: Mapping[str, pa.Schema], nulls_first: bool) -> SessionContext:
@@ -252,6 +276,18 @@ def _casts_counts(plan: str) -> bool:
         if line.lstrip().startswith("Subquery:"):
             begun.append(depth)
     return False
+
+
+def _compared_with_itself(plan: str) -> str:
+    """What a condition of a subquery in a printed plan compares with itself, though it comes from
+    outside; "" if there is nothing. DataFusion drops such a condition, which NULL does not meet."""
+    for line in plan.splitlines():
+        operator, _, conditions = line.lstrip().partition(": ")
+        for condition in conditions.split(" AND ") if operator == "Filter" else ():
+            left, is_equal, right = condition.partition(" = ")
+            if is_equal and left == right and "outer_ref(" in left:
+                return re.sub(r"outer_ref\(([^)]*)\)", r"\1", left)
+    return ""
 
 
 def _filters_totals(plan: str) -> bool:
