@@ -159,9 +159,9 @@ def _value_type(value: Expr, schema: pa.Schema) -> pa.DataType | None:
         return _common_type(arguments, schema) if plain else None
     if function in DATE_PARTS:
         data_type = _value_type(arguments[0], schema)
-        if function in CALENDAR_PARTS and not _has_near_years(data_type):
+        if data_type is None or (function in CALENDAR_PARTS and not _has_near_years(data_type)):
             return None
-        return None if data_type is None else pa.int64()
+        return pa.int64()
     if function in TEXT_CHANGES or function == "length":
         data_type = _value_type(arguments[0], schema)
         if not _is_text(data_type):

@@ -90,6 +90,10 @@ def test_what_only_skips_rows(part: xd.Expr, given: str) -> None:
 @pytest.mark.parametrize(
     "part",
     [
+        xd.greatest(col("day"), col("day")).day().is_in([1, 2]),
+        ~xd.least(col("ns"), col("ns")).year().is_in([2020]),
+        xd.greatest(col("s"), "a").lower().is_in(["b"]),
+        xd.greatest(col("ms"), col("ms")).weekday() == 2,
         col("f") != 1.0,
         ~(col("f") <= 5.0),
         col("f") == NAN,
