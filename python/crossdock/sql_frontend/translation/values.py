@@ -152,6 +152,8 @@ class Values:
             return folded(of_list)
         if name in ("round", "ceil", "floor"):
             arguments[0] = self._roomy(arguments[0])
+        if name in ("round", "trunc"):
+            return folded(self._rounded(name, list(map(folded, arguments))))
         return folded(FUNCTIONS[name](list(map(folded, arguments))))
 
     def _list_length(self, value: Expr) -> Expr | None:
@@ -165,6 +167,17 @@ class Values:
     def _roomy(self, value: Expr) -> Expr:
         data_type = self.type_of(value)
         return with_room(value, data_type) if pa.types.is_decimal(data_type) else value
+
+    def _rounded(self, name: str, arguments: list[Expr]) -> Expr:
+        """A decimal keeps the digits that it is rounded to."""
+        value = FUNCTIONS[name](arguments)
+        data_type = self.type_of(value)
+        digits = constant(arguments[1], name) if len(arguments) > 1 else 0
+        if not pa.types.is_decimal(data_type) or digits is None:
+            return value
+        scale = min(max(int(digits), 0), data_type.scale)
+        precision = max(data_type.precision - data_type.scale + scale, 1)
+        return value.cast(pa.decimal128(precision, scale))
 
     def _comparison(self, name: str, arguments: list[Expr]) -> Expr:
         """Constants stand on the right, where bounds of columns are looked for."""
