@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from crossdock import _native
+from crossdock.machines.simulated_joins import JoinSize, Outcome, Strategy
 from crossdock.machines.simulated_ranks import RankRates, rates_named
-from crossdock.machines.simulation import JoinSize, Outcome, Strategy, simulate
+from crossdock.machines.simulation import simulate
 from crossdock.machines.topology import Topology
 from reproduced_buckets import sort_buckets
 from reproduced_exchanges import exchanges

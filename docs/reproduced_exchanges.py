@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 
 from crossdock import _native
+from crossdock.machines.simulated_joins import NO_FAULTS, Strategy
 from crossdock.machines.simulated_ranks import RankRates, rates_named
-from crossdock.machines.simulation import NO_FAULTS, Strategy
 from crossdock.machines.topology import Topology
 from reproduced_points import STREAMING, Point, mean_error, table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from crossdock.machines.simulation import Strategy
+from crossdock.machines.simulated_joins import Strategy
 
 ONE = Strategy("one level", bulk=True)
 TWO = Strategy("two levels", bulk=True, two_levels=True)

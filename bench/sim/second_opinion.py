@@ -14,8 +14,9 @@ import tempfile
 from pathlib import Path
 
 from crossdock import _native
+from crossdock.machines.simulated_joins import Faults, JoinSize, Strategy
 from crossdock.machines.simulated_ranks import rates_named
-from crossdock.machines.simulation import Faults, JoinSize, Strategy, simulate
+from crossdock.machines.simulation import simulate
 from crossdock.machines.topology import Topology
 from harness.programs import ProgramError
 

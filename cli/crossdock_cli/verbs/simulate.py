@@ -66,8 +66,9 @@ def command(named: machines.Named, svg: str | None, as_json: bool, **options: An
     result, to the byte. Without a machine named it is about this one. Of a plan each join is
     simulated, with the rows that it expects; a column counts as 8 bytes.
     """
+    from crossdock.machines.simulated_joins import Faults
     from crossdock.machines.simulated_plans import simulate_plan
-    from crossdock.machines.simulation import Faults, simulate
+    from crossdock.machines.simulation import simulate
 
     slow = {name: options.pop(name) for name in ("slow_servers", "slowness", "slow_links",
                                                  "link_share")}  # fmt: skip

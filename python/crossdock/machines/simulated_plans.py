@@ -14,15 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossdock.errors import make_error
+from crossdock.machines.simulated_joins import NO_FAULTS, Faults, JoinSize, Strategy
 from crossdock.machines.simulated_ranks import RankRates
-from crossdock.machines.simulation import (
-    NO_FAULTS,
-    Faults,
-    JoinSize,
-    Simulation,
-    Strategy,
-    simulate,
-)
+from crossdock.machines.simulation import Simulation, simulate
 from crossdock.machines.topology import Topology
 
 _COLUMN_BYTES = 8  # a plan has the names of columns and not their types
@@ -46,9 +40,9 @@ class SimulatedPlan:
         return {"seconds": self.seconds, "joins": joins}
 
     def text(self) -> str:
-        from crossdock.machines.simulation_text import describe_plan
+        from crossdock.machines.simulation_text import describe_all
 
-        return describe_plan(self)
+        return describe_all(self.joins, self.seconds)
 
     def __repr__(self) -> str:
         return f"SimulatedPlan({len(self.joins)} joins, {self.seconds:.3g} s)"

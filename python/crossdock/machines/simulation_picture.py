@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from crossdock.machines.simulation import Outcome, Simulation
+from crossdock.machines.simulated_joins import Outcome, SimulatedJoins
 from crossdock.machines.simulation_text import headline
 from crossdock.machines.topology_picture import FAINT, LEFT, document, text
 from crossdock.machines.transfers_picture import COLOURS
@@ -17,12 +17,12 @@ _LABELS = 190.0  # pixels for the names of strategies
 _PLOT_HEIGHT = 320.0
 
 
-def draw(simulation: Simulation) -> str:
+def draw(simulation: SimulatedJoins) -> str:
     """The whole picture as an SVG document."""
     return _lines(simulation) if simulation.swept else _bars(simulation)
 
 
-def _bars(simulation: Simulation) -> str:
+def _bars(simulation: SimulatedJoins) -> str:
     outcomes = simulation.outcomes
     longest = max(outcome.seconds for outcome in outcomes)
     names = list(dict.fromkeys(name for outcome in outcomes for name, _ in outcome.phases))
@@ -53,7 +53,7 @@ def _bars(simulation: Simulation) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _lines(simulation: Simulation) -> str:
+def _lines(simulation: SimulatedJoins) -> str:
     """Rows per second over what is swept, both logarithmic."""
     by_label: dict[str, list[tuple[float, Outcome]]] = {}
     for at, outcomes in simulation.points:

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from crossdock.machines.simulation import Outcome, Simulation
+from crossdock.machines.simulated_joins import Outcome, SimulatedJoins
 from crossdock.machines.topology_advice import rate_text
 from crossdock.reports.display import align
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
-if TYPE_CHECKING:
-    from crossdock.machines.simulated_plans import SimulatedPlan
-
 _LINKS_SHOWN = 4
 
 
-def describe(simulation: Simulation) -> str:
+def describe(simulation: SimulatedJoins) -> str:
     """Strategies side by side, or along the sweep; then what the planned one spends its time on."""
     parts = [headline(simulation), *_facts(simulation), ""]
     parts += _sweep_table(simulation) if simulation.swept else _table(simulation.outcomes)
     return "\n".join([*parts, "", *_details(simulation.planned)])
 
 
-def describe_plan(plan: SimulatedPlan) -> str:
+def describe_all(joins: Sequence[tuple[str, SimulatedJoins]], seconds: float) -> str:
     """Each join as above, and how long all of them take."""
-    parts = [f"{text}\n{describe(simulation)}" for text, simulation in plan.joins]
-    number = len(plan.joins)
-    took = f"{number} join{'s' if number > 1 else ''} as planned: {format_seconds(plan.seconds)}"
+    parts = [f"{text}\n{describe(simulation)}" for text, simulation in joins]
+    number = len(joins)
+    took = f"{number} join{'s' if number > 1 else ''} as planned: {format_seconds(seconds)}"
     return "\n\n".join([*parts, took])
 
 
-def headline(simulation: Simulation) -> str:
+def headline(simulation: SimulatedJoins) -> str:
     """ "1.00 G x 4.00 G rows among 1,024 GPUs on 128 servers, simulated"."""
     last = simulation.planned
     kind = "sort-merge join" if last.join.merge else "hash join"
@@ -46,7 +42,7 @@ def rows_text(outcome: Outcome) -> str:
     return f"{format_count(join.build_rows)} x {format_count(join.probe_rows)}"
 
 
-def _facts(simulation: Simulation) -> list[str]:
+def _facts(simulation: SimulatedJoins) -> list[str]:
     rates = simulation.rates
     facts = [("rates", f"{rates.name}: {rates.source}"), ("seed", str(simulation.seed))]
     coded = any(outcome.strategy.coded_share < 1 for outcome in simulation.outcomes)
@@ -75,7 +71,7 @@ def _table(outcomes: Sequence[Outcome]) -> list[str]:
     return align(rows, right=frozenset({1, 2, 3, 4, 5}))
 
 
-def _sweep_table(simulation: Simulation) -> list[str]:
+def _sweep_table(simulation: SimulatedJoins) -> list[str]:
     """A line per point: the planned strategy, and rows per second of the others."""
     labels = [outcome.strategy.label for outcome in simulation.outcomes]
     rows = [(simulation.swept, "time", "rows/s", "form", *labels[1:])]

@@ -11,9 +11,7 @@ is free. `notes` say what could not be found out. Values are immutable; safe fro
 
 from __future__ import annotations
 
-import json
 import platform
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
 from crossdock.errors import TopologyError, from_native, make_error
+from crossdock.machines.topology_graph import TopologyGraph
 from crossdock.settings import setting
 from crossdock.sizes import format_bytes
 
 if TYPE_CHECKING:
-    from crossdock.machines.topology_advice import Warning
     from crossdock.machines.transfers import ExchangePlan, TransferPlan
 
 # As the engine has them.
@@ -46,72 +44,8 @@ class Machine:
     has_network: bool
 
 
-@dataclass(frozen=True)
-class Vertex:
-    """A device. Unknown strings are "", unknown numbers None."""
-
-    name: str
-    kind: str  # cpu, gpu, nic, pcie_switch, nvswitch, drive, network
-    model: str = ""
-    bus_id: str = ""
-    numa_node: int | None = None
-    rail: int | None = None
-    memory_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class Link:
-    """What joins two devices. One way only if `both_ways` is false."""
-
-    start: str
-    end: str
-    kind: str  # pcie, nvlink, c2c, socket, nic_direct, network
-    bytes_per_s: float
-    latency_s: float | None = None
-    width: int | None = None
-    full_width: int | None = None
-    assumed: bool = False
-    both_ways: bool = True
-
-    def other(self, name: str) -> str:
-        return self.end if name == self.start else self.start
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The inside of a server; servers that look alike share one."""
-
-    vertices: tuple[Vertex, ...]
-    links: tuple[Link, ...]
-
-    def of_kind(self, *kinds: str) -> list[Vertex]:
-        return [vertex for vertex in self.vertices if vertex.kind in kinds]
-
-    def links_of(self, name: str, *kinds: str) -> list[Link]:
-        return [
-            link
-            for link in self.links
-            if name in (link.start, link.end) and (not kinds or link.kind in kinds)
-        ]
-
-    def counts(self) -> Counter[str]:
-        return Counter(vertex.kind for vertex in self.vertices)
-
-
-class Topology:
-    """Servers and the network that joins them."""
-
-    def __init__(self, text: str, title: str, notes: tuple[tuple[str, str], ...] = ()) -> None:
-        """`text` is what the engine wrote; use the class methods."""
-        parsed: dict[str, Any] = json.loads(text)
-        self._text = text
-        self._knows_nic_direct = True
-        self.title = title
-        self.notes = notes  # (probe, what it could not tell)
-        self.shapes = tuple(_shape(shape) for shape in parsed["shapes"])
-        self.servers: tuple[tuple[str, Shape], ...] = tuple(
-            (server["name"], self.shapes[server["shape"]]) for server in parsed["servers"]
-        )
+class Topology(TopologyGraph):
+    """Servers and the network that joins them. Made by the class methods."""
 
     @staticmethod
     def machines() -> list[Machine]:
@@ -174,24 +108,6 @@ class Topology:
         text, notes = _engine(_native.topology_of_host, name, setting("nvml"))
         return cls(text, f"{name}, this machine", tuple(notes))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The graph as its JSON file holds it; `Topology.file` reads it."""
-        graph: dict[str, Any] = json.loads(self._text)
-        return graph
-
-    def to_json(self) -> str:
-        """The same as text."""
-        return self._text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Topology) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> tuple[object, ...]:
-        return self._text, self.title, self.notes, self._knows_nic_direct
-
     def plan(self, source: str, destination: str, size: str | int = "1GiB") -> TransferPlan:
         """How data go from `source` to `destination` ("gpu0", or "node0/gpu0" of several servers):
         all ways, what bounds them, and the seconds for `size` (bytes, or text such as "64GiB").
@@ -210,13 +126,6 @@ class Topology:
         from crossdock.machines.transfers import plan_exchange
 
         return plan_exchange(self, size)
-
-    def warnings(self, shape: Shape) -> list[Warning]:
-        """What of one kind of server will be slow, and the fix; the gravest first."""
-        from crossdock.machines.topology_advice import warnings_of
-
-        warnings_found = warnings_of(shape)
-        return [w for w in warnings_found if self._knows_nic_direct or w.code != "no_nic_direct"]
 
     def text(self) -> str:
         """A tree of each kind of server, its links, warnings and notes."""
@@ -259,11 +168,3 @@ def _read(path: str | Path, bytes_max: int) -> str:
         return read.decode("utf-8-sig")  # editors may put a mark of the byte order first
     except (OSError, UnicodeDecodeError) as error:
         raise make_error("CD-502", f"{str(path)!r} cannot be read: {error}") from None
-
-
-def _shape(parsed: dict[str, Any]) -> Shape:
-    links = tuple(
-        Link(edge["from"], edge["to"], **{k: v for k, v in edge.items() if k not in ("from", "to")})
-        for edge in parsed["edges"]
-    )
-    return Shape(tuple(Vertex(**vertex) for vertex in parsed["vertices"]), links)

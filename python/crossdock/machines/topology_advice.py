@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crossdock.machines.topology import Shape, Vertex
+from crossdock.machines.topology_shapes import Shape, Vertex
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from html import escape
 
-from crossdock.machines.topology import Link, Shape, Topology, Vertex
 from crossdock.machines.topology_advice import rate_text
+from crossdock.machines.topology_graph import TopologyGraph
+from crossdock.machines.topology_shapes import Link, Shape, Vertex
 from crossdock.machines.topology_text import LINKS, compress, parents_of, summary
 
 ROW = 36
@@ -166,7 +167,7 @@ class Layout:
         return any(link.start in gpus and link.end in gpus for link in self.shape.links)
 
 
-def draw(topology: Topology) -> str:
+def draw(topology: TopologyGraph) -> str:
     """The whole picture as an SVG document."""
     name, shape = topology.servers[0]
     if not shape.of_kind("cpu"):
@@ -203,7 +204,7 @@ def document(width: float, height: float) -> str:
     )
 
 
-def _plain(topology: Topology, shape: Shape) -> str:
+def _plain(topology: TopologyGraph, shape: Shape) -> str:
     """For servers without a CPU, which no machine is but a file may describe."""
     lines = [topology.title, f"{summary(shape)}; no CPU to draw them around"]
     elements = [text(LEFT, 34 + 24 * i, line) for i, line in enumerate(lines)]

@@ -7,8 +7,9 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from crossdock.machines.topology import Link, Shape, Topology, Vertex
 from crossdock.machines.topology_advice import rate_text
+from crossdock.machines.topology_graph import TopologyGraph
+from crossdock.machines.topology_shapes import Link, Shape, Vertex
 from crossdock.reports.display import align
 from crossdock.sizes import format_bytes
 
@@ -33,7 +34,7 @@ _WIDTH = 100
 _NUMBERED = re.compile(r"(.*?)([0-9]+)")
 
 
-def describe(topology: Topology) -> str:
+def describe(topology: TopologyGraph) -> str:
     """The whole text: for each kind of server its tree, links and warnings; then the notes."""
     parts = [topology.title]
     groups: defaultdict[int, list[str]] = defaultdict(list)

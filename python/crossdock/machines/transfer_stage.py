@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 
-from crossdock.machines.topology import Shape
 from crossdock.machines.topology_picture import FAINT, Box, Layout, link_path, text
 from crossdock.machines.topology_picture import PANEL as PANEL_FILL
+from crossdock.machines.topology_shapes import Shape
 
 QUIET = "#cdd5dd"
 _IDLE_BOX, _IDLE_WORDS = "#e3e8ed", "#7b8794"

@@ -10,78 +10,33 @@ now. Nothing is moved. Values are immutable; safe from any thread.
 
 from __future__ import annotations
 
-import copy
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from crossdock import _native
 from crossdock.errors import make_error, nearest, public_errors
+from crossdock.machines.topology_graph import TopologyGraph
+from crossdock.machines.transfer_plans import (
+    Edge,
+    ExchangeForm,
+    HopPath,
+    LinkLoad,
+    NextHop,
+    PlannedExchange,
+    PlannedTransfer,
+    ServersAlike,
+    TableEntry,
+    VertexTable,
+    Way,
+    server_of,
+)
 from crossdock.sizes import format_bytes, format_seconds, parse_bytes
 
-if TYPE_CHECKING:
-    from crossdock.machines.topology import Topology
-
 
 @dataclass(frozen=True)
-class Edge:
-    """A link in one direction. `assumed`: no probe or document gave its rate."""
-
-    start: str
-    end: str
-    kind: str
-    bytes_per_s: float
-    assumed: bool = False
-
-
-@dataclass(frozen=True)
-class Way:
-    """How data can go: through these vertices, both ends included.
-
-    `bytes_per_s` is what its narrowest edge carries, `flow_bytes_per_s` its share when source and
-    destination have the machine for themselves; `relays` are the CPUs and GPUs in between, which
-    take data in and send them on.
-    """
-
-    vertices: tuple[str, ...]
-    relays: int
-    bytes_per_s: float
-    flow_bytes_per_s: float
-    latency_s: float
-
-
-@dataclass(frozen=True)
-class HopPath:
-    """What lies between a vertex and its next hop. `hops_left` counts the hops from here to the
-    destination, this one included, on the shortest way that begins like this."""
-
-    between: tuple[str, ...]
-    bytes_per_s: float
-    latency_s: float
-    hops_left: int
-
-
-@dataclass(frozen=True)
-class NextHop:
-    next: str
-    paths: tuple[HopPath, ...]
-
-
-@dataclass(frozen=True)
-class TableEntry:
-    """How to go on to a destination; "*/gpu0" stands for gpu0 on each of `servers` servers."""
-
-    destination: str
-    servers: int
-    next_hops: tuple[NextHop, ...]
-
-
-@dataclass(frozen=True)
-class ForwardingTable:
-    """What a managed vertex does with rows for a destination."""
-
-    vertex: str
-    entries: tuple[TableEntry, ...]
+class ForwardingTable(VertexTable):
+    """What a managed vertex does with rows for a destination, and how it reads."""
 
     def text(self) -> str:
         from crossdock.machines.transfers_text import describe_table
@@ -89,43 +44,12 @@ class ForwardingTable:
         return describe_table(self)
 
 
-@dataclass(frozen=True)
-class _Planned:
-    """What every plan has; `data` is the plan as plain values. Plans are equal that say the same
-    about equal topologies."""
-
-    topology: Topology = field(repr=False)
-    data: dict[str, Any] = field(repr=False, compare=False)  # the fields below hold it all
-    _channel: _native.ChannelPlan = field(repr=False, compare=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as `crossdock plan --json` prints it, without the schema_version."""
-        return copy.deepcopy(self.data)
-
-    def _tables_of(self, server: str) -> list[ForwardingTable]:
-        with public_errors():
-            parsed = json.loads(self._channel.tables(server))
-        return [
-            ForwardingTable(table["vertex"], tuple(_entry(entry) for entry in table["entries"]))
-            for table in parsed["tables"]
-        ]
-
-
 @dataclass(frozen=True, repr=False)
-class TransferPlan(_Planned):
+class TransferPlan(PlannedTransfer):
     """From one device to another: all ways, what bounds them, and the time when nothing else moves.
 
     `bottlenecks` are the edges that the flow fills: to move bytes faster, these must be wider.
     """
-
-    source: str
-    destination: str
-    size_bytes: int
-    bytes_per_s: float
-    latency_s: float
-    predicted_s: float
-    bottlenecks: tuple[Edge, ...]
-    ways: tuple[Way, ...]
 
     def __repr__(self) -> str:
         from crossdock.machines.transfers_text import headline
@@ -137,7 +61,7 @@ class TransferPlan(_Planned):
         """The forwarding tables of all vertices that send or relay, from the source's server on."""
         ends = (self.source, self.destination)
         servers = dict.fromkeys(server_of(self.topology, end) for end in ends)
-        return [table for server in servers for table in self._tables_of(server)]
+        return [table for server in servers for table in _tables_of(self._channel, server)]
 
     def table(self, vertex: str) -> ForwardingTable:
         """The table of one of them. Error: TopologyError (it forwards nothing)."""
@@ -155,55 +79,9 @@ class TransferPlan(_Planned):
         return draw_transfer(self)
 
 
-@dataclass(frozen=True)
-class ExchangeForm:
-    """`mode` is "streaming" or "bulk", `levels` "one level" or "two levels"."""
-
-    mode: str
-    levels: str
-    message_bytes: float
-    predicted_s: float
-    possible: bool
-
-
-@dataclass(frozen=True)
-class ServersAlike:
-    """Servers for which an exchange is planned once."""
-
-    first: str
-    servers: int
-
-
-@dataclass(frozen=True)
-class LinkLoad:
-    """How long an edge is busy with an exchange."""
-
-    edge: Edge
-    busy_s: float
-
-
 @dataclass(frozen=True, repr=False)
-class ExchangePlan(_Planned):
-    """Every endpoint sends to every other: the form, why, and what the links have to carry.
-
-    `links_s` is how long the fullest edge, the bottleneck, is busy; `predicted_s` of the chosen
-    form adds what messages and arranging rows cost. `loads` are of the server with that edge,
-    for rows sent directly: what two levels hand to a neighbour first comes on top.
-    """
-
-    endpoint_kind: str  # "gpu" or "cpu"
-    endpoints: int
-    servers: int
-    server_plans: tuple[ServersAlike, ...]
-    plan_bytes: int
-    bytes_per_source: int
-    links_s: float
-    bottleneck: Edge
-    chosen: ExchangeForm
-    considered: tuple[ExchangeForm, ...]
-    mode_reason: str
-    levels_reason: str
-    loads: tuple[LinkLoad, ...]
+class ExchangePlan(PlannedExchange):
+    """Every endpoint sends to every other: the form, why, and what the links have to carry."""
 
     def __repr__(self) -> str:
         return (
@@ -214,11 +92,13 @@ class ExchangePlan(_Planned):
 
     def tables(self) -> list[ForwardingTable]:
         """The forwarding tables of the first of every kind of server that is planned once."""
-        return [table for alike in self.server_plans for table in self._tables_of(alike.first)]
+        return [
+            table for alike in self.server_plans for table in _tables_of(self._channel, alike.first)
+        ]
 
     def table(self, vertex: str) -> ForwardingTable:
         """The table of any vertex. Error: TopologyError (it forwards nothing)."""
-        tables = self._tables_of(server_of(self.topology, vertex))
+        tables = _tables_of(self._channel, server_of(self.topology, vertex))
         return _named(self.topology, tables, vertex)
 
     def text(self) -> str:
@@ -234,7 +114,7 @@ class ExchangePlan(_Planned):
 
 
 def plan_transfer(
-    topology: Topology, source: str, destination: str, size: str | int
+    topology: TopologyGraph, source: str, destination: str, size: str | int
 ) -> TransferPlan:
     """See Topology.plan."""
     size_bytes = parse_bytes(size, "bytes")
@@ -256,7 +136,7 @@ def plan_transfer(
     )
 
 
-def plan_exchange(topology: Topology, size: str | int) -> ExchangePlan:
+def plan_exchange(topology: TopologyGraph, size: str | int) -> ExchangePlan:
     """See Topology.plan_exchange."""
     size_bytes = parse_bytes(size, "bytes")
     with public_errors():
@@ -282,9 +162,13 @@ def plan_exchange(topology: Topology, size: str | int) -> ExchangePlan:
     )
 
 
-def server_of(topology: Topology, vertex: str) -> str:
-    """The server in "node0/gpu0"; the only one for "gpu0"."""
-    return vertex.partition("/")[0] if "/" in vertex else topology.servers[0][0]
+def _tables_of(channel: _native.ChannelPlan, server: str) -> list[ForwardingTable]:
+    with public_errors():
+        parsed = json.loads(channel.tables(server))
+    return [
+        ForwardingTable(table["vertex"], tuple(_entry(entry) for entry in table["entries"]))
+        for table in parsed["tables"]
+    ]
 
 
 def _edge(edge: dict[str, Any]) -> Edge:
@@ -302,7 +186,7 @@ def _entry(entry: dict[str, Any]) -> TableEntry:
     return TableEntry(entry["destination"], entry["servers"], tuple(hops))
 
 
-def _named(topology: Topology, tables: list[ForwardingTable], vertex: str) -> ForwardingTable:
+def _named(topology: TopologyGraph, tables: list[ForwardingTable], vertex: str) -> ForwardingTable:
     for table in tables:
         if table.vertex == vertex:
             return table

@@ -14,12 +14,15 @@ from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 
-from crossdock.machines.topology import Link, Topology
 from crossdock.machines.topology_advice import rate_text
+from crossdock.machines.topology_graph import TopologyGraph
 from crossdock.machines.topology_picture import FAINT, LEFT, document, text, thickness
+from crossdock.machines.topology_shapes import Link
+from crossdock.machines.transfer_plans import PlannedExchange, PlannedTransfer, Way, server_of
 from crossdock.machines.transfer_stage import QUIET, Lane, Point, Side, lane_of, pill
-from crossdock.machines.transfers import ExchangePlan, TransferPlan, Way, server_of
 from crossdock.machines.transfers_text import (
+    describe_exchange,
+    describe_transfer,
     edges_text,
     exchange_headline,
     headline,
@@ -47,11 +50,11 @@ _CLEAR = 34.0  # pixels between two marks
 _BUSY = ((0.0, "#b9c6d3"), (0.25, "#7fb2d0"), (0.5, "#e9b949"), (0.8, "#e8762c"), (1.0, FULL))
 
 
-def draw_transfer(plan: TransferPlan) -> str:
+def draw_transfer(plan: PlannedTransfer) -> str:
     """The ways of a transfer, numbered as in its text."""
     servers = [server_of(plan.topology, end) for end in (plan.source, plan.destination)]
     if not _have_cpus(plan.topology, servers):
-        return _listed(plan.text())
+        return _listed(describe_transfer(plan))
     sides = _sides(plan.topology, servers)
     visited = {vertex for way in plan.ways for vertex in way.vertices}
     ends = {plan.source: "from", plan.destination: "to"}
@@ -78,14 +81,14 @@ def draw_transfer(plan: TransferPlan) -> str:
     return "\n".join([*parts, *legend, "</svg>", ""])
 
 
-def draw_exchange(plan: ExchangePlan) -> str:
+def draw_exchange(plan: PlannedExchange) -> str:
     """How long each link is busy, of the time of the fullest."""
     topology = plan.topology
     several = len(topology.servers) > 1
     server = server_of(topology, plan.bottleneck.start if "/" in plan.bottleneck.start
                        else plan.bottleneck.end)  # fmt: skip
     if not _have_cpus(topology, [server]):
-        return _listed(plan.text())
+        return _listed(describe_exchange(plan))
     (side,) = _sides(topology, [server])
     busy: defaultdict[frozenset[str], float] = defaultdict(float)
     for load in plan.loads:
@@ -122,7 +125,7 @@ def _width_for(right: float, title: str, below: str) -> float:
     return max(right, 860, 2 * LEFT + 11 * len(title), 2 * LEFT + 7.9 * len(below))
 
 
-def _have_cpus(topology: Topology, servers: Sequence[str]) -> bool:
+def _have_cpus(topology: TopologyGraph, servers: Sequence[str]) -> bool:
     """Layouts go from CPU to CPU; a file may describe servers without one."""
     shapes = dict(topology.servers)
     return all(shapes[server].of_kind("cpu") for server in servers)
@@ -135,7 +138,7 @@ def _listed(words: str) -> str:
     return "\n".join([document(860, 48 + 20 * len(lines)), *elements, "</svg>", ""])
 
 
-def _sides(topology: Topology, servers: Sequence[str]) -> list[Side]:
+def _sides(topology: TopologyGraph, servers: Sequence[str]) -> list[Side]:
     """One side for one server; two, joined at the network, for two."""
     shapes = dict(topology.servers)
     several = len(topology.servers) > 1
@@ -159,14 +162,14 @@ def _bars(sides: list[Side], visited: set[str]) -> list[str]:
     ]
 
 
-def _width(way: Way, plan: TransferPlan) -> float:
+def _width(way: Way, plan: PlannedTransfer) -> float:
     return max(3.0, _WIDEST * way.flow_bytes_per_s / plan.bytes_per_s)
 
 
 class _Ways:
     """The lines of all ways: side by side where they share a link or run along the same bar."""
 
-    def __init__(self, plan: TransferPlan, sides: list[Side]) -> None:
+    def __init__(self, plan: PlannedTransfer, sides: list[Side]) -> None:
         self.plan = plan
         self.users: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         self.bar_users: defaultdict[str, list[int]] = defaultdict(list)
@@ -235,7 +238,7 @@ def _apart_from(others: list[Point], places: Sequence[Point]) -> Point:
     return max(places, key=lambda place: min(distance(place), _CLEAR))
 
 
-def _line_style(number: int, way: Way, plan: TransferPlan) -> str:
+def _line_style(number: int, way: Way, plan: PlannedTransfer) -> str:
     dashes = "" if way.flow_bytes_per_s else ' stroke-dasharray="6 5"'
     return (
         f'fill="none" stroke="{COLOURS[number % len(COLOURS)]}" '
@@ -252,7 +255,7 @@ def _badge(at: Point, number: int) -> str:
     )
 
 
-def _full_places(plan: TransferPlan, sides: list[Side]) -> list[Point]:
+def _full_places(plan: PlannedTransfer, sides: list[Side]) -> list[Point]:
     """Where the edges are that the flow fills."""
     places: list[Point] = []
     for edge in plan.bottlenecks:
@@ -262,7 +265,7 @@ def _full_places(plan: TransferPlan, sides: list[Side]) -> list[Point]:
     return places
 
 
-def _ways_legend(plan: TransferPlan, top: float) -> list[str]:
+def _ways_legend(plan: PlannedTransfer, top: float) -> list[str]:
     parts = []
     y = top
     for number, way in enumerate(plan.ways):
@@ -311,7 +314,7 @@ def _busy_line(side: Side, link: Link, part: float) -> str:
     )
 
 
-def _busy_legend(plan: ExchangePlan, top: float) -> list[str]:
+def _busy_legend(plan: PlannedExchange, top: float) -> list[str]:
     steps = [i / 40 for i in range(41)]
     ramp = "".join(
         f'<rect x="{LEFT + 4 * i}" y="{top - 11:.1f}" width="4.5" height="12" '

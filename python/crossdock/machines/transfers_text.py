@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from crossdock.machines.topology_advice import rate_text
 from crossdock.machines.topology_text import KINDS, LINKS, compress
-from crossdock.machines.transfers import Edge, ExchangePlan, ForwardingTable, TransferPlan
+from crossdock.machines.transfer_plans import (
+    Edge,
+    PlannedExchange,
+    PlannedTransfer,
+    VertexTable,
+)
 from crossdock.reports.display import align
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
@@ -17,7 +22,7 @@ _THROUGH_WIDTH = 64  # of the last column; four short ones stand before it
 _REASON_WIDTH = 86
 
 
-def describe_transfer(plan: TransferPlan) -> str:
+def describe_transfer(plan: PlannedTransfer) -> str:
     """The ways with their rates and shares, the bottlenecks, and the time."""
     rows = [("way", "carries", "share", "relays", "through")]
     for number, way in enumerate(plan.ways, start=1):
@@ -32,14 +37,14 @@ def describe_transfer(plan: TransferPlan) -> str:
     return "\n".join([headline(plan), "", *ways, "", *align(facts)])
 
 
-def headline(plan: TransferPlan) -> str:
+def headline(plan: PlannedTransfer) -> str:
     """ "gpu0 to gpu5: 332 GB/s over 2 ways"."""
     return (
         f"{plan.source} to {plan.destination}: {rate_text(plan.bytes_per_s)} over {ways_text(plan)}"
     )
 
 
-def ways_text(plan: TransferPlan) -> str:
+def ways_text(plan: PlannedTransfer) -> str:
     """ "2 ways", "2 ways, 7 spare"."""
     used = sum(way.flow_bytes_per_s > 0 for way in plan.ways)
     spare = f", {len(plan.ways) - used} spare" if used < len(plan.ways) else ""
@@ -50,7 +55,7 @@ def time_text(size_bytes: int, seconds: float) -> str:
     return f"{size_text(size_bytes)} in {format_seconds(seconds)}, when nothing else moves"
 
 
-def describe_exchange(plan: ExchangePlan) -> str:
+def describe_exchange(plan: PlannedExchange) -> str:
     """The chosen form and why, what the links need, and the forms considered."""
     kinds = count_text(len(plan.server_plans), "kind")
     rows = []
@@ -74,14 +79,14 @@ def describe_exchange(plan: ExchangePlan) -> str:
     return "\n".join([exchange_headline(plan), "", *lines])
 
 
-def exchange_headline(plan: ExchangePlan) -> str:
+def exchange_headline(plan: PlannedExchange) -> str:
     """ "104 GPUs on 13 servers, all to all"."""
     kind = KINDS[plan.endpoint_kind][0]
     endpoints, servers = count_text(plan.endpoints, kind), count_text(plan.servers, "server")
     return f"{endpoints} on {servers}, all to all"
 
 
-def describe_table(table: ForwardingTable) -> str:
+def describe_table(table: VertexTable) -> str:
     """A line per path, grouped by destination and next hop."""
     rows = [("to", "next hop", "carries", "hops left", "through")]
     for entry in table.entries:

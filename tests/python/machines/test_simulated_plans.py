@@ -9,8 +9,8 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crossdock.machines.simulated_joins import JoinSize
 from crossdock.machines.simulated_plans import joins_of
-from crossdock.machines.simulation import JoinSize
 
 
 @pytest.fixture

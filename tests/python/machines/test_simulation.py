@@ -9,8 +9,8 @@ from typing import Any
 
 import crossdock as xd
 import pytest
+from crossdock.machines.simulated_joins import Faults, JoinSize, Strategy
 from crossdock.machines.simulated_ranks import rate_sets
-from crossdock.machines.simulation import Faults, JoinSize, Strategy
 
 
 @pytest.mark.parametrize(

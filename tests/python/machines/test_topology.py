@@ -11,9 +11,9 @@ from typing import Any
 
 import crossdock as xd
 import pytest
-from crossdock.machines.topology import Link, Shape, Vertex
 from crossdock.machines.topology_advice import warnings_of
 from crossdock.machines.topology_picture import COLOURS, Layout, link_path
+from crossdock.machines.topology_shapes import Link, Shape, Vertex
 from crossdock.machines.topology_text import compress, parents_of
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,7 +13,8 @@ from typing import Any
 import crossdock as xd
 import pytest
 from crossdock.machines.topology_advice import rate_text
-from crossdock.machines.transfers import ExchangePlan, ForwardingTable, TransferPlan, Way
+from crossdock.machines.transfer_plans import Way
+from crossdock.machines.transfers import ExchangePlan, ForwardingTable, TransferPlan
 from crossdock.machines.transfers_picture import busy_colour
 
 ROOT = Path(__file__).resolve().parents[3]
