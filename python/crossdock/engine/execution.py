@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakMethod
 
 import pyarrow as pa
 
@@ -116,7 +117,8 @@ class Execution:
         self._residual_error: CrossdockError | None = None
         self._input_rows = 0
         self._is_lasting = False  # of the plan that is being made: it does as well for other runs
-        self._splitter = Splitter(self.table)
+        # In no circle: what ranks put into windows would lie there until Python's collector runs.
+        self._splitter = Splitter(WeakMethod(self.table))
 
     def table(self, node: Node) -> pa.Table:
         """The whole result as a pyarrow.Table."""

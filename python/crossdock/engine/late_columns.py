@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakMethod
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -100,9 +101,10 @@ def residual_schema(node: Join) -> pa.Schema:
 
 
 class Splitter:
-    """Splits the operators of one run; `table` runs a node. One thread."""
+    """Splits the operators of one run; `table` runs a node, of a run that lasts longer. One
+    thread."""
 
-    def __init__(self, table: Callable[[Node], pa.Table]) -> None:
+    def __init__(self, table: WeakMethod[Callable[[Node], pa.Table]]) -> None:
         # What a residual predicate sees, by the join that has it: a schema, and its late columns.
         self.residuals: dict[Node, tuple[pa.Schema, Mapping[str, Reference]]] = {}
         self._table = table
@@ -154,7 +156,9 @@ class Splitter:
 
     def _run(self, node: Node) -> Split:
         """The rows of `node` as a table that is split."""
-        rows = self._table(node)
+        table = self._table()
+        assert table is not None
+        rows = table(node)
         return self._leaf(node, ArrowSource(rows), tuple(node.schema.names), None)
 
     def _scan(self, node: Scan) -> Split:
