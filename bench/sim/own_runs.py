@@ -9,11 +9,12 @@ import json
 import statistics
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from channels import places
 from harness.programs import build, output_of
+
+from sim.predicted_run import PredictedRun
 
 HOSTS = (2, 4, 8)
 PATTERNS = ("exchange", "gather", "scatter", "p2p", "bisection", "broadcast")
@@ -24,18 +25,6 @@ SEGMENT_BYTES = 256 << 10
 SLOT_BITS = 5
 REPEATS = 3
 LIMIT_S = 120.0
-NEAR = 0.2
-
-
-@dataclass(frozen=True)
-class OwnRun:
-    what: str
-    measured_s: float
-    predicted_s: float
-
-    @property
-    def error(self) -> float:
-        return self.predicted_s / self.measured_s - 1
 
 
 def measured(pattern: str, hosts: int) -> float:
@@ -76,11 +65,11 @@ def calibrated_rate() -> float:
     return LINK_BYTES_PER_S * predicted("p2p", 2, LINK_BYTES_PER_S) / measured("p2p", 2)
 
 
-def runs() -> Iterator[OwnRun]:
+def runs() -> Iterator[PredictedRun]:
     rate = calibrated_rate()
     for hosts in HOSTS:
         for pattern in PATTERNS:
             if (pattern, hosts) == ("p2p", 2):
                 continue
             before_s = predicted(pattern, hosts, rate)
-            yield OwnRun(f"{pattern}, {hosts} hosts", measured(pattern, hosts), before_s)
+            yield PredictedRun(f"{pattern}, {hosts} hosts", measured(pattern, hosts), before_s)

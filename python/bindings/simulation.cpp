@@ -84,6 +84,24 @@ void read_rates(OptionReader& given, SimulationOptions& options) {
   given.read("narrower_s", rates.narrower_s);
 }
 
+// Rates of ranks that are processes of this machine.
+void use_models(const control::ChannelPlan& plan, SimulationOptions& options) {
+  const sim::JoinTask& task = options.task;
+  sim::ModelledJoin join;
+  join.kind = task.kind;
+  join.ranks = static_cast<int>(plan.destinations().size()) * options.machine.ranks;
+  join.rows = {task.build_rows / join.ranks, task.probe_rows / join.ranks};
+  join.build_row_bytes = task.build_row_bytes;
+  join.probe_row_bytes = task.probe_row_bytes;
+  join.is_broadcast = options.strategy.distribution == control::Distribution::kBroadcast;
+  const auto rates = model::rates_in_force();
+  const sim::RankRates given = options.machine.rates;  // has what no model knows
+  options.machine.rates =
+      sim::rates_of_models(*rates, model::seen_by(*rates, model::probe_machine()), join);
+  options.machine.rates.codec_bytes_per_s = given.codec_bytes_per_s;
+  options.machine.rates.narrower_s = given.narrower_s;
+}
+
 std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments) {
   SimulationOptions options;
   OptionReader given("simulate_join", arguments);
@@ -93,14 +111,6 @@ std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments)
   given.finish();
   GilRelease released;
   const control::ChannelPlan& plan = *channel.plan;
-  if (!options.has_own_rates) {
-    const auto rates = model::rates_in_force();
-    const double ranks = static_cast<double>(plan.destinations().size()) * options.machine.ranks;
-    options.machine.rates = sim::rates_of_models(*rates,
-                                                 model::seen_by(*rates, model::probe_machine()),
-                                                 options.task.build_rows / ranks,
-                                                 options.task.probe_rows / ranks);
-  }
   if (options.is_planned) {
     const sim::JoinStrategy given = options.strategy;
     options.strategy = value_or_raise(sim::planned_strategy(plan, options.task));
@@ -108,6 +118,7 @@ std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments)
     options.strategy.peers_at_once = given.peers_at_once;
     options.strategy.coded_share = given.coded_share;
   }
+  if (!options.has_own_rates) use_models(plan, options);
   SeededChance chance(options.seed);
   const sim::SimulatedJoin join = value_or_raise(
       sim::simulate_join(plan, options.task, options.strategy, options.machine, chance));

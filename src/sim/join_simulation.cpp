@@ -234,8 +234,9 @@ void JoinSimulation::work_out(int group) {
   const double received_bytes =
       is_broadcast() ? task_.build_bytes() : (task_.build_bytes() + task_.probe_bytes()) * share;
   state.arranging_s =
-      servers.slowness * (state.work.arranging_s * part + messages * machine_.rates.message_s +
-                          codec_s(rank_bytes) + codec_s(received_bytes));
+      servers.slowness *
+      (state.work.arranging_s * part + (is_broadcast() ? machine_.rates.to_all_s : 0) +
+       messages * machine_.rates.message_s + codec_s(rank_bytes) + codec_s(received_bytes));
   state.filling_s = servers.slowness * state.work.arranging_s * part * filling_part();
 }
 
@@ -247,7 +248,8 @@ double JoinSimulation::filling_part() const {
   const double table_bytes =
       (has_build ? task_.build_bytes() : task_.probe_bytes()) / source_ranks_;
   const double table_part = (has_build ? task_.build_rows : task_.probe_rows) / task_.rows();
-  const double at_once = task_.kind == JoinKind::kHash ? next_hops() : 1;
+  const bool is_sorted = task_.kind == JoinKind::kMerge && !machine_.rates.sorts_what_came;
+  const double at_once = is_sorted ? 1 : next_hops();
   const double full_bytes = exchange_work().message_bytes_max * at_once;
   return table_part * std::min(1.0, full_bytes / table_bytes);
 }

@@ -26,19 +26,33 @@ struct RankRates {
   double codec_bytes_per_s = 0;  // of rows, each way; 0: coding takes no time
   // What reading a row that has come takes less than `join` says, since rows became narrower before they left.
   double narrower_s = 0;
+  double to_all_s = 0;  // that sending its build rows to all others costs a rank
+  // Rows of a sort-merge join leave in no order, and are sorted in cache where they arrive: `join.merge` is then the
+  // rate of sorting and matching together.
+  bool sorts_what_came = false;
 };
-
-// Rates of the models in force, for joins whose rows go into partitions of the ranks (exchange_cost, radix_join_cost).
-RankRates rates_of_models(const model::Rates& rates,
-                          const model::Machine& machine,
-                          double build_rows,
-                          double probe_rows);
 
 struct RankRows {
   double build = 0;
   double probe = 0;
   double all() const { return build + probe; }
 };
+
+// A join among ranks that have a core each, such as those of this machine.
+struct ModelledJoin {
+  JoinKind kind = JoinKind::kHash;
+  RankRows rows;  // of a rank
+  double build_row_bytes = 16;
+  double probe_row_bytes = 16;
+  int ranks = 1;
+  bool is_broadcast = false;
+};
+
+// Rates of the models in force, for joins whose rows go into partitions of the ranks or, of a broadcast, to all of
+// them: exchange_cost, and radix_join_cost or merge_join_cost of what has come. Joined rows have the payloads of both.
+RankRates rates_of_models(const model::Rates& rates,
+                          const model::Machine& machine,
+                          const ModelledJoin& join);
 
 // What a rank does before rows leave, while it arranges those that leave, and after all have come.
 struct RankSeconds {
