@@ -24,7 +24,8 @@ UCX = Strategy("one path, three peers at a time", bulk=True, single_path=True, p
 class Pattern:
     """Who sends to whom, and how many times as much MGI carries as UCX and NCCL do.
 
-    `part`: what a source sends of what it holds. `calibrated`: on whose number of this row.
+    `part`: what a source sends of what it holds, which it looks at as a whole. `calibrated`: on
+    whose number of this row.
     """
 
     what: str
@@ -85,10 +86,11 @@ def with_one_nic(name: str, inside: float = 1.0, network: float = 1.0) -> Topolo
     return changed(name, {nic.name for nic in shape.of_kind("nic")[1:]}, inside, network)
 
 
-def gpu_rates(gpu: str, message_bytes: float = 0.0) -> RankRates:
-    """Arranging a row reads and writes it once."""
-    rates = {"partition": MEMORY[gpu] / (2 * ROW_BYTES), "message_bytes": message_bytes}
-    return rates_named(gpu, ROW_BYTES).replaced(rates)
+def gpu_rates(pattern: Pattern, message_bytes: float = 0.0) -> RankRates:
+    """Arranging a row that leaves writes it once, and reads as many as there are for each."""
+    touched = ROW_BYTES * (1 + 1 / pattern.part)
+    rates = {"partition": MEMORY[pattern.gpu] / touched, "message_bytes": message_bytes}
+    return rates_named(pattern.gpu, ROW_BYTES).replaced(rates)
 
 
 def moved(
@@ -113,7 +115,7 @@ def moved(
 
 def both(pattern: Pattern) -> tuple[float, dict[str, float], dict[str, float]]:
     """Seconds that ours takes, and the phases of UCX-like and NCCL-like exchanges."""
-    rates = gpu_rates(pattern.gpu)
+    rates = gpu_rates(pattern)
     ours = moved(Topology.machine(pattern.machine), pattern, STREAMING, rates)["exchange"]
     ucx = moved(with_one_nic(pattern.machine), pattern, UCX, rates)
     network = nccl_nic_share() if pattern.leaves and not pattern.calibrated else 1.0
@@ -139,9 +141,22 @@ def points(pattern: Pattern) -> tuple[Point, Point]:
     )
 
 
+def one_source() -> tuple[float, float, float]:
+    """Bytes per second that leave the source of one to many inside a server: over the links that
+    UCX is taken to fill, and what MGI and NCCL carry then, by their published ratios."""
+    pattern = INSIDE[3]
+    _, ucx, _ = both(pattern)
+    mgi_s = (ucx["arrange"] + ucx["exchange"]) / pattern.ucx
+    return (
+        SHARD_BYTES / ucx["exchange"],
+        SHARD_BYTES / mgi_s,
+        SHARD_BYTES / (pattern.nccl * mgi_s - ucx["arrange"]),
+    )
+
+
 def gain_over(pattern: Pattern, strategy: Strategy) -> float:
     """Of ours over another strategy on the same machine."""
-    rates = gpu_rates(pattern.gpu)
+    rates = gpu_rates(pattern)
     machine = Topology.machine(pattern.machine)
     other = moved(machine, pattern, strategy, rates)
     return (other.get("arrange", 0.0) + other["exchange"]) / moved(
@@ -153,7 +168,7 @@ def skewed(theta: float) -> tuple[float, float]:
     """Bytes per second inside a server from one GPU to four, itself included (Figure 19): over all
     paths, and over one of each pair."""
     pattern = Pattern("", "topo-1", 0, 0, FIRST)
-    machine, rates = Topology.machine("topo-1"), gpu_rates("h100")
+    machine, rates = Topology.machine("topo-1"), gpu_rates(pattern)
     rates_of = []
     for strategy in (STREAMING, NCCL):
         one = moved(machine, pattern, strategy, rates, theta)
@@ -184,11 +199,12 @@ def exchanges() -> str:
         for n in range(1, 8)
     )
     alone = moved(Topology.machine("testbed-2"), ONE_TO_ONE[0], STREAMING,
-                  gpu_rates("h100", 4.1e6))["exchange"]  # fmt: skip
-    one_path = moved(Topology.machine("testbed-2"), ONE_TO_ONE[0], NCCL, gpu_rates("h100"))
+                  gpu_rates(ONE_TO_ONE[0], 4.1e6))["exchange"]  # fmt: skip
+    one_path = moved(Topology.machine("testbed-2"), ONE_TO_ONE[0], NCCL, gpu_rates(ONE_TO_ONE[0]))
     one_sided = [points(pattern) for pattern in BETWEEN[2:]]
     shares = [ucx.ours / ucx.theirs for ucx, _ in one_sided]
     shares += [nccl_nic_share() * nccl.ours / nccl.theirs for _, nccl in one_sided]
+    links, mgi, nccl = one_source()
     skew = [(f"{theta:.2f}", *(f"{one / 1e9:.0f}" for one in skewed(theta)))
             for theta in SKEWS]  # fmt: skip
     return f"""# Exchanges among GPUs, simulated
@@ -202,7 +218,9 @@ Like NCCL: loads and stores, which reach 1 / 1.2 of what copies do inside a serv
 {pattern_table(INSIDE)}
 
 Mean error of those not calibrated: {mean_error(inside):.0%}; of all to all, here and between servers: {mean_error(all_to_all):.0%}. One number is calibrated: three peers. With 1 to 7 at a time it would be {peers} times as long on eight A100. NCCL knows the whole exchange, and UCX knows messages:
-where all send to the first GPU first, its links are full and others are not. With four GPUs three peers are all of them, and nothing changes. One to many is off: MGI gains less there over UCX, and more over NCCL, than links and copies explain.
+where all send to the first GPU first, its links are full and others are not. With four GPUs three peers are all of them, and nothing changes. Many to one: a source sends one row in so many and looks at all of them.
+
+One to many is off, and the worst of these rows: if UCX fills the {links / 1e9:.0f} GB/s of its one source's NVLinks, MGI's 1.18 means that MGI carries {mgi / 1e9:.0f} GB/s, less than these, and NCCL {nccl / 1e9:.0f} GB/s. What bounds the one source of both the text does not say; links, copies and memory do not.
 
 A message takes nothing of a link here. With what the planner thinks of one (4.1 MB of a link) MGI's one to one would be {one_path["exchange"] / alone:.1f} times as fast as one path and not three: copies over different paths do not wait for each other.
 
