@@ -2,10 +2,15 @@
 // CROSSDOCK_LONG_TESTS; or the seeds that CROSSDOCK_SEEDS=FIRST..LAST names, which is how a failed one is run alone.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <unistd.h>
+
+// Of sanitizers; null without them.
+extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
 
 namespace crossdock {
 
@@ -36,5 +41,33 @@ inline std::string command_of_seed(uint64_t seed, const char* program, const cha
   return "CROSSDOCK_SEEDS=" + number + ".." + number + " build/asan/" + program +
          " --gtest_filter=" + test;
 }
+
+// Says so of a seed that ends the process, by a signal or by a sanitizer, while this exists, for nothing is left then
+// to say it. One at a time.
+class RunningSeed {
+ public:
+  RunningSeed(uint64_t seed, const char* program, const char* test) {
+    text() = "\nthis seed ended the process: " + command_of_seed(seed, program, test) + "\n";
+    static const bool is_set = [] {
+      std::signal(SIGABRT, [](int) { say(); });  // which ends the process once this returns
+      if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(&say);
+      return true;
+    }();
+    static_cast<void>(is_set);
+  }
+  ~RunningSeed() { text().clear(); }
+  RunningSeed(const RunningSeed&) = delete;
+  RunningSeed& operator=(const RunningSeed&) = delete;
+
+ private:
+  static std::string& text() {
+    static std::string text;
+    return text;
+  }
+  static void say() {
+    const ssize_t written = ::write(STDERR_FILENO, text().data(), text().size());
+    static_cast<void>(written);
+  }
+};
 
 }  // namespace crossdock

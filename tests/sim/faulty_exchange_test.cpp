@@ -90,6 +90,8 @@ TEST(FaultyExchange, TenThousandSchedulesLoseAndDoubleNothing) {
   int64_t repeated = 0;
   const SeedRange seeds = seeds_of_run(10'000, 10'000);
   for (uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+    const RunningSeed running(
+        seed, "crossdock_sim_test", "FaultyExchange.TenThousandSchedulesLoseAndDoubleNothing");
     SeededChance chance(seed);
     // Most in small worlds, which take a sixth of the time of the last two.
     const World& world = worlds[seed % 25 == 0 ? 3 + seed / 25 % 2 : seed % 3];

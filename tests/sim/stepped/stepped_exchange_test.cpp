@@ -127,6 +127,9 @@ TEST(SteppedExchange, SchedulesOfFaultsLoseAndDoubleNothing) {
   int failed = 0;
   uint64_t resent = 0;
   for (uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+    const RunningSeed running(seed,
+                              "crossdock_sim_stepped_test",
+                              "SteppedExchange.SchedulesOfFaultsLoseAndDoubleNothing");
     SeededChance chance(seed);
     const World& world = worlds[seed % worlds.size()];
     const SteppedTask task =
