@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -237,14 +237,21 @@ def _columns_of(items: Sequence[tuple[str, Expr]], below: Estimate) -> _Columns:
 
 
 class _Facts:
-    """What is found out about a source, once."""
+    """What is found out about a source, once; it must live while it is asked about. They do not
+    keep it, or what is kept with it would last for ever."""
 
     def __init__(self, source: Source) -> None:
         self.names = frozenset(source.schema.names)
         # Of a rank's share of files the footers tell what they tell of all.
-        self._source: Source = getattr(source, "whole", source)
+        self._kept: ReferenceType[Source] = ref(getattr(source, "whole", source))
         self._columns: dict[tuple[str, float], ColumnEstimate] = {}
         self._samples: dict[str, Any] = {}
+
+    @property
+    def _source(self) -> Source:
+        source = self._kept()
+        assert source is not None
+        return source
 
     def column(self, name: str, rows: float) -> ColumnEstimate:
         """Of so many rows of which those of the source are some."""

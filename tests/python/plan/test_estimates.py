@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
 import pytest
-from crossdock.plan.estimates import Estimator
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.estimates import Estimator, facts_of
 
 
 @pytest.mark.parametrize("run", [1, 2, 4, 8, 100])
@@ -57,3 +60,13 @@ def test_a_semi_join_keeps_the_share_of_values_that_is_left(dock: xd.Dock) -> No
     semi = keys.join(others.filter(xd.col("k") < 4_000), on="k", how="semi")
     rows = Estimator()(semi.narrowed()).rows
     assert rows == pytest.approx(1_000, rel=0.3)
+
+
+def test_what_is_known_of_a_table_does_not_keep_it() -> None:
+    source = ArrowSource(pa.table({"k": [1, 2, 3]}))
+    assert facts_of(source).column("k", 3.0).distinct == 3.0
+    assert facts_of(source) is facts_of(source)
+    kept = weakref.ref(source)
+    del source
+    gc.collect()
+    assert kept() is None
