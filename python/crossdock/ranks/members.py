@@ -108,6 +108,7 @@ class Ranks:
         self.rank = group.rank
         self.size = group.size
         self.hosts = [socket.gethostname()] * self.size  # of each, once they have said it
+        # Of one call:
         self.moves: list[Move] = []
         self.filters: list[Filtered] = []
         self.join_routes: list[JoinRoute] = []
@@ -149,6 +150,8 @@ class Ranks:
             return
         done = f"{name}() is done"
         with self._turns.one():
+            for record in (self.moves, self.filters, self.join_routes):
+                record.clear()
             self._is_together = False
             self._call = call_text(name, node)
             self._done = done

@@ -24,19 +24,17 @@ def profiled_over_ranks(
     "ranks", what each rank did. Collective."""
     ranks = execution.ranks
     with ranks.call("profile"):
-        first, first_filter = len(ranks.moves), len(ranks.filters)
-        first_route = len(ranks.join_routes)
         table, facts = profiled()
         steps = facts["steps"]
-        moves = [asdict(move) for move in ranks.moves[first:]]
+        moves = [asdict(move) for move in ranks.moves]
         mine = {
             "rank": ranks.rank,
             "host": socket.gethostname(),
             "result_rows": facts["result_rows"],
             "total_s": facts["total_s"],
             "exchanges": moves,
-            "filters": [asdict(done) for done in ranks.filters[first_filter:]],
-            "joins": [asdict(route) for route in ranks.join_routes[first_route:]],
+            "filters": [asdict(done) for done in ranks.filters],
+            "joins": [asdict(route) for route in ranks.join_routes],
             "operators": [[step["headline"], step["rows"], step["measured_s"]] for step in steps],
             "phases": own_phases(moves, steps),
             "predicted_s": sum(

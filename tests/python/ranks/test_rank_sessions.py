@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 from collections.abc import Callable
@@ -357,3 +358,29 @@ def test_uneven_keys_are_evened_out(run_ranks: RunRanks) -> None:
     rows = [mine for mine, _ in report]
     assert sum(rows) == 80_000
     assert max(rows) <= 1.3 * 10_000, rows
+
+
+REPEATED = """
+import gc
+import crossdock as xd, numpy as np, pyarrow as pa
+with xd.connect(threads=1) as dock:
+    keys = np.arange(dock.rank, 40_000, dock.size)
+    rows = dock.from_arrow(pa.table({"k": keys, "v": keys % 70, "s": [f"s{k}" for k in keys]}))
+    few = dock.from_arrow(pa.table({"v": keys[:40] % 70, "w": keys[:40]}))
+    gc.collect()
+    gc.disable()
+    used = []
+    for _ in range(6):
+        joined = rows.join(few, on="v").join(rows.filter("k > 3"), on="k")
+        joined.group_by("s").agg(n=xd.count()).sort("s", limit=5).collect()
+        joined.sort("k", limit=5).gather()
+        joined.profile()
+        used.append((dock.memory_used_bytes, pa.total_allocated_bytes()))
+print(used[2:])
+"""
+
+
+def test_runs_that_come_again_leave_nothing(run_ranks: RunRanks) -> None:
+    for out in run_ranks(REPEATED, 2):
+        used = set(ast.literal_eval(out.strip().splitlines()[-1]))
+        assert len(used) == 1, used
