@@ -1,6 +1,7 @@
 """The command line of a bench, and the processes it starts: one for each row.
 
-A row in a fresh process inherits no heap, threads or pages of another.
+A row in a fresh process inherits no heap, threads or pages of another. Runs that only check results
+measure all rows in one, since to import six engines takes longer than most rows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from harness.engines import OURS, PEERS
 from harness.memory_rows import memory_row, report_peak
 from harness.report import Row, header, machine, print_row, summary, write_json
 from harness.results import WrongResultError
-from harness.rows import Options, measure_row
+from harness.rows import SERIOUS_SCALE, Options, measure_row
 from harness.work import Work
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,9 +96,7 @@ def in_child(bench: Bench, work: Work, options: argparse.Namespace) -> Row:
         return row
 
 
-def one_row(bench: Bench, options: argparse.Namespace) -> int:
-    """Body of a row's process."""
-    work = bench.chosen(options.only)[0]
+def row_here(bench: Bench, work: Work, options: argparse.Namespace) -> Row:
     asked = Options(
         scale=options.rows_scale,
         repeat=options.repeat,
@@ -105,17 +104,26 @@ def one_row(bench: Bench, options: argparse.Namespace) -> int:
         peers=options.peers,
         with_ours=not options.without_ours,
     )
+    if work.kind == "memory":
+        command = [*bench.command(), "--only", work.name, "--threads", str(options.threads)]
+        return memory_row(work, asked, command)
+    return measure_row(work, asked)
+
+
+def one_row(bench: Bench, options: argparse.Namespace) -> int:
+    """Body of a row's process."""
     try:
-        if work.kind == "memory":
-            command = [*bench.command(), "--only", work.name, "--threads", str(options.threads)]
-            row = memory_row(work, asked, command)
-        else:
-            row = measure_row(work, asked)
+        row = row_here(bench, bench.chosen(options.only)[0], options)
     except WrongResultError as wrong:
         print(f"bench: {wrong}", file=sys.stderr)
         return 1
     options.row_to.write_text(json.dumps(row))
     return 0
+
+
+def shares_a_process(work: Work, options: argparse.Namespace) -> bool:
+    """Polars takes its threads once for a process."""
+    return options.rows_scale < SERIOUS_SCALE and work.threads in (None, options.threads)
 
 
 def run_all(bench: Bench, options: argparse.Namespace) -> int:
@@ -135,7 +143,8 @@ def run_all(bench: Bench, options: argparse.Namespace) -> int:
         if options.without_ours and work.kind == "own":
             continue
         try:
-            rows.append(in_child(bench, work, options))
+            measured = row_here if shares_a_process(work, options) else in_child
+            rows.append(measured(bench, work, options))
             print_row(rows[-1])
         except (WrongResultError, subprocess.TimeoutExpired) as failure:
             failures.append(work.name)
