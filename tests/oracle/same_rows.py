@@ -47,9 +47,27 @@ def taken(column: pa.ChunkedArray, rows: np.ndarray) -> pa.Array:
 
 def codes_of(one: pa.Array, other: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Numbers for the values of two plain columns: equal values, and nulls, have equal numbers."""
-    assert one.type == other.type, (one.type, other.type)
-    indices = pa.concat_arrays([one, other]).dictionary_encode("encode").indices.to_numpy()
+    indices = _codes(one, other)
     return indices[: len(one)], indices[len(one) :]
+
+
+def _codes(one: pa.Array, other: pa.Array) -> np.ndarray:
+    assert one.type == other.type, (one.type, other.type)
+    encoded = pa.concat_arrays([one, other]).dictionary_encode("encode")
+    indices: np.ndarray = encoded.indices.to_numpy()
+    return indices
+
+
+def _rows_as_numbers(columns: list[np.ndarray]) -> np.ndarray:
+    """A number for each row: equal rows, and no others, have equal numbers."""
+    rows, distinct = columns[0].astype(np.int64), int(columns[0].max()) + 1
+    for column in columns[1:]:
+        values = int(column.max()) + 1
+        if distinct * values >= 1 << 63:
+            rows = np.unique(rows, return_inverse=True)[1]
+            distinct = int(rows.max()) + 1
+        rows, distinct = rows * values + column, distinct * values
+    return rows
 
 
 def assert_same_rows(expected: list[pa.Array], actual: pa.Table) -> None:
@@ -58,25 +76,19 @@ def assert_same_rows(expected: list[pa.Array], actual: pa.Table) -> None:
     assert actual.num_rows == rows, f"{actual.num_rows} rows, expected {rows}"
     if rows == 0:
         return
-    codes: list[list[np.ndarray]] = [[], []]
-    for want, column in zip(expected, actual.columns, strict=True):
-        for side, numbers in zip(codes, codes_of(want, plain(column)), strict=True):
-            side.append(numbers)
-    ordered = []
-    orders = []
-    for side in codes:
-        stacked = np.stack(side)
-        orders.append(np.lexsort(stacked))
-        ordered.append(stacked[:, orders[-1]])
-    wrong = np.flatnonzero((ordered[0] != ordered[1]).any(axis=0))
+    columns = [plain(column) for column in actual.columns]
+    numbers = _rows_as_numbers(
+        [_codes(want, column) for want, column in zip(expected, columns, strict=True)]
+    )
+    orders = [np.argsort(side) for side in (numbers[:rows], numbers[rows:])]
+    wrong = np.flatnonzero(numbers[:rows][orders[0]] != numbers[rows:][orders[1]])
     if len(wrong):
         shown = [
-            [column[int(orders[side][wrong[0]])] for column in columns]
-            for side, columns in enumerate([expected, [plain(c) for c in actual.columns]])
+            [column[int(orders[side][wrong[0]])].as_py() for column in compared]
+            for side, compared in enumerate([expected, columns])
         ]
-        names = actual.column_names
         raise AssertionError(
-            f"{len(wrong)} of {rows} rows differ after sorting; first, by {names}:\n"
-            f"  expected {[value.as_py() for value in shown[0]]}\n"
-            f"  found    {[value.as_py() for value in shown[1]]}"
+            f"{len(wrong)} of {rows} rows differ after sorting; first, by {actual.column_names}:\n"
+            f"  expected {shown[0]}\n"
+            f"  found    {shown[1]}"
         )
