@@ -69,6 +69,13 @@ def test_generate_refuses_rows(crossdock: Any, tmp_path: Path, rows: str) -> Non
     assert "is no number of rows" in ended.err
 
 
+@pytest.fixture
+def few_cache_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bandwidth is read once, not five times; these tests look at none."""
+    monkeypatch.setattr("crossdock.machines.calibration._CACHE_READS", 1)
+
+
+@pytest.mark.usefixtures("few_cache_reads")
 def test_calibrate_stores_rates_that_info_names(
     crossdock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +95,7 @@ def test_calibrate_stores_rates_that_info_names(
     assert next(f for f in doctor if f["check"] == "rates")["verdict"] == "ok"
 
 
+@pytest.mark.usefixtures("few_cache_reads")
 def test_calibrate_stores_no_rates_that_do_not_fit(
     crossdock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
