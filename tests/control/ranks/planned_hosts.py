@@ -81,6 +81,12 @@ def sent(link: str) -> int:
     return int(Path(f"/sys/class/net/{link}/statistics/tx_bytes").read_text())
 
 
+def wait_for_both(where: str) -> None:
+    """Until both hosts have come to this place."""
+    (FOLDER / f"{where}-{HOST}").touch()
+    wait(lambda: all((FOLDER / f"{where}-{host}").exists() for host in (0, 1)), where)
+
+
 def exchange(group: xd.Group, between: Callable[[], None] = lambda: None) -> bool:
     """Whether all rows came to their rank; `between` is called when half of them are sent."""
     mine = pa.table({"k": pa.array(range(HOST * ROWS, (HOST + 1) * ROWS), pa.int64())})
@@ -121,7 +127,9 @@ def main() -> None:
         print("both", *carried(both), flush=True)
         print("one", *carried(one), flush=True)
 
+        # What is lost before the other host has its channel open would fail that, as it should.
         def lose_agent() -> None:
+            wait_for_both("open beside the agent")
             if HOST == 1:
                 agents["one"].kill()
                 agents["one"].wait()
@@ -144,6 +152,7 @@ def main() -> None:
         print("agent back", *carried(one), flush=True)
 
         def lose_controller() -> None:
+            wait_for_both("open beside the controller")
             if controller is not None:
                 controller.kill()
                 controller.wait()
