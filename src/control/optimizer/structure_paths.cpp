@@ -2,14 +2,9 @@
 #include "control/optimizer/structure_paths.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace crossdock::control {
-
-double SectionPaths::total_bytes_per_s() const {
-  return std::accumulate(flow_bytes_per_s.begin(), flow_bytes_per_s.end(), 0.0);
-}
 
 void SectionPaths::add(const topology::ServerShape& shape, const FlowPath& path, double flow) {
   paths.add(shape, path.vertices);

@@ -25,7 +25,6 @@ struct SectionPaths {
   // Per path; 0 for one that is there because a flow between more ends than these needs it.
   std::vector<double> flow_bytes_per_s;
 
-  double total_bytes_per_s() const;
   void add(const topology::ServerShape& shape, const FlowPath& path, double flow);
   bool has(std::span<const topology::VertexIndex> vertices) const;
   int64_t memory_bytes() const;

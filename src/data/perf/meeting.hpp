@@ -26,8 +26,6 @@ class Meeting {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Whether all ranks read one clock: they run on one machine since it was started.
-  bool has_one_clock() const { return has_one_clock_; }
   // Ranks of this machine, this one included.
   int ranks_here() const { return ranks_here_; }
 
@@ -47,7 +45,7 @@ class Meeting {
   std::chrono::milliseconds limit_{0};
   int rank_ = 0;
   int size_ = 1;
-  bool has_one_clock_ = true;
+  bool has_one_clock_ = true;  // all ranks run on one machine since it was started
   int ranks_here_ = 1;
 };
 

@@ -70,9 +70,6 @@ class PerfSide {
                        bool takes_part);
   int endpoint_rank(int endpoint) const { return endpoint / options_.endpoints_per_rank; }
   int64_t window_bytes() const;
-  size_t tally_of(const BlockState& block) const {
-    return static_cast<size_t>(&block - &blocks_[0]);
-  }
 
   PerfContext context_;
   PerfOptions options_;
