@@ -20,8 +20,8 @@ LONGEST = [
     "oracle/test_random_plans.py",  # 38
     "oracle/test_sort_oracle.py",  # 35
     "oracle/test_operator_running.py",  # 31
-    "oracle/test_operator_memory.py",  # 23
-    "bench/test_benches.py",  # 69
+    "oracle/test_strategies.py",  # 11
+    "oracle/test_operator_memory.py",  # 10
     "sql/test_sql_ranks.py",  # 45
     "links/test_lost_ranks.py",  # 39
     "docs/test_docs.py",  # 27
@@ -30,8 +30,9 @@ LONGEST = [
     "python/ranks/test_rank_moves.py",  # 23
     "bench/test_control.py",  # 23
     "cli/test_ranks.py",  # 21
-    "cli/test_generate.py",  # 21
+    "cli/test_generate.py",  # 14
     "python/ranks/test_bulk_exchange.py",  # 21
+    "bench/test_benches.py",  # 21
     "python/ranks/test_rendezvous.py",  # 13
     "python/machines/test_rates.py",  # 12
     "python/engine/test_exit.py",  # 11
