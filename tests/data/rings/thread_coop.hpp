@@ -1,45 +1,18 @@
 // Several threads as one Coop, as the threads of a GPU's block would be.
 #pragma once
 
-#include <condition_variable>
+#include <barrier>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "data/rings/coop.hpp"
 
 namespace crossdock::rings {
 
-// Waits without yielding: std::barrier gives the processor away up to four times before it sleeps, which beside
-// other processes is a time slice each.
-class SleepingBarrier {
- public:
-  explicit SleepingBarrier(uint32_t threads) : threads_(threads), missing_(threads) {}
-
-  void arrive_and_wait() {
-    std::unique_lock lock(mutex_);
-    const uint64_t phase = phase_;
-    if (--missing_ == 0) {
-      missing_ = threads_;
-      ++phase_;
-      all_here_.notify_all();
-      return;
-    }
-    all_here_.wait(lock, [&] { return phase_ != phase; });
-  }
-
- private:
-  const uint32_t threads_;
-  uint32_t missing_;
-  uint64_t phase_ = 0;
-  std::mutex mutex_;
-  std::condition_variable all_here_;
-};
-
 // What the threads of a group share.
 struct ThreadGroup {
   explicit ThreadGroup(uint32_t size) : arrive(size), values(size) {}
-  SleepingBarrier arrive;
+  std::barrier<> arrive;
   std::vector<uint64_t> values;
 };
 
