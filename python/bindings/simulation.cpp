@@ -112,11 +112,11 @@ std::string simulate(const PlannedChannel& channel, const nb::kwargs& arguments)
   GilRelease released;
   const control::ChannelPlan& plan = *channel.plan;
   if (options.is_planned) {
-    const sim::JoinStrategy given = options.strategy;
+    const sim::JoinStrategy asked = options.strategy;
     options.strategy = value_or_raise(sim::planned_strategy(plan, options.task));
-    options.strategy.single_path = given.single_path;
-    options.strategy.peers_at_once = given.peers_at_once;
-    options.strategy.coded_share = given.coded_share;
+    options.strategy.single_path = asked.single_path;
+    options.strategy.peers_at_once = asked.peers_at_once;
+    options.strategy.coded_share = asked.coded_share;
   }
   if (!options.has_own_rates) use_models(plan, options);
   SeededChance chance(options.seed);

@@ -38,9 +38,11 @@ from crossdock.plan.nodes import (
 )
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.ranks.spread import Spread
+from crossdock.values.row_taking import column_bytes
 
 _FETCHED = "columns of few rows"
 _ROW_BITS = 40  # of a reference, below the rank
+_REFERENCE_BYTES = 8
 _REFERENCE = pa.field("row", pa.int64(), nullable=False)
 _MANY_ROWS = 1 << 14  # of all ranks, before groups; fewer may as well have all their columns
 _FEW_ROWS = 1 << 16  # that may be left, whose values all ranks get
@@ -76,23 +78,41 @@ class Referred:
 
 
 def referred(spread: Spread, root: Node) -> Referred | None:
-    """The query with references; None where it leaves many rows, or nothing can stay behind."""
+    """The query with references; None where it leaves many rows, nothing can stay behind, or what
+    does is less than the references."""
     cut = _cut_of(root)
     if cut is None or spread.ranks.size == 1:
         return None
-    walk = _Walk(spread.ranks.rank, _names_below(root))
-    node, columns = walk.below(root, frozenset(root.schema.names))
-    if not columns:
+    moving: Node = cut.input
+    while isinstance(moving, Project | Filter | Sort):
+        moving = moving.input
+    if not isinstance(moving, GroupBy | Join):
         return None
-    below = cut.input
-    while isinstance(below, GroupBy | Project | Filter | Sort):
-        below = below.input
-    rows = spread.estimate_of_all(below).rows or 0.0
-    if not spread.dry:  # that of the first rank counts, for each sees other rows
-        rows = spread.ranks.agree("rows that few are left of", rows)[0]
-    if rows < _MANY_ROWS:
+    names, columns = _names_below(root), frozenset(root.schema.names)
+    walk = _Walk(spread.ranks.rank, names, with_numbers=False)
+    _, carried = walk.below(root, columns)
+    if not carried or not _pays(spread, moving, walk.tables, carried):
         return None
-    return Referred(node, columns, walk.tables, walk.group, walk.ends)
+    walk = _Walk(spread.ranks.rank, names, with_numbers=True)
+    node, carried = walk.below(root, columns)
+    return Referred(node, carried, walk.tables, walk.group, walk.ends)
+
+
+def _pays(spread: Spread, moving: Node, tables: list[pa.Table], carried: _Carried) -> bool:
+    """Whether what stays behind, in the rows of `moving` before they are grouped, is more than a
+    reference for each row of the tables."""
+    while isinstance(moving, GroupBy | Project | Filter | Sort):
+        moving = moving.input
+    kept = {(one.table, one.column) for one in carried.values()}
+    held = [tables[number][name] for number, name in sorted(kept)]
+    width = sum(column_bytes(column) / max(len(column), 1) for column in held)
+    rows = spread.estimate_of_all(moving).rows or 0.0
+    said = [[rows, width, sum(table.num_rows for table in tables)]]
+    if not spread.dry:
+        said = spread.ranks.agree("rows that few are left of", said[0])
+    rows, width, _ = said[0]  # what the first rank expects counts, for each sees other rows
+    references = _REFERENCE_BYTES * sum(one[2] for one in said)
+    return bool(rows >= _MANY_ROWS and rows * width > references)
 
 
 def is_determined(spread: Spread, groups: pa.Table, referred: Referred) -> bool:
@@ -166,11 +186,13 @@ def _cut_of(node: Node) -> Limit | Sort | None:
 class _Walk:
     """Replaces columns from the root down to the tables that have them."""
 
-    def __init__(self, rank: int, names: Collection[str]) -> None:
+    def __init__(self, rank: int, names: Collection[str], with_numbers: bool) -> None:
+        """with_numbers: else the query is not to be run, but tells what could stay behind."""
         self.tables: list[pa.Table] = []
         self.group: GroupBy | None = None
         self.ends: list[tuple[str, str]] = []
         self._rank = rank
+        self._with_numbers = with_numbers
         self._names = set(names)
         self._is_grouped = False
 
@@ -202,9 +224,11 @@ class _Walk:
         if not any(_is_string(node.schema.field(name).type) for name in names):
             return node, {}
         reference = self._unused("row")
-        first = self._rank << _ROW_BITS
-        numbers = pa.array(np.arange(first, first + source.data.num_rows, dtype=np.int64))
-        held = source.with_column(_REFERENCE.with_name(reference), numbers)
+        held = source
+        if self._with_numbers:
+            first = self._rank << _ROW_BITS
+            numbers = pa.array(np.arange(first, first + source.data.num_rows, dtype=np.int64))
+            held = source.with_column(_REFERENCE.with_name(reference), numbers)
         kept = (*(name for name in node.columns if name not in names), reference)
         carried = {name: Carried(reference, len(self.tables), name) for name in names}
         self.tables.append(source.data)
