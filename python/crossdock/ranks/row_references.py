@@ -83,10 +83,11 @@ def referred(spread: Spread, root: Node) -> Referred | None:
     cut = _cut_of(root)
     if cut is None or spread.ranks.size == 1:
         return None
-    moving: Node = cut.input
-    while isinstance(moving, Project | Filter | Sort):
+    moving, is_grouped = cut.input, False
+    while isinstance(moving, GroupBy | Project | Filter | Sort):
+        is_grouped = is_grouped or isinstance(moving, GroupBy)
         moving = moving.input
-    if not isinstance(moving, GroupBy | Join):
+    if not (is_grouped or isinstance(moving, Join)):  # rows do not move as they are wide
         return None
     names, columns = _names_below(root), frozenset(root.schema.names)
     walk = _Walk(spread.ranks.rank, names, with_numbers=False)
@@ -99,10 +100,8 @@ def referred(spread: Spread, root: Node) -> Referred | None:
 
 
 def _pays(spread: Spread, moving: Node, tables: list[pa.Table], carried: _Carried) -> bool:
-    """Whether what stays behind, in the rows of `moving` before they are grouped, is more than a
-    reference for each row of the tables."""
-    while isinstance(moving, GroupBy | Project | Filter | Sort):
-        moving = moving.input
+    """Whether what stays behind, in the rows of `moving`, is more than a reference for each row of
+    the tables."""
     kept = {(one.table, one.column) for one in carried.values()}
     held = [tables[number][name] for number, name in sorted(kept)]
     width = sum(column_bytes(column) / max(len(column), 1) for column in held)
