@@ -34,6 +34,7 @@ from crossdock.files.sources import bare_schema
 from crossdock.machines.routes import hashed_to, range_of, routing
 from crossdock.option_checks import require_integer
 from crossdock.settings import check_environment, seconds_setting, setting
+from crossdock.values.type_checks import checking_engine
 
 _TRACE_NOTES_MAX = 1 << 24
 _REASON_MOST = 800
@@ -275,7 +276,7 @@ class Group:
             if route["sends"] == "named":
                 route["sends"] = "broadcast"
             with public_errors():
-                table = _native.Table.from_stream(_native.Engine(1, 0), rows)
+                table = _native.Table.from_stream(checking_engine(), rows)
         except BaseException as error:
             native.refuse_exchange(wire_text(error))
             raise

@@ -24,12 +24,14 @@ from crossdock import _native
 from crossdock.errors import public_errors
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.nodes import Join, RankFilter, Scan
+from crossdock.ranks import costs
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.moves import Filtered
 from crossdock.ranks.placement import Placed
 from crossdock.ranks.spread import Spread
 from crossdock.values.engine_types import engine_table
 from crossdock.values.row_taking import filter_rows, table_bytes
+from crossdock.values.type_checks import checking_engine
 
 # Sides whose rows without a partner are no part of the result.
 _DROPS = (frozenset(("inner", "semi", "right")), frozenset(("inner", "left", "semi", "anti")))
@@ -39,11 +41,6 @@ _PASSES_MOST = 0.8  # of the rows
 _PASSES_FEW = 0.25  # of a stream
 _MANY_ROWS = 1 << 16  # of a stream, less of which is sooner a table than filtered
 _BITMAP_BYTES = 3  # more than a Bloom filter for each row of a stream, which spares the row's hash
-# Nanoseconds, as measured with four ranks on two cores (TPC-H at SF5, Granite Rapids).
-_BUILD_NS = 60  # of a row of a build side
-_ROW_NS = 40  # of a row of a stream that becomes one of a table that moves
-_BYTE_NS = 1
-_STEPS_NS = 4e6  # of the exchanges of a filter and of a second side
 _SMALL_BYTES = 64 << 10  # a filter that is put together as a whole
 _SAMPLED_PART = 64  # of larger ones, so many times less comes first
 _SAMPLE_SLICES = 64
@@ -105,7 +102,7 @@ def is_worth_asking(node: Join, side: int, sizes: Sequence[Any], to_all: bool) -
     it passes few enough: this is what all ranks know before they estimate that."""
     if not drops_rows(node, side) or _rows_of(sizes, side) < _MANY_ROWS:
         return False
-    return not to_all or _spared_ns(sizes, 1 - side) > _STEPS_NS
+    return not to_all or _spared_ns(sizes, 1 - side) > costs.STEPS_NS
 
 
 def pays_before(side: int, sizes: Sequence[Any], share: float, to_all: bool) -> bool:
@@ -114,21 +111,23 @@ def pays_before(side: int, sizes: Sequence[Any], share: float, to_all: bool) -> 
     anyway, all of it."""
     if not to_all:
         return share <= _PASSES_FEW
-    rows = _rows_of(sizes, side) / len(sizes)
-    width = sum(size[side][1] for size in sizes) / max(_rows_of(sizes, side), 1)
-    moving_ns = share * rows * (_ROW_NS + width * _BYTE_NS)
-    return bool(_spared_ns(sizes, 1 - side) > moving_ns + _STEPS_NS)
+    part = share / len(sizes)
+    moving_ns = costs.moved_ns(part * _rows_of(sizes, side), part * _bytes_of(sizes, side))
+    return _spared_ns(sizes, 1 - side) > moving_ns + costs.STEPS_NS
 
 
 def _rows_of(sizes: Sequence[Any], side: int) -> float:
     return float(sum(size[side][0] for size in sizes))
 
 
+def _bytes_of(sizes: Sequence[Any], side: int) -> float:
+    return float(sum(size[side][1] for size in sizes))
+
+
 def _spared_ns(sizes: Sequence[Any], side: int) -> float:
     """What a rank spares that gets and builds its part of the rows of `side` and not all."""
-    size = sum(size[side][1] for size in sizes)
-    all_ns = _rows_of(sizes, side) * _BUILD_NS + size * _BYTE_NS
-    return float(all_ns * (1 - 1 / len(sizes)))
+    all_ns = costs.built_ns(_rows_of(sizes, side)) + costs.arrived_ns(_bytes_of(sizes, side))
+    return all_ns * (1 - 1 / len(sizes))
 
 
 def streamed(
@@ -193,7 +192,15 @@ def _entered(keys: pa.Table, all_blocks: int, first_key: int | None = None) -> N
 
 
 def _put_together(ranks: Ranks, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The OR over all ranks: each rank makes that of a part, and all get all parts."""
+    """The OR over all ranks: of few blocks each rank makes it of all; of more, that of a part, and
+    all get all parts."""
+    if 8 * len(blocks) <= ranks.eager_bytes // (2 * ranks.size):
+        every, _ = ranks.eagerly(_table_of(blocks), _RULE)
+        if every is not None:
+            together: NDArray[np.uint64] = np.bitwise_or.reduce(
+                [one.column(0).to_numpy() for one in every], axis=0
+            )
+            return together
     cuts = [len(blocks) * rank // ranks.size for rank in range(ranks.size + 1)]
     parts = [_table_of(blocks[cuts[rank] : cuts[rank + 1]]) for rank in range(ranks.size)]
     came = ranks.by_piece(parts, _RULE).column(0).to_numpy()
@@ -222,7 +229,7 @@ def _answers(table: pa.Table, all_blocks: int, blocks: NDArray[np.uint64]) -> ND
 
 def _native_table(table: pa.Table) -> _native.Table:
     with public_errors():
-        return engine_table(_native.Engine(1, 0), table)
+        return engine_table(checking_engine(), table)
 
 
 def _table_of(blocks: NDArray[np.uint64]) -> pa.Table:

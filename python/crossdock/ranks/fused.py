@@ -60,6 +60,7 @@ def settled(
     """The join of what has come into this rank's partitions; None where rows have to go another
     way. Collective."""
     why_not = "few keys have most of its rows" if is_uneven else _why_not(spread, node)
+    why_not = why_not or _refusal(spread, node)
     fused_join = None
     if not why_not:
         fused_join = _partitioned(spread, node, sides)
@@ -76,17 +77,20 @@ def lies(spread: Spread, node: Join) -> None:
 def planned(spread: Spread, node: Join, both_move: bool) -> JoinRoute:
     """How the rows would go, as far as schemas and steps tell. Not collective."""
     why_not = _why_not(spread, node) if both_move else _LIES
-    if not why_not:
-        left, right = (
-            spread.execution.native(scan_of(empty_table(side.schema)))
-            for side in (node.left, node.right)
-        )
-        with public_errors():
-            why_not = _native.partition_refusal(
-                spread.ranks.size, spread.execution.engine, left[0], right[0],
-                **_located(node, left, right),
-            )  # fmt: skip
-    return _route(node, why_not, _ROWS_TELL)
+    return _route(node, why_not or _refusal(spread, node), _ROWS_TELL)
+
+
+def _refusal(spread: Spread, node: Join) -> str:
+    """Why the engine would not take rows of these schemas, whatever they are; "" if it may."""
+    left, right = (
+        spread.execution.native(scan_of(empty_table(side.schema)))
+        for side in (node.left, node.right)
+    )
+    with public_errors():
+        return _native.partition_refusal(
+            spread.ranks.size, spread.execution.engine, left[0], right[0],
+            **_located(node, left, right),
+        )  # fmt: skip
 
 
 def _route(node: Join, why_not: str, unless: str = "") -> JoinRoute:

@@ -1,6 +1,6 @@
 """Joins over ranks: which rows go where before each rank joins what it has.
 
-Both sides go by their keys; or the smaller one goes to all ranks, where that moves fewer bytes and
+Both sides go by their keys; or the smaller one goes to all ranks, where that takes less time and
 each of its rows may be in several: the right side of inner, left, semi and anti joins, the left one
 of inner and right joins. Rows with a NULL in a key match nothing (unless NULLs are to match): they
 are dropped, or stay where they are if the join keeps them, since by key they would all meet in one
@@ -20,7 +20,7 @@ from crossdock.engine.late_columns import has_late, late_names
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Column, Expr
 from crossdock.plan.nodes import Join, Node
-from crossdock.ranks import filters, fused, skew, sorts
+from crossdock.ranks import costs, filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.ranks.sizes import estimated_size, exact_size, is_table
 from crossdock.ranks.spread import Spread
@@ -84,22 +84,35 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
 
 
 def _side_for_all(spread: Spread, node: Join, sides: list[Placed]) -> tuple[int | None, list[Any]]:
-    """The side that goes to all ranks because that moves fewer bytes than both by their keys. It
+    """The side that goes to all ranks because that takes less time than both by their keys. It
     is a table then, in `sides`, and has gone already if its rows are few. The other one, whose size
     is an estimate, goes through the join without ever being a table."""
+    sizes: list[Any] = []
     while True:
-        exact = [is_table(side.node) for side in sides]
-        mine = [_size_of(spread, side.node) for side in sides]
-        sizes = spread.ranks.agree("sizes of a join", mine)
+        if not sizes:
+            mine = [_size_of(spread, side.node) for side in sides]
+            sizes = spread.ranks.agree("sizes of a join", mine)
         unknown = [number for number in (0, 1) if any(size[number] is None for size in sizes)]
         number = unknown[0] if unknown else _cheaper_for_all(node, sides, sizes)
-        if number is None or (exact[number] and not unknown):
+        if number is None or (is_table(sides[number].node) and not unknown):
             return number, sizes
         table = spread.table(sides[number].node)
         sides[number] = replace(sides[number], node=scan_of(table))
-        if not unknown and (few := spread.eagerly_to_all(table)) is not None:
+        if unknown:
+            sizes = []
+            continue
+        few, exact = spread.eagerly_to_all(table)
+        if few is not None:
             sides[number] = few
             return number, sizes
+        sizes = (
+            [
+                [one if side == number else size[side] for side in (0, 1)]
+                for size, one in zip(sizes, exact, strict=True)
+            ]
+            if exact
+            else []
+        )
 
 
 def _is_filtered_stream(
@@ -143,10 +156,19 @@ def _share_with_partner(spread: Spread, node: Join, sides: list[Placed], side: i
 
 
 def _cheaper_for_all(node: Join, sides: list[Placed], sizes: list[Any]) -> int | None:
-    bytes_of = [sum(size[side][1] for size in sizes) for side in (0, 1)]
-    by_key = sum(0 if _is_at(sides[side], node, side) else bytes_of[side] for side in (0, 1))
-    # To all go size - 1 copies; by key, one part in size is there already.
-    to_all = [len(sizes) * bytes_of[side] + _uneven_bytes(sizes, 1 - side) for side in (0, 1)]
+    """The side that goes to all ranks because that takes a rank less time than both by their keys:
+    it gets and builds all of its rows then, and not a part of both in several steps."""
+    ranks = len(sizes)
+    rows_of, bytes_of = ([sum(size[side][i] for size in sizes) for side in (0, 1)] for i in (0, 1))
+    goes = [side for side in (0, 1) if not _is_at(sides[side], node, side)]
+    by_key = costs.built_ns(min(rows_of) / ranks) + costs.STEPS_NS * len(goes) / 2
+    by_key += sum(costs.moved_ns(rows_of[side] / ranks, bytes_of[side] / ranks) for side in goes)
+    to_all = [
+        costs.moved_ns(rows_of[side] / ranks, bytes_of[side])
+        + costs.built_ns(rows_of[side])
+        + _uneven_ns(sizes, 1 - side)
+        for side in (0, 1)
+    ]
     if node.how in RIGHT_EVERYWHERE and to_all[1] < by_key:
         return 1
     return 0 if node.how in LEFT_EVERYWHERE and to_all[0] < by_key else None
@@ -330,12 +352,13 @@ def _split(table: pa.Table, keys: tuple[str, ...]) -> tuple[pa.Table, pa.Table |
     return keep_rows(table, valid), keep_rows(table, ~valid)
 
 
-def _uneven_bytes(sizes: list[Any], side: int) -> float:
+def _uneven_ns(sizes: list[Any], side: int) -> float:
     """What staying where they are costs rows that lie unevenly: the rank with most of them joins
-    them alone while the others, in this step and all that follow, have less to do. In bytes over
-    all ranks, as a move of them counts; 0 where all have as many."""
-    bytes_of: list[float] = [size[side][1] for size in sizes]
-    return len(bytes_of) * max(bytes_of) - sum(bytes_of)
+    them alone while the others, in this step and all that follow, have less to do. As a move of
+    what it has more than the mean."""
+    rows, bytes_of = ([size[side][i] for size in sizes] for i in (0, 1))
+    more_rows, more_bytes = (max(of) - sum(of) / len(of) for of in (rows, bytes_of))
+    return costs.moved_ns(more_rows, more_bytes)
 
 
 def _size_of(spread: Spread, node: Node) -> tuple[float, float] | None:

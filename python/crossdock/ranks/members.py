@@ -182,11 +182,13 @@ class Ranks:
         self._agreed = self._done
 
     @contextlib.contextmanager
-    def together(self, step: str) -> Iterator[None]:
+    def together(self, step: str, has_agreed: bool = False) -> Iterator[None]:
         """Around a call of the engine in which ranks that go in bulk meet again, as often as it
-        needs. A signal counts from when that is over: before, no rank would hear of it."""
+        needs. A signal counts from when that is over: before, no rank would hear of it.
+        has_agreed: all have just come to this step, and can go on."""
         self._is_together = self.in_bulk
-        self._agreed_on(step, None)
+        if not has_agreed:
+            self._agreed_on(step, None)
         yield
         self._is_together = False
         self.group.native().raise_interruption()
@@ -279,48 +281,52 @@ class Ranks:
                         came = conformed(pa.Table.from_batches([batch]), sent_schema)
                         yield from with_schema(came, schema).to_batches()
 
-    def eagerly(self, table: pa.Table, rule: str) -> list[pa.Table] | None:
+    def eagerly(self, table: pa.Table, rule: str) -> tuple[list[pa.Table] | None, list[Any]]:
         """The rows of each rank, in all of them, where all together are few; None where they are
-        more."""
-        rows = self._eager_rows(table, Route(rule))
-        return None if rows is None else rows[0]
-
-    def _eager_rows(
-        self, table: pa.Table, route: Route
-    ) -> tuple[list[pa.Table], list[list[int]]] | None:
-        """The same, and the pieces of the route of each rank."""
+        more. And how many rows and bytes each rank has; of none where no rows go eagerly."""
         if not self.eager_bytes:
-            return None
+            return None, []
+        notes = self._eager_notes(table, Route(rule))
+        self.group.native().raise_interruption()
+        return _unpacked(notes), [note["value"]["size"] for note in notes]
+
+    def _eager_notes(self, table: pa.Table, route: Route) -> list[dict[str, Any]]:
+        """What all ranks say of their rows, with the rows where those are few."""
         start = time.perf_counter()
         packed = packed_eagerly(table, self.eager_bytes // self.size)
-        said = {"is_packed": packed is not None, "pieces": list(route.pieces)}
-        notes = self._agreed_on(f"move {route.rule} {table.schema.names}", said, packed or b"")
-        self.group.native().raise_interruption()
-        if not all(note["value"]["is_packed"] for note in notes):
-            return None
-        tables = [unpacked_eagerly(note["rows"]) for note in notes]
-        tables[self.rank] = table
-        rows, size = sum(one.num_rows for one in tables), sum(map(table_bytes, tables))
-        seconds = time.perf_counter() - start
-        sent = (table.num_rows, table_bytes(table))
-        self.moves.append(Move(route.rule, EAGERLY, *sent, rows, size, seconds))
-        return tables, [note["value"]["pieces"] for note in notes]
+        size = (table.num_rows, table_bytes(table))
+        said = {"is_packed": packed is not None, "pieces": list(route.pieces), "size": size}
+        notes = self._agreed_on(_step_of(route, table), said, packed or b"")
+        if all(note["value"]["is_packed"] for note in notes):
+            sizes = [note["value"]["size"] for note in notes]
+            rows, bytes_of_all = (sum(one[i] for one in sizes) for i in (0, 1))
+            seconds = time.perf_counter() - start
+            self.moves.append(Move(route.rule, EAGERLY, *size, rows, bytes_of_all, seconds))
+        return notes
 
     def _moved(self, table: pa.Table, route: Route) -> pa.Table:
         if self.size == 1:
             return table.drop_columns([route.to]) if route.to else table
-        if can_go_eagerly(route):
-            rows = self._eager_rows(table, route)
-            if rows is not None:
-                return arriving(*rows, route, self.rank)
-        if late_names(table.schema):
+        has_late = bool(late_names(table.schema))
+        # Where ranks have agreed to go eagerly and cannot, nothing may fail before they move.
+        flat = table if has_late else to_engine(table)
+        is_tried = bool(self.eager_bytes) and can_go_eagerly(route)
+        if is_tried:
+            notes = self._eager_notes(table, route)
+            tables = _unpacked(notes)
+            if tables is not None or has_late:
+                self.group.native().raise_interruption()
+            if tables is not None:
+                pieces = [note["value"]["pieces"] for note in notes]
+                return arriving(tables, pieces, route, self.rank)
+        if has_late:
             return move_late((self.rank, self.size), table, route, self._moved)
-        moved = self._moved_flat(to_engine(table), route)
+        moved = self._moved_flat(flat, route, is_tried)
         return with_schema(moved, table.drop_columns([route.to] if route.to else []).schema)
 
-    def _moved_flat(self, table: pa.Table, route: Route) -> pa.Table:
+    def _moved_flat(self, table: pa.Table, route: Route, has_agreed: bool) -> pa.Table:
         facts: dict[str, Any] = {}
-        with self.together(f"move {route.rule} {table.schema.names}"):
+        with self.together(_step_of(route, table), has_agreed):
             start = time.perf_counter()
             if self.in_bulk:
                 moved, facts = move_in_bulk(self.group, table, route, self.threads)
@@ -437,6 +443,17 @@ def _eager_bytes() -> int:
             limits="0 or more", try_="CROSSDOCK_EAGER_BYTES=262144",
         )  # fmt: skip
     return int(text)
+
+
+def _step_of(route: Route, table: pa.Table) -> str:
+    return f"move {route.rule} {table.schema.names}"
+
+
+def _unpacked(notes: Sequence[dict[str, Any]]) -> list[pa.Table] | None:
+    """The rows of each rank; None where those of one were too many."""
+    if not all(note["value"]["is_packed"] for note in notes):
+        return None
+    return [unpacked_eagerly(note["rows"]) for note in notes]
 
 
 def _note_of(answer: bytes) -> dict[str, Any]:

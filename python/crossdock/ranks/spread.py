@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -76,18 +77,18 @@ class Spread(ABC):
             else_to_one = ", or to rank 0 if they are few" if self.ranks.eager_bytes else ""
             return self.by_key(placed, keys, rule + else_to_one)
         table = self.table(placed.node)
-        tables = self.ranks.eagerly(table, rule)
+        tables, _ = self.ranks.eagerly(table, rule)
         if tables is None:
             return self.by_key(replace(placed, node=scan_of(table)), keys, rule)
         mine = tables if self.ranks.rank == 0 else [table.slice(0, 0)]
         return Placed(scan_of(pa.concat_tables(mine)), in_first=True)
 
-    def eagerly_to_all(self, table: pa.Table) -> Placed | None:
-        """The rows of all ranks in each of them, if these are few."""
-        tables = self.ranks.eagerly(table, "to all")
-        return (
-            None if tables is None else Placed(scan_of(pa.concat_tables(tables)), everywhere=True)
-        )
+    def eagerly_to_all(self, table: pa.Table) -> tuple[Placed | None, list[Any]]:
+        """The rows of all ranks in each of them, if these are few, and the sizes of `eagerly`."""
+        tables, sizes = self.ranks.eagerly(table, "to all")
+        if tables is None:
+            return None, sizes
+        return Placed(scan_of(pa.concat_tables(tables)), everywhere=True), sizes
 
     def to_all(self, node: Node) -> Placed:
         """The rows of all ranks in each of them."""

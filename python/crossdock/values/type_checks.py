@@ -144,7 +144,8 @@ _checker: _native.Engine | None = None
 
 
 def checking_engine() -> _native.Engine:
-    """One engine of one thread for the process, which is asked what types mean to it."""
+    """One engine of one thread for the process: it is asked what types mean to it, and has tables
+    that no operator reads. Making an engine looks at the machine, which takes a millisecond."""
     global _checker
     if _checker is None:
         _checker = _native.Engine(threads=1)

@@ -144,11 +144,13 @@ def table(rows, first):
 with xd.connect(threads=1, memory="512MiB") as dock:
     small = dock.from_arrow(table(500, 500 * dock.rank))
     found = []
-    for rows in ([0, 40_000, 40_000, 0], [20_000] * 4, [26_000, 18_000, 18_000, 18_000]):
+    for rows in (
+        [0, 0, 800_000, 0], [200_000] * 4, [260_000, 180_000, 180_000, 180_000]
+    ):
         large = dock.from_arrow(pa.table({"k": np.arange(rows[dock.rank]) % 2000}))
         for joined in (large.join(small, on="k"), small.join(large, on="k", how="right")):
             mine = joined.collect().num_rows
-            assert joined.count() == 80_000
+            assert joined.count() == 800_000
             found.append(mine)
     print(json.dumps(found))
 """
@@ -159,9 +161,9 @@ def test_rows_that_lie_unevenly_do_not_stay_where_they_are(run_ranks: RunRanks) 
     report = [json.loads(out) for out in run_ranks(UNEVEN, 4, within_s=120)]
     for join in range(2):
         uneven, even, a_little = ([one[join + 2 * case] for one in report] for case in range(3))
-        assert max(uneven) < 30_000, uneven  # by key
-        assert even == [20_000] * 4  # the small side to all
-        assert a_little == [26_000, 18_000, 18_000, 18_000]
+        assert max(uneven) < 300_000, uneven  # by key
+        assert even == [200_000] * 4  # the small side to all
+        assert a_little == [260_000, 180_000, 180_000, 180_000]
 
 
 THREADS = """
@@ -253,6 +255,41 @@ def test_few_groups_move_once_and_what_follows_moves_nothing(
     assert [one[0] for one in report] == [["eagerly"]] * 3
     assert [one[1] for one in report] == [[4, 3, 2], None, None]
     assert [one[2] for one in report] == ["by channel"] * 3
+
+
+JOINED = """
+import json
+import crossdock as xd, pyarrow as pa
+from crossdock.ranks.members import Ranks
+steps = []
+agree = Ranks._agreed_on
+def noted(ranks, step, *rest):
+    steps.append(step)
+    return agree(ranks, step, *rest)
+Ranks._agreed_on = noted
+with xd.connect(threads=1, memory="256MiB") as dock:
+    def table(rows, name):
+        return dock.from_arrow(pa.table({"k": range(dock.rank, 3 * rows, 3), name: range(rows)}))
+    for rows in (2_000, 20_000):
+        joined = table(rows, "v").join(table(rows, "w").filter("w >= 0"), on="k")
+        steps.clear()
+        assert joined.count() == 3 * rows
+        rules = [step for step in steps if "done" not in step]
+        print(json.dumps([rules, [move.how for move in dock.over_ranks().moves]]))
+"""
+
+
+def test_small_sides_of_joins_go_to_all_in_few_steps(
+    run_ranks: RunRanks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer bytes would go by key, in more steps than these bytes are worth. Ranks that have agreed
+    on what goes where agree on nothing else before it does."""
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", str(1 << 18))
+    for out in run_ranks(JOINED, 3):
+        few, more = (json.loads(line) for line in out.splitlines())
+        move = "move to all ['k']"
+        assert few == [["sizes of a join", move, "rows"], ["eagerly"]]
+        assert more == [["sizes of a join", move, move, "rows"], ["by channel"]]
 
 
 REFUSED = """
