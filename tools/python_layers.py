@@ -48,7 +48,11 @@ def module_of(path: str, folders: list[str]) -> str | None:
 def imports(path: str, module: str, text: str, modules: set[str]) -> Iterator[tuple[str, int]]:
     """(module of `modules`, line) of every import of the file."""
     package = module if path.endswith("/__init__.py") else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(text)):
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return  # ruff and mypy say so better
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -78,10 +82,7 @@ def findings(table: PythonLayers, sources: list[tuple[str, str]]) -> Iterator[tu
         if level is None:
             yield path, 1, f"module {module} is in no layer of {TABLE}"
             continue
-        try:
-            targets = sorted(set(imports(path, module, text, modules)), key=lambda one: one[1])
-        except SyntaxError:
-            continue  # ruff and mypy say so better
+        targets = sorted(set(imports(path, module, text, modules)), key=lambda one: one[1])
         for target, line in targets:
             above = table.level_of(target)
             if above is None or above <= level:

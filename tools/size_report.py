@@ -120,27 +120,21 @@ def cpp_edges(tree: Tree) -> dict[str, set[str]]:
     }
 
 
-def python_edges(tree: Tree, when_loaded: bool) -> dict[str, set[str]]:
-    """Imports among the packages' modules; with `when_loaded`, without those that only type
-    checkers see or that stand in functions."""
+def python_edges(tree: Tree) -> dict[str, set[str]]:
+    """All imports among the packages' files, those in functions and for type checkers too."""
     folders = tree.python_layers.folders
     files = {
         module: source
         for source in tree.sources
         if (module := python_layers.module_of(source.path, folders)) is not None
     }
-    edges: dict[str, set[str]] = {}
-    for module, source in files.items():
-        text = source.text
-        if when_loaded:
-            text = "\n".join(ast.unparse(node) for node in loaded_statements(text))
-        targets = python_layers.imports(source.path, module, text, set(files))
-        edges[module] = {target for target, _ in targets}
-    return edges
-
-
-def loaded_statements(text: str) -> list[ast.stmt]:
-    return [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {
+        source.path: {
+            files[target].path
+            for target, _ in python_layers.imports(source.path, module, source.text, set(files))
+        }
+        for module, source in files.items()
+    }
 
 
 def report(tree: Tree, python_functions: Measure) -> str:
@@ -167,8 +161,7 @@ def report(tree: Tree, python_functions: Measure) -> str:
     lines.append(f"limits: median file {MEDIAN_FILE_LINES} lines, p95 {P95_FUNCTION_LINES} lines")
     for name, edges in (
         ("includes of C++", cpp_edges(tree)),
-        ("imports of Python when a module is loaded", python_edges(tree, when_loaded=True)),
-        ("all imports of Python", python_edges(tree, when_loaded=False)),
+        ("imports of Python", python_edges(tree)),
     ):
         lines.append(f"circles, {name}: {len(circles(edges))}")
         lines += [f"  {' '.join(group)}" for group in circles(edges)]

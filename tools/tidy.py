@@ -5,7 +5,7 @@
     python tools/tidy.py --tighten          # lower the ratchet to what the sources reach now
     python tools/tidy.py --report           # how large files and functions are, comments, circles
 
-Rules: includes and Python imports go downwards (tools/layers.toml), includes in no circle; a room
+Rules: includes and Python imports go downwards (tools/layers.toml), and in no circle; a room
 defines in its own namespace, and a name means one thing there; files, functions and parameter
 lists stay short; no marker words, no printing from the engine, few conditionals; no dead header,
 and a source includes the one of its name first; every source opens with a comment; relative links
@@ -107,27 +107,12 @@ def check_layers(tree: Tree) -> Iterator[Finding]:
 
 
 def check_circles(tree: Tree) -> Iterator[Finding]:
-    edges = {
-        source.path: sorted({path for path, _ in tree.includes(source)})
-        for source in tree.sources
-        if source.is_cpp
-    }
-    finished: set[str] = set()
-
-    def visit(path: str, trail: list[str]) -> Iterator[Finding]:
-        if path in trail:
-            circle = [*trail[trail.index(path) :], path]
-            yield Finding(path, 1, "circle", "includes itself: " + " -> ".join(circle))
-            return
-        if path in finished:
-            return
-        for target in edges.get(path, []):
-            if target != path:
-                yield from visit(target, [*trail, path])
-        finished.add(path)
-
-    for start in sorted(edges):
-        yield from visit(start, [])
+    for edges, verb in (
+        (size_report.cpp_edges(tree), "includes itself"),
+        (size_report.python_edges(tree), "imports itself"),
+    ):
+        for group in size_report.circles(edges):
+            yield Finding(group[0], 1, "circle", f"{verb}, by way of {', '.join(group[1:])}")
 
 
 def check_python_layers(tree: Tree) -> Iterator[Finding]:

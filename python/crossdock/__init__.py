@@ -19,8 +19,23 @@ if TYPE_CHECKING:
     from crossdock._native import build_info, machine_info
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
-    from crossdock.device import Device
-    from crossdock.device_table import DeviceTable
+    from crossdock.device import Device, DeviceTable
+    from crossdock.docks import (
+        connect,
+        default_dock,
+        from_arrow,
+        from_substrait,
+        read,
+        read_csv,
+        read_csv_rejects,
+        read_delta,
+        read_iceberg,
+        read_ipc,
+        read_json,
+        read_parquet,
+        register,
+        sql,
+    )
     from crossdock.errors import (
         CancelledError,
         CapacityError,
@@ -104,23 +119,8 @@ if TYPE_CHECKING:
     from crossdock.rendezvous import Rendezvous
     from crossdock.reports.explain import Plan
     from crossdock.reports.profile import Profile
-    from crossdock.session import Dock, connect
+    from crossdock.session import Dock
     from crossdock.settings import current_settings
-    from crossdock.shared_dock import (
-        default_dock,
-        from_arrow,
-        from_substrait,
-        read,
-        read_csv,
-        read_csv_rejects,
-        read_delta,
-        read_iceberg,
-        read_ipc,
-        read_json,
-        read_parquet,
-        register,
-        sql,
-    )
 
     __version__: str
 
@@ -128,8 +128,11 @@ _HOMES = {
     "_native": "build_info machine_info",
     "channel": "Channel",
     "counters": "to_prometheus",
-    "device": "Device",
-    "device_table": "DeviceTable",
+    "device": "Device DeviceTable",
+    "docks": (
+        "connect default_dock from_arrow from_substrait read read_csv read_csv_rejects read_delta "
+        "read_iceberg read_ipc read_json read_parquet register sql"
+    ),
     "errors": (
         "CancelledError CapacityError ClosedError ColumnError ControlError CrossdockError "
         "DataError DeviceError ExpressionError InternalError OptionError PathError SqlError "
@@ -157,12 +160,8 @@ _HOMES = {
     "rendezvous": "Rendezvous",
     "reports.explain": "Plan",
     "reports.profile": "Profile",
-    "session": "Dock connect",
+    "session": "Dock",
     "settings": "current_settings",
-    "shared_dock": (
-        "default_dock from_arrow from_substrait read read_csv read_csv_rejects read_delta "
-        "read_iceberg read_ipc read_json read_parquet register sql"
-    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from crossdock.errors import make_error
 from crossdock.expressions.aggregates import Aggregate
@@ -11,15 +11,19 @@ from crossdock.expressions.expression import Alias
 from crossdock.expressions.named_items import named_aggregates
 from crossdock.plan.group_planning import Key
 
-if TYPE_CHECKING:
-    from crossdock.relation import Relation
+Relation = TypeVar("Relation")  # what the aggregates are
 
 
-class Grouping:
+class Grouping(Generic[Relation]):
     """Rows of a relation by their keys, as `group_by` gives it; `agg` says what to compute."""
 
-    def __init__(self, relation: Relation, keys: tuple[Key, ...]) -> None:
-        self._relation = relation
+    def __init__(
+        self,
+        grouped: Callable[[tuple[Key, ...], Mapping[str, Any]], Relation],
+        keys: tuple[Key, ...],
+    ) -> None:
+        """Use `Relation.group_by`."""
+        self._grouped = grouped
         self._keys = keys
 
     def agg(self, *named: Alias | Sequence[Alias], **aggregates: Aggregate | str) -> Relation:
@@ -37,7 +41,7 @@ class Grouping:
                 "CD-105", "agg() needs at least one aggregate",
                 try_=f"agg(n=xd.count()), or distinct({names}) for the groups alone",
             )  # fmt: skip
-        return self._relation.grouped(self._keys, aggregates)
+        return self._grouped(self._keys, aggregates)
 
     def __repr__(self) -> str:
         shown = ", ".join(_shown(key) for key in self._keys)

@@ -15,6 +15,7 @@ from crossdock.files.replacement import replacing_folder, require_free_folder
 from crossdock.files.writers import WriteOptions, write_file
 from crossdock.plan import pushdown
 from crossdock.plan.nodes import Partition
+from crossdock.query_dock import QueryDock
 from crossdock.ranks.placement import parts_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from crossdock.ranks.execution import RankExecution
     from crossdock.reports.explain import Plan
     from crossdock.reports.profile import Profile
-    from crossdock.session import Dock
 
 _FORMATS = {"parquet": "parquet", "arrow": "ipc", "csv": "csv"}
 
@@ -36,7 +36,7 @@ class Partitions:
     May be shared between threads.
     """
 
-    def __init__(self, dock: Dock, node: Partition) -> None:
+    def __init__(self, dock: QueryDock, node: Partition) -> None:
         self._dock = dock
         self._node = node
         self._lock = threading.Lock()

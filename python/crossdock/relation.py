@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -16,12 +16,12 @@ from crossdock.expressions.orders import Order, orders_of
 from crossdock.grouping import Grouping
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.partitions import Partitions
-from crossdock.pickled_relations import reduced
 from crossdock.plan import planning, pushdown, row_planning, windows
 from crossdock.plan.group_planning import Key, group_keys, plan_group
 from crossdock.plan.list_planning import plan_unnest
 from crossdock.plan.nodes import Node, depth_of, files_of
 from crossdock.plan.shared_parts import narrow_whole
+from crossdock.query_dock import QueryDock
 from crossdock.result_files import ResultFiles
 from crossdock.row_sets import RowSets
 from crossdock.sql_frontend.sql_strings import read_aggregates, read_sql
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from crossdock.reports.display import Preview
     from crossdock.reports.explain import Plan
     from crossdock.reports.profile import Profile
-    from crossdock.session import Dock
 
 Keys = planning.Keys
 Columns: TypeAlias = str | Expr | Alias | Sequence[str | Expr | Alias]
@@ -50,7 +49,7 @@ class Relation(RowSets, ResultFiles):
     May be shared between threads, and pickled: it comes back on the default dock.
     """
 
-    def __init__(self, dock: Dock, node: Node) -> None:
+    def __init__(self, dock: QueryDock, node: Node) -> None:
         self._dock = dock
         self._node = node
         self._narrowings: dict[frozenset[str], Node] = {}  # by the columns that are needed
@@ -154,7 +153,7 @@ class Relation(RowSets, ResultFiles):
         parts = [condition_of(each) for each in flattened(predicates)]
         return self._with(windows.filtered(self._node, self._read(*parts)))
 
-    def group_by(self, /, *keys: Columns, **computed: Expr | str) -> Grouping:
+    def group_by(self, /, *keys: Columns, **computed: Expr | str) -> Grouping[Relation]:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
 
         computed: keys from expressions: `group_by("city", year=xd.col("day").year())`.
@@ -163,7 +162,7 @@ class Relation(RowSets, ResultFiles):
         Errors: ColumnError (unknown, or a name twice), OptionError (no key), ExpressionError.
         """
         keys, computed = self._read(keys, computed)
-        return Grouping(self, group_keys(keys, computed, self.schema, "group_by()"))
+        return Grouping(self.grouped, group_keys(keys, computed, self.schema, "group_by()"))
 
     def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate | str) -> Relation:
         """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`,
@@ -376,9 +375,10 @@ class Relation(RowSets, ResultFiles):
         tables have the names of `tables`, those that the dock has for them, or of their own.
         Errors: SqlError for what such plans have not, such as windows; OptionError without the
         extra `crossdock[sql]`."""
-        from crossdock.sql_frontend.interchange import to_substrait
+        from crossdock.sql_frontend.plan_writing import to_substrait
 
-        return to_substrait(self, tables)
+        nodes = {name: table._node for name, table in (tables or {}).items()}
+        return to_substrait(self._dock, self._node, nodes)
 
     def explain(self, *, read: bool | None = None) -> Plan:
         """The plan as a tree: what each source must read, and the operators' predicted phases.
@@ -444,7 +444,7 @@ class Relation(RowSets, ResultFiles):
         raise AttributeError(f"a relation has no {name}{hint}", name=name, obj=self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return reduced(self)
+        return self._dock.pickled(self._node)
 
     def __repr__(self) -> str:
         from crossdock.reports.display import relation_text
@@ -460,16 +460,17 @@ class Relation(RowSets, ResultFiles):
         """The items, with the SQL in them read."""
         return [read_sql(item, self.schema) for item in items]
 
-    def _other(self, other: Relation | object) -> Relation:
+    def _other(self, other: Self | object) -> Self:
         """Another relation of this dock, or Arrow data opened as one."""
-        relation = other if isinstance(other, Relation) else self._dock.from_arrow(other)
-        if relation._dock is not self._dock:
+        if not isinstance(other, type(self)):
+            return type(self)(self._dock, self._dock.scan(other))
+        if other._dock is not self._dock:
             raise make_error(
                 "CD-105", "the two relations belong to different docks", try_="one xd.connect()"
             )
-        return relation
+        return other
 
-    def _with(self, node: Node) -> Relation:
+    def _with(self, node: Node) -> Self:
         if depth_of(node) > MOST_STEPS:
             raise make_error(
                 "CD-105",
@@ -477,4 +478,4 @@ class Relation(RowSets, ResultFiles):
                 try_="dock.from_arrow(relation.collect()) on the way; "
                 "filter(*conditions) and with_columns(**columns), which take many at once",
             )
-        return Relation(self._dock, node)
+        return type(self)(self._dock, node)

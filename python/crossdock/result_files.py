@@ -16,18 +16,18 @@ from crossdock.files.replacement import require_free_folder
 from crossdock.files.writers import WriteOptions
 from crossdock.option_checks import require_flag, require_values
 from crossdock.plan.known_orders import DECLARED, known_order
+from crossdock.query_dock import QueryDock
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from crossdock.plan.nodes import Node
-    from crossdock.session import Dock
 
 
 class ResultFiles(ABC):
     """Files of results; part of every relation."""
 
-    _dock: Dock
+    _dock: QueryDock
 
     @property
     @abstractmethod

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from crossdock.option_checks import require_text
 from crossdock.plan import asof_planning, planning, set_planning
 
 if TYPE_CHECKING:
     from crossdock.plan.nodes import Node
-    from crossdock.relation import Relation
 
 
 class RowSets(ABC):
@@ -19,14 +18,14 @@ class RowSets(ABC):
     _node: Node
 
     @abstractmethod
-    def _other(self, other: object) -> Relation: ...
+    def _other(self, other: object) -> Self: ...
 
     @abstractmethod
-    def _with(self, node: Node) -> Relation: ...
+    def _with(self, node: Node) -> Self: ...
 
     def join_asof(
         self,
-        other: Relation | object,
+        other: Self | object,
         left_on: str,
         right_on: str | None = None,
         *,
@@ -35,7 +34,7 @@ class RowSets(ABC):
         tolerance: Any = None,
         how: str = "left",
         suffix: str = "_right",
-    ) -> Relation:
+    ) -> Self:
         """Each row with the nearest row of `other` in the order of one column: the last one whose
         `right_on` is not above `left_on` ("backward"), the first one not below ("forward"), or the
         closer of these ("nearest", of numbers; the one before where both are as close). Of several
@@ -64,7 +63,7 @@ class RowSets(ABC):
         )
         return self._with(asof_planning.plan_asof(self._node, right, asked))
 
-    def union(self, *others: Relation | object) -> Relation:
+    def union(self, *others: Self | object) -> Self:
         """The rows of this relation and of the others, duplicates included, columns matched by
         name. `.distinct()` after it drops duplicates. Columns of several types become one that
         holds all: int32 and int64 int64, an integer and a float float64, decimals with all their
@@ -76,7 +75,7 @@ class RowSets(ABC):
         nodes = [self._node, *(self._other(other)._node for other in others)]
         return self._with(set_planning.plan_union(nodes))
 
-    def intersect(self, other: Relation | object, *, all: bool = False) -> Relation:
+    def intersect(self, other: Self | object, *, all: bool = False) -> Self:
         """The different rows that `other` has too, columns matched by name and types widened as in
         `union`; NULL equals NULL. all: rows as often as in both: three and two make two.
 
@@ -85,7 +84,7 @@ class RowSets(ABC):
         right = self._other(other)._node
         return self._with(set_planning.plan_kept(self._node, right, "semi", all, "intersect"))
 
-    def except_(self, other: Relation | object, *, all: bool = False) -> Relation:
+    def except_(self, other: Self | object, *, all: bool = False) -> Self:
         """The different rows that `other` has not. all: rows as often as here, less as often as
         there: three and two make one. Otherwise as `intersect`."""
         right = self._other(other)._node

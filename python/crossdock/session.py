@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from crossdock import _native, sizes
 from crossdock.engine.execution import Execution, Tracker
-from crossdock.errors import make_error, nearest, public_errors, unknown_choice
+from crossdock.errors import make_error, nearest
+from crossdock.files import pickled_sources  # noqa: F401 - for relations in pickles
 from crossdock.files.csv_files import csv_rejects, open_csv
 from crossdock.files.csv_options import CsvArguments
 from crossdock.files.far_files import FileSystemLike
@@ -22,11 +23,10 @@ from crossdock.files.json_files import open_json
 from crossdock.files.parquet_files import open_parquet
 from crossdock.files.paths import DELTA_LOG, Paths, detect_format, placed
 from crossdock.files.sources import ArrowSource, Source, import_arrow
-from crossdock.machines.rates_file import use_rates_of_file
 from crossdock.option_checks import require_flag
+from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_scan
 from crossdock.relation import Relation
-from crossdock.settings import check_environment, setting
 
 if TYPE_CHECKING:
     from crossdock.device import Device
@@ -35,65 +35,6 @@ if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
     from crossdock.sql_frontend.queries import Parameters
     from crossdock.sql_frontend.session import SqlSession
-
-_RANKS = ("auto", "off")
-_MOST_DIGITS = 9  # of a number that the engine can look at
-_MOVES = ("auto", "bulk", "channels")
-
-
-def connect(
-    threads: int | None = None,
-    memory: str | int | None = None,
-    *,
-    group: Group | None = None,
-    ranks: str = "auto",
-    moves: str | None = None,
-    open_within_s: float | None = None,
-    step_within_s: float | None = None,
-) -> Dock:
-    """Opens a dock on this machine; or, in a process that mpirun or srun started among others, over
-    all of them, which call it together.
-
-    group: the ranks of the dock, such as join_group gives them; those that were started with this
-        process are found by themselves.
-    ranks: "off" for a dock of this process alone, whatever started it.
-    moves: how rows go between ranks. "auto" (or CROSSDOCK_MOVES): in bulk, by puts of MPI, where it
-        started the ranks and can put to all hosts, else by channel, which is logged then; "bulk":
-        in bulk, or an error that says why not; "channels": by channel.
-    threads: worker threads; None or 0 means one per core (or CROSSDOCK_THREADS).
-    memory: budget of the operators in bytes, or a size such as "8GiB"; None or 0 means 80 % of
-        the memory this process may use (or CROSSDOCK_MEMORY). Data of sources do not count.
-        Ranks that share a machine share its cores and its memory where nothing is said.
-    open_within_s, step_within_s: how long ranks that are joined here wait for each other; as
-        for join_group.
-    Errors: OptionError for a bad value or a misspelled CROSSDOCK_* variable; over ranks those of
-    join_group.
-    Cost: well below a millisecond; the first call in a process also imports pyarrow. Thread-safe.
-    """
-    check_environment()
-    wanted_threads = setting("threads", None if threads is None else str(threads))
-    wanted_memory = setting("memory", None if memory is None else str(memory))
-    if not wanted_threads.isdecimal() or len(wanted_threads) > _MOST_DIGITS:
-        raise make_error(
-            "CD-105",
-            f"threads={wanted_threads!r} is not a number of threads",
-            limits="0 to 1024",
-            try_="threads=0 for one per core",
-        )
-    if ranks not in _RANKS:
-        raise unknown_choice("ranks", ranks, _RANKS)
-    wanted_moves = setting("moves", moves)
-    if wanted_moves not in _MOVES:
-        raise unknown_choice("moves", wanted_moves, _MOVES)
-    asked = (int(wanted_threads), sizes.parse_bytes(wanted_memory))
-    use_rates_of_file()
-    if group is None and (ranks == "off" or not _native.launch_variable()):
-        with public_errors():
-            return Dock(_native.Engine(*asked))
-    from crossdock.ranks import session
-
-    opened = session.open_ranks(group, asked, wanted_moves, open_within_s, step_within_s)
-    return Dock(*opened)
 
 
 class Dock:
@@ -104,10 +45,16 @@ class Dock:
     """
 
     def __init__(
-        self, engine: _native.Engine, ranks: Ranks | None = None, owned: Group | None = None
+        self,
+        engine: _native.Engine,
+        restored: Callable[[Node], Relation],
+        ranks: Ranks | None = None,
+        owned: Group | None = None,
     ) -> None:
-        """Use `connect`. The group `owned` is closed with the dock."""
+        """Use `connect`. `restored` makes a relation of a query in a pickle. The group `owned` is
+        closed with the dock."""
         self._engine: _native.Engine | None = engine
+        self._restored = restored
         self._tracker = Tracker()
         self._ranks = ranks
         self._owned = owned
@@ -314,6 +261,10 @@ class Dock:
         Errors: TypeError (no Arrow export), ColumnError (a name twice), DataError, ClosedError.
         """
         require_flag(replicated, "replicated", "from_arrow")
+        return Relation(self, self.scan(data, replicated))
+
+    def scan(self, data: object, replicated: bool = False) -> Node:
+        """What `from_arrow` takes, as a source of a query. For modules of this package."""
         self.engine()
         source = import_arrow(data)
         if self._ranks is not None:
@@ -321,7 +272,7 @@ class Dock:
 
             assert isinstance(source, ArrowSource)
             source = ArrowSource(plain_table(source.data), source.name, is_replicated=replicated)
-        return Relation(self, plan_scan(source))
+        return plan_scan(source)
 
     def sql(self, text: str, parameters: Parameters = None) -> Relation:
         """The relation of an SQL statement: lazy for a query, done now for COPY, CREATE VIEW, SET
@@ -340,7 +291,10 @@ class Dock:
         relations have not, and for tables that are not there."""
         from crossdock.sql_frontend.interchange import from_substrait
 
-        return from_substrait(self, plan, tables)
+        def find(name: str) -> Relation | None:
+            return (tables or {}).get(name) or self.sql_session().catalog.find(name)
+
+        return from_substrait(self, plan, find)
 
     def register(self, name: str, data: object) -> None:
         """Gives a relation of this dock, or anything `from_arrow` takes, a name for SQL, in
@@ -357,8 +311,26 @@ class Dock:
         if self._sql is None:
             from crossdock.sql_frontend.session import SqlSession
 
-            self._sql = SqlSession(self)
+            readers: tuple[Callable[..., Relation], ...] = (
+                self.read, self.read_parquet, self.read_ipc, self.read_csv, self.read_json,
+                self.read_delta, self.read_iceberg,
+            )  # fmt: skip
+            self._sql = SqlSession(self, {reader.__name__: reader for reader in readers})
         return self._sql
+
+    def named_nodes(self) -> dict[str, Node]:
+        """The queries that `register` gave a name, for modules of this package."""
+        return {name: one._node for name, one in self.sql_session().catalog.relations().items()}
+
+    def pickled(self, node: Node) -> tuple[Any, ...]:
+        """What a pickle has of a query, for modules of this package. OptionError over ranks, of
+        which each has a part."""
+        if self._ranks is not None:
+            raise make_error(
+                "CD-105", "a relation over ranks is not pickled: each rank has a part of its rows",
+                try_="connect(ranks='off'), or a pickle of relation.gather()",
+            )  # fmt: skip
+        return self._restored, (node,)
 
     def device(self, name: str = "gpu:0", *, memory: str | int | None = None) -> Device:
         """A device for tables that lie there: "gpu:0", or "threads" for the kernels of GPUs on

@@ -65,18 +65,18 @@ PYTHON_LAYERS = """
 folders = ["python"]
 [[python.layer]]
 name = "values"
-modules = ["pkg", "pkg.low"]
+modules = ["pkg", "pkg.low*"]
 [[python.layer]]
 name = "plans"
 modules = ["pkg.plans.*"]
 """
 
 
-def python_tree(body: str) -> dict[str, str]:
+def python_tree(body: str, above: str = "import os\n") -> dict[str, str]:
     return {
         "tools/layers.toml": LAYERS + PYTHON_LAYERS,
         "python/pkg/low.py": f'"""Low."""\n{body}',
-        "python/pkg/plans/high.py": '"""High."""\nimport pkg.low\nfrom .. import low\n',
+        "python/pkg/plans/high.py": f'"""High."""\n{above}',
     }
 
 
@@ -105,6 +105,11 @@ BROKEN = {
             "src/base/a.hpp": '// A.\n#include "base/b.hpp"\n',
             "src/base/b.hpp": '// B.\n#include "base/a.hpp"\n',
         },
+        "circle",
+    ),
+    "a circle of imports": (
+        python_tree("def f():\n    from . import lower\n")
+        | {"python/pkg/lower.py": '"""Lower."""\nimport pkg.low\n'},
         "circle",
     ),
     "an upward import": (python_tree("import pkg.plans.high\n"), "layers"),
@@ -240,7 +245,7 @@ ALLOWED = {
     "links elsewhere and in code": {
         "docs/a.md": "[x](https://example.org/y) `[x](y)`\n\n```\n[x](y)\n```\n"
     },
-    "imports that go down": python_tree("import os\n"),
+    "imports that go down": python_tree("import os\n", "import pkg.low\nfrom .. import low\n"),
     "one name in two namespaces": {
         "src/base/f.cpp": in_a("struct Row {};\nstruct Out { struct In {}; };\nstruct In {};"),
         "src/base/g.cpp": "// G.\nnamespace b {\nstruct Row {};\n}\n",

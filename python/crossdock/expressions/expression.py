@@ -66,7 +66,9 @@ class Alias:
         return f"{self.item!r}.alias({self.name!r})"
 
 
-class Expr(StringFunctions, NumberFunctions, DateFunctions, NestedFunctions):
+class Expr(
+    StringFunctions["Expr"], NumberFunctions["Expr"], DateFunctions["Expr"], NestedFunctions["Expr"]
+):
     """A value per row. NULL follows SQL: a comparison with NULL is NULL, and a filter drops it.
 
     Integer arithmetic that overflows is an error, never a wrap. `/` of integers and of decimals is

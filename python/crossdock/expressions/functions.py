@@ -8,7 +8,7 @@ for the engine has no nested columns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crossdock.errors import make_error
 from crossdock.option_checks import (
@@ -20,8 +20,7 @@ from crossdock.option_checks import (
     require_text,
 )
 
-if TYPE_CHECKING:
-    from crossdock.expressions.expression import Expr
+Expr = TypeVar("Expr")  # the class that has these methods, and that they give
 
 TEXT_TESTS = frozenset(("starts_with", "ends_with", "contains", "like", "ilike"))
 TEXT_CHANGES = frozenset(("lower", "upper", "strip"))  # that readers of files know
@@ -44,8 +43,8 @@ PERIODS = (
 _MOST_PADDED = 1_000_000
 
 
-class Functions:
-    """What the functions of a value are made with; `Expr` is the one class that has it."""
+class Functions(Generic[Expr]):
+    """What the functions of a value are made with."""
 
     __slots__ = ()
 
@@ -54,7 +53,7 @@ class Functions:
         def _called(self, function: str, option: Any = None, *others: object) -> Expr: ...
 
 
-class StringFunctions(Functions):
+class StringFunctions(Functions[Expr]):
     """Functions of strings. Characters are those of Unicode, and counted from 0."""
 
     __slots__ = ()
@@ -209,7 +208,7 @@ def _padding(width: int, fill: str, what: str) -> tuple[int, str]:
     return characters, fill
 
 
-class NumberFunctions(Functions):
+class NumberFunctions(Functions[Expr]):
     """Functions of numbers. What has no value is NaN or an infinity, as in a division of floats."""
 
     __slots__ = ()
@@ -348,7 +347,7 @@ class NumberFunctions(Functions):
         return self._called("is_nan")
 
 
-class DateFunctions(Functions):
+class DateFunctions(Functions[Expr]):
     """Functions of dates and instants. Timestamps with a zone count in that zone."""
 
     __slots__ = ()
@@ -448,7 +447,7 @@ class DateFunctions(Functions):
         return self._called("add_months", count)
 
 
-class NestedFunctions(Functions):
+class NestedFunctions(Functions[Expr]):
     """Functions of lists, whose elements are counted from 0, and of structs."""
 
     __slots__ = ()

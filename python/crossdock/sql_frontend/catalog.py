@@ -4,13 +4,15 @@ caller."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import make_error, nearest
 from crossdock.files.csv_options import CsvArguments
 from crossdock.option_checks import require_text
+from crossdock.query_dock import QueryDock
+from crossdock.relation import Relation
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
 from crossdock.sql_frontend.recursion import Planned, without_recursion
@@ -21,12 +23,11 @@ from crossdock.sql_frontend.standard_input import (
 )
 from crossdock.sql_frontend.text.rewritten import FileCall
 from crossdock.sql_frontend.text.row_functions import ROW_FUNCTIONS, rows_of_call
+from crossdock.sql_frontend.type_names import arrow_type_named
 
 if TYPE_CHECKING:
     from crossdock.plan.nodes import Node
     from crossdock.ranks.members import Ranks
-    from crossdock.relation import Relation
-    from crossdock.session import Dock
 
 _READERS = {
     "read": "read", "read_parquet": "read_parquet", "parquet_scan": "read_parquet",
@@ -54,8 +55,9 @@ _RAGGED = {"ignore_errors": "skip", "null_padding": "fill"}
 class Catalog:
     """Relations by name, whatever the case of its letters. Thread-safe."""
 
-    def __init__(self, dock: Dock) -> None:
+    def __init__(self, dock: QueryDock, readers: Mapping[str, Callable[..., Relation]]) -> None:
         self._dock = dock
+        self._readers = readers
         self._lock = threading.Lock()
         self._stdin: Relation | None = None
         self._relations: dict[str, tuple[str, Relation]] = {}  # by name in lower case
@@ -79,9 +81,14 @@ class Catalog:
 
     def relation(self, node: Node) -> Relation:
         """A node as a relation of the dock."""
-        from crossdock.relation import Relation
-
         return Relation(self._dock, node)
+
+    def shared_rows(self, data: object) -> Relation:
+        """Rows that a statement itself gives: over ranks, all of them have the same."""
+        return self._from_arrow(data, replicated=self.over_ranks() is not None)
+
+    def _from_arrow(self, data: object, replicated: bool = False) -> Relation:
+        return self.relation(self._dock.scan(data, replicated))
 
     def without_recursion(self, text: str, planned: Planned) -> tuple[str, dict[str, Relation]]:
         """A text without its recursive tables, and these."""
@@ -121,8 +128,6 @@ class Catalog:
         return None if relation is None else relation[1]
 
     def _near(self, name: str) -> str:
-        from crossdock.errors import nearest
-
         known = [shown for shown, _ in self._relations.values()]
         return nearest(name, known) or ("one of " + ", ".join(sorted(known)[:12]) if known else "")
 
@@ -147,8 +152,7 @@ class Catalog:
         """The file that a text reads, or rows that it makes. Errors as those of `read`; SqlError
         for arguments and options."""
         if call.function in ROW_FUNCTIONS:
-            shared = {"replicated": True} if self.over_ranks() is not None else {}
-            return self._dock.from_arrow(rows_of_call(call, text), **shared)
+            return self.shared_rows(rows_of_call(call, text))
         if len(call.arguments) != 1:
             raise sql_error(f"{call.function}() takes one path, or a list", text, call.place)
         paths: Any = call.arguments[0]
@@ -167,8 +171,7 @@ class Catalog:
                 )  # fmt: skip
         if paths in STANDARD_INPUT:
             return self._standard_input(options)
-        relation: Relation = getattr(self._dock, method)(paths, **options)
-        return relation
+        return self._readers[method](paths, **options)
 
     def _standard_input(self, options: dict[str, Any]) -> Relation:
         """What standard input holds, read once: Parquet, Arrow, JSON or CSV."""
@@ -178,29 +181,25 @@ class Catalog:
                 table = (
                     read_standard_input(options) if ranks is None else read_by_first(ranks, options)
                 )
-                self._stdin = self._dock.from_arrow(table)
+                self._stdin = self._from_arrow(table)
             return self._stdin
 
     def _relation_of(self, data: object) -> Relation:
-        from crossdock.relation import Relation
-
         if isinstance(data, Relation):
             if data._dock is not self._dock:
                 raise make_error(
                     "CD-105", "the relation belongs to another dock", try_="one xd.connect()"
                 )
             return data
-        return self._dock.from_arrow(data)
+        return self._from_arrow(data)
 
     def _as_table(self, value: object) -> Relation | None:
         """A relation of this dock, or what exports an Arrow stream; nothing else is a table."""
-        from crossdock.relation import Relation
-
         if isinstance(value, Relation):
             return value if value._dock is self._dock else None
         if isinstance(value, type) or not hasattr(value, "__arrow_c_stream__"):
             return None
-        return self._dock.from_arrow(value)
+        return self._from_arrow(value)
 
 
 def _spelled(variables: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
@@ -216,6 +215,4 @@ def _types_of(value: object) -> object:
     """Types by column: names of SQL's types are those of Arrow."""
     if not isinstance(value, dict):
         return value
-    from crossdock.sql_frontend.type_names import arrow_type_named
-
     return {str(name): arrow_type_named(str(data_type)) for name, data_type in value.items()}

@@ -1,70 +1,35 @@
-"""Substrait plans, as bytes that other engines read: of relations, and as relations."""
+"""Substrait plans as relations; plan_writing.py is the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from crossdock.errors import make_error
 from crossdock.expressions.expression import Column
-from crossdock.files.sources import Source
-from crossdock.plan.nodes import Node, Scan
+from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_project
-from crossdock.sql_frontend.binding import Bound, require_library
+from crossdock.query_dock import QueryDock
+from crossdock.relation import Relation
+from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.plan_writing import PlanWriter, messages_of
+from crossdock.sql_frontend.plan_writing import substrait_messages
 from crossdock.sql_frontend.queries import constant_rows, named
-from crossdock.sql_frontend.translation.building import unused
 from crossdock.sql_frontend.translation.join_planning import JoinOrders
 from crossdock.sql_frontend.translation.plans import Translation
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-    from crossdock.relation import Relation
-    from crossdock.session import Dock
-
-
-def _messages() -> Any:
-    require_library()
-    from substrait import algebra_pb2, plan_pb2, type_pb2
-
-    return messages_of((algebra_pb2, plan_pb2, type_pb2))
-
-
-def to_substrait(relation: Relation, tables: Mapping[str, Relation] | None = None) -> bytes:
-    """The plan of a relation. Its tables have the names of `tables`, those that the dock has for
-    them, or of their own. SqlError for what plans have not."""
-    dock = relation._dock
-    if dock.over_ranks() is not None:
-        raise unsupported("a relation over ranks in a Substrait plan", try_="connect(ranks='off')")
-    known: dict[int, str] = {}
-    for named_tables in (tables or {}, dock.sql_session().catalog.relations()):
-        for name, each in named_tables.items():
-            if isinstance(each._node, Scan):
-                known.setdefault(id(each._node.source), name)
-    taken = set(known.values())
-
-    def name_of(source: Source) -> str:
-        if id(source) not in known:
-            known[id(source)] = unused(source.name if source.files else "table", taken)
-            taken.add(known[id(source)])
-        return known[id(source)]
-
-    plan_bytes: bytes = PlanWriter(_messages(), name_of).plan(relation._node).SerializeToString()
-    return plan_bytes
-
 
 def from_substrait(
-    dock: Dock, plan: bytes, tables: Mapping[str, Relation] | None = None
+    dock: QueryDock, plan: bytes, find: Callable[[str], Relation | None]
 ) -> Relation:
-    """The relation of a plan over tables by their names, or else those that the dock has. SqlError
-    for what is no plan, or has what relations have not."""
-    from crossdock.relation import Relation
-
+    """The relation of a plan over tables that `find` has by their names. SqlError for what is no
+    plan, or has what relations have not."""
     if dock.over_ranks() is not None:
         raise unsupported("a Substrait plan over ranks", try_="connect(ranks='off')")
-    message = _messages().plan.Plan()
+    message = substrait_messages().plan.Plan()
     try:
         message.ParseFromString(bytes(plan))
     except Exception as error:  # noqa: BLE001 - of the library, which says no more of its kind
@@ -76,7 +41,7 @@ def from_substrait(
     for read in _reads(root.input):
         name = read.named_table.names[-1]
         names = list(read.base_schema.names)
-        relation = (tables or {}).get(name) or dock.sql_session().catalog.find(name)
+        relation = find(name)
         if relation is None:
             raise make_error("CD-512", f"no table {name!r}", try_=f"tables={{{name!r}: relation}}")
         if name in nodes and nodes[name].schema.names != names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,10 @@ from crossdock.plan.nodes import (
     Sort,
     Union,
 )  # fmt: skip
+from crossdock.query_dock import QueryDock
+from crossdock.sql_frontend.binding import require_library
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.translation.building import unused
 from crossdock.sql_frontend.value_writing import ValueWriter, substrait_type
 
 if TYPE_CHECKING:
@@ -43,6 +46,27 @@ _UNION_ALL, _DISTINCT = 6, 2
 _DIRECTIONS = {(False, True): 1, (False, False): 2, (True, True): 3, (True, False): 4}
 
 NameOf = Callable[[Source], str]
+
+
+def to_substrait(dock: QueryDock, node: Node, tables: Mapping[str, Node]) -> bytes:
+    """The plan of a query. Its tables have the names of `tables`, those that the dock has for them,
+    or of their own. SqlError for what plans have not."""
+    if dock.over_ranks() is not None:
+        raise unsupported("a relation over ranks in a Substrait plan", try_="connect(ranks='off')")
+    known: dict[int, str] = {}
+    for name, each in (*tables.items(), *dock.named_nodes().items()):
+        if isinstance(each, Scan):
+            known.setdefault(id(each.source), name)
+    taken = set(known.values())
+
+    def name_of(source: Source) -> str:
+        if id(source) not in known:
+            known[id(source)] = unused(source.name if source.files else "table", taken)
+            taken.add(known[id(source)])
+        return known[id(source)]
+
+    plan_bytes: bytes = PlanWriter(substrait_messages(), name_of).plan(node).SerializeToString()
+    return plan_bytes
 
 
 class PlanWriter:
@@ -257,7 +281,9 @@ class PlanWriter:
         return message
 
 
-def messages_of(library: Any) -> Any:
-    """The modules of Substrait's messages."""
-    algebra, plan, types = library
-    return SimpleNamespace(algebra=algebra, plan=plan, type=types)
+def substrait_messages() -> Any:
+    """The modules of Substrait's messages. OptionError without the extra `crossdock[sql]`."""
+    require_library()
+    from substrait import algebra_pb2, plan_pb2, type_pb2
+
+    return SimpleNamespace(algebra=algebra_pb2, plan=plan_pb2, type=type_pb2)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crossdock.expressions.expression import Column
+from crossdock.query_dock import QueryDock
+from crossdock.relation import Relation
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.pieces import Pieces
 from crossdock.sql_frontend.text.tokens import Token
@@ -16,13 +18,11 @@ from crossdock.sql_frontend.translation.conversions import converted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from crossdock.relation import Relation
-    from crossdock.session import Dock
 
 MOST_ROUNDS = 10_000
 
 # A text, with tables by name beside those that are known, as a relation.
-Planned = Callable[[str, Mapping[str, "Relation"]], "Relation"]
+Planned = Callable[[str, Mapping[str, Relation]], Relation]
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,15 @@ def is_recursive(tokens: Sequence[Token]) -> bool:
     return [token.lower for token in tokens[:2]] == ["with", "recursive"]
 
 
-def without_recursion(dock: Dock, text: str, planned: Planned) -> tuple[str, dict[str, Relation]]:
+def without_recursion(
+    dock: QueryDock, text: str, planned: Planned
+) -> tuple[str, dict[str, Relation]]:
     """A text without its recursive tables, and these. SqlError; errors of running them."""
     return _Recursion(dock, text, planned).run()
 
 
 class _Recursion:
-    def __init__(self, dock: Dock, text: str, planned: Planned) -> None:
+    def __init__(self, dock: QueryDock, text: str, planned: Planned) -> None:
         self._dock = dock
         self._pieces = Pieces(text)
         self._planned = planned
@@ -182,15 +184,18 @@ class _Recursion:
                     self._pieces.text, self._pieces.tokens[table.begin].start,
                     "a condition that ends it, WHERE depth < 100, or UNION for UNION ALL",
                 )  # fmt: skip
-            tables = {**self._found, table.name: self._dock.from_arrow(last)}
+            tables = {**self._found, table.name: self._relation(last)}
             node = _of_types(self._planned(text, tables), last.schema)
             if is_all:
                 last = self._rows(node)
             else:
-                last = self._rows(node.distinct().except_(self._dock.from_arrow(seen)))
+                last = self._rows(node.distinct().except_(seen))
                 seen = _one_below(seen, last)
             parts.append(last)
-        return self._dock.from_arrow(_one_below(*parts))
+        return self._relation(_one_below(*parts))
+
+    def _relation(self, rows: pa.Table) -> Relation:
+        return Relation(self._dock, self._dock.scan(rows))
 
     def _rows(self, relation: Relation) -> pa.Table:
         return self._dock.execution().table(relation.narrowed())

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from crossdock.engine.execution import Execution
 from crossdock.errors import unknown_choice
+from crossdock.query_dock import QueryDock
 from crossdock.relation import Relation
 from crossdock.sql_frontend.binding import prepare
 from crossdock.sql_frontend.catalog import Catalog
@@ -24,9 +25,6 @@ from crossdock.sql_frontend.summaries import summary_of
 from crossdock.sql_frontend.text.statements import Statement, statement_of
 from crossdock.sql_frontend.text.tokens import statements_of, tokens_of
 from crossdock.sql_frontend.type_names import shown_type
-
-if TYPE_CHECKING:
-    from crossdock.session import Dock
 
 _SETTINGS = {
     "default_null_order": ("nulls_last", "nulls_first"),
@@ -45,9 +43,10 @@ class Done:
 class SqlSession:
     """The names and settings that SQL on a dock shares. Thread-safe."""
 
-    def __init__(self, dock: Dock) -> None:
+    def __init__(self, dock: QueryDock, readers: Mapping[str, Callable[..., Relation]]) -> None:
+        """readers: the methods that open files, by their names."""
         self._dock = dock
-        self.catalog = Catalog(dock)
+        self.catalog = Catalog(dock, readers)
         self._settings = {name: choices[0] for name, choices in _SETTINGS.items()}
         prepare()
 
@@ -120,7 +119,7 @@ class SqlSession:
             execution = self._dock.execution()
             rows = execution.table(_renamed(query(), statement).narrowed())
             is_everywhere = not isinstance(execution, Execution) and execution.is_everywhere
-            return self._dock.from_arrow(rows, replicated=is_everywhere)
+            return Relation(self._dock, self._dock.scan(rows, is_everywhere))
 
         return self._created(statement, filled_table)
 
@@ -157,7 +156,7 @@ class SqlSession:
 
     def _summarize(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
         del statement
-        return self._dock.from_arrow(summary_of(query()), **self._shared())
+        return self.catalog.shared_rows(summary_of(query()))
 
     def _show_tables(self, *_: object) -> Relation:
         return self._rows({"name": self.catalog.names()})
@@ -188,11 +187,7 @@ class SqlSession:
     def _rows(self, columns: dict[str, list[Any]]) -> Relation:
         types = {"rows": pa.int64()}
         arrays = [pa.array(v, types.get(name, pa.string())) for name, v in columns.items()]
-        return self._dock.from_arrow(pa.table(arrays, list(columns)), **self._shared())
-
-    def _shared(self) -> dict[str, bool]:
-        """Over ranks, all of them have the rows that a statement itself gives."""
-        return {"replicated": True} if self._dock.over_ranks() is not None else {}
+        return self.catalog.shared_rows(pa.table(arrays, list(columns)))
 
 
 def _setting_named(name: str) -> str:

@@ -14,8 +14,7 @@ import crossdock as xd
 import numpy as np
 import pyarrow as pa
 import pytest
-from crossdock.device import Device
-from crossdock.device_table import consumer_stream
+from crossdock.device import Device, consumer_stream
 
 ROWS = 5000
 DEVICE = os.environ.get("CROSSDOCK_TEST_DEVICE", "threads")

@@ -1,12 +1,12 @@
-"""Relations as pickles: the query, with rows of tables in memory as Arrow IPC, and of files their
-paths, which are opened again where the pickle is loaded. Imported by what makes relations."""
+"""Sources in pickles: rows of tables in memory as Arrow IPC, and of files their paths, which are
+opened again where the pickle is loaded. Imported by what makes pickles of queries."""
 
 from __future__ import annotations
 
 import copyreg
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,28 +19,6 @@ from crossdock.files.ipc_files import IpcSource
 from crossdock.files.json_files import JsonSource
 from crossdock.files.parquet_files import ParquetSource
 from crossdock.files.sources import ArrowSource
-from crossdock.plan.nodes import Node
-
-if TYPE_CHECKING:
-    from crossdock.relation import Relation
-
-
-def reduced(relation: Relation) -> tuple[Any, ...]:
-    """What a pickle has of a relation. OptionError for one over ranks, of which each has a part."""
-    if relation._dock.over_ranks() is not None:
-        raise make_error(
-            "CD-105", "a relation over ranks is not pickled: each rank has a part of its rows",
-            try_="connect(ranks='off'), or a pickle of relation.gather()",
-        )  # fmt: skip
-    return restored, (relation._node,)
-
-
-def restored(node: Node) -> Relation:
-    """The relation of a pickle, on the default dock."""
-    from crossdock.relation import Relation
-    from crossdock.shared_dock import default_dock
-
-    return Relation(default_dock(), node)
 
 
 def _reduced_table(source: ArrowSource) -> tuple[Any, ...]:
