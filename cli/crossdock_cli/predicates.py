@@ -1,6 +1,10 @@
 """Reads expressions from the command line (--where and its like): SQL's words or Python's, the same
 meaning. Nothing in the text is run.
 
+The package reads SQL text, too, with DataFusion, which comes with the extra `crossdock[sql]`; the
+verbs do without it, and take what is easy to write in a shell: Python's signs, too, and names in
+backquotes.
+
 l_quantity > 10 and o_orderpriority = '1-URGENT'
 o_orderdate between '1995-01-01' and '1995-12-31' and l_shipmode in ('AIR', 'RAIL')
 year(o_orderdate) == 1995 and not l_comment like '%special%' and price * (1 - discount) > 100
@@ -34,23 +38,17 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub}
-_PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
+_Signs = dict[str, Callable[[Any, Any], Any]]
+_OR: _Signs = {"or": operator.or_}
+_AND: _Signs = {"and": operator.and_}
+_COMPARE: _Signs = {
+    "=": operator.eq, "==": operator.eq, "!=": operator.ne, "<>": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_SUMS: _Signs = {"+": operator.add, "-": operator.sub}
+_PRODUCTS: _Signs = {
+    "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
 _QUOTING = "a name with spaces or signs stands in backquotes: `{}`"
 CONSTANTS = {"null": None, "none": None, "true": True, "false": False}
 _RESERVED = frozenset(
@@ -63,16 +61,9 @@ _METHODS = ("abs", "lower", "upper", "length", "strip", "date",
             "floor", "ceil", "sign", "sqrt", "exp", "ln", "log2", "log10", "is_nan")  # fmt: skip
 _SYNONYMS = {"trim": "strip", "len": "length"}
 _WITH_CONSTANT: dict[str, type] = {
-    "round": int,
-    "starts_with": str,
-    "ends_with": str,
-    "contains": str,
-    "strip": str,
-    "left": int,
-    "right": int,
-    "truncate": str,
-    "add_months": int,
-}
+    "round": int, "starts_with": str, "ends_with": str, "contains": str, "strip": str,
+    "left": int, "right": int, "truncate": str, "add_months": int,
+}  # fmt: skip
 _LISTED = ("coalesce", "concat", "greatest", "least")  # of any number of values
 _FUNCTIONS = sorted({*_METHODS, *_WITH_CONSTANT, *_SYNONYMS, *_LISTED, "cast"})
 
@@ -124,10 +115,7 @@ class Parser:
         self.next = 0
 
     def expression(self) -> Any:
-        left = self._conjunction()
-        while self._take("or"):
-            left = left | self._conjunction()
-        return left
+        return self._chain(_OR, self._conjunction)
 
     def require_end(self) -> None:
         token = self._peek()
@@ -194,10 +182,7 @@ class Parser:
         return self.text[before.at : behind.at] + behind.text if signed else ""
 
     def _conjunction(self) -> Any:
-        left = self._negation()
-        while self._take("and"):
-            left = left & self._negation()
-        return left
+        return self._chain(_AND, self._negation)
 
     def _negation(self) -> Any:
         return ~self._negation() if self._take("not") else self._comparison()
@@ -252,7 +237,7 @@ class Parser:
     def _product(self) -> Any:
         return self._chain(_PRODUCTS, self._signed)
 
-    def _chain(self, signs: dict[str, Callable[[Any, Any], Any]], part: Callable[[], Any]) -> Any:
+    def _chain(self, signs: _Signs, part: Callable[[], Any]) -> Any:
         left = part()
         while self._peek().word in signs:
             apply = signs[self._advance().word]
@@ -336,18 +321,21 @@ class Parser:
         return getattr(subject, function)(*others)
 
     def _cast(self, subject: Any) -> Any:
+        from crossdock.sql_frontend.type_names import arrow_type_named  # and pyarrow with it
+
         self._require("as", "after the value of cast")
         token = self._advance()
         spelled = _unquoted(token.text) if token.kind == "text" else token.text
-        if token.word == "decimal" or token.word == "decimal128":
+        digits = ""
+        if token.word in ("decimal", "decimal128"):
             self._require("(", "after decimal, as in decimal(15, 2)")
             precision = self._constant("decimal", int)
             scale = self._constant("decimal", int) if self._take(",") else 0
             self._require(")", "after the digits of decimal")
-            data_type = _decimal_type(precision, scale)
-        else:
-            data_type = _type_named(spelled)
-        if data_type is None:
+            spelled, digits = "decimal", f"({precision}, {scale})"
+        try:
+            data_type = arrow_type_named(spelled + digits)
+        except (xd.OptionError, ValueError):
             self._fail(token, f"no type {spelled!r}; such as int64, float64, string, date32")
         self._require(")", "after the type of cast")
         return subject.cast(data_type)
@@ -396,24 +384,3 @@ def _arguments(function: str) -> str:
     constant = {str: "'text'", int: digits}[_WITH_CONSTANT[function]]
     optional = function in ("round", "strip")
     return f"(value[, {constant}])" if optional else f"(value, {constant})"
-
-
-def _type_named(name: str) -> Any:
-    import pyarrow as pa
-
-    synonyms = {"bigint": "int64", "int": "int32", "integer": "int32", "double": "float64",
-                "real": "float32", "varchar": "string", "text": "string", "date": "date32",
-                "timestamp": "timestamp[us]", "boolean": "bool"}  # fmt: skip
-    try:
-        return pa.type_for_alias(synonyms.get(name.lower(), name.lower()))
-    except ValueError:
-        return None
-
-
-def _decimal_type(precision: int, scale: int) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.decimal128(precision, scale)
-    except ValueError:
-        return None
