@@ -49,7 +49,6 @@ class BuildSink : public BlockSink {
   const std::vector<int>& referred() const { return options_.referred; }
   // The store's column of references into the store of Options::referred[number].
   int referring_column(int number) const;
-  const SchemaPtr& store_schema() const { return store_schema_; }
 
  private:
   struct Worker;

@@ -148,9 +148,8 @@ uint8_t* Memory::allocate(int64_t bytes) {
     return static_cast<uint8_t*>(std::aligned_alloc(kLineBytes, static_cast<size_t>(bytes)));
   }
   uint8_t* data = map_aligned(bytes);
-  if (data != nullptr && madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE) != 0) {
-    refused_.store(true, std::memory_order_relaxed);
-  }
+  // Advice: where huge pages are off, small ones do.
+  if (data != nullptr) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return data;
 }
 

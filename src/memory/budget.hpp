@@ -66,7 +66,6 @@ class Memory : public std::enable_shared_from_this<Memory> {
   int64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
   int64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_.store(used_bytes(), std::memory_order_relaxed); }
-  bool huge_pages_refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   friend class Block;
@@ -81,7 +80,6 @@ class Memory : public std::enable_shared_from_this<Memory> {
   const int64_t limit_;
   std::atomic<int64_t> used_{0};
   std::atomic<int64_t> peak_{0};
-  std::atomic<bool> refused_{false};
   std::mutex mutex_;    // guards the cache
   int64_t cached_ = 0;  // bytes in the cache; used + cached stays within the limit
   std::map<int64_t, std::vector<uint8_t*>> cache_;

@@ -2,7 +2,6 @@
 #include "model/bucket_messages.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace crossdock::model {
 namespace {
@@ -88,36 +87,12 @@ BucketTraffic bucket_traffic(const BucketShape& shape, BucketForm form) {
   return traffic;
 }
 
-int64_t task_buffer_messages(const BucketShape& shape) {
-  const int64_t ranks = shape.ranks;
-  return ranks * ranks * shape.tasks * ceil_div(shape.buckets, ranks * shape.buffer_elements);
-}
-
-int64_t chunk_buffer_messages(const BucketShape& shape) {
-  const int64_t owners = std::max(1, shape.ranks / shape.tasks);  // whose buckets a chunk holds
-  return int64_t{shape.ranks} * shape.tasks * owners *
-         ceil_div(shape.buckets, owners * shape.buffer_elements);
-}
-
-int64_t contiguous_messages(int ranks) { return int64_t{ranks} * (ranks - 1); }
-
 // Sums of the ranks before: in round r, rank i tells rank i + 2^r, if there is one. Sums of all: a tree to rank 0, and
 // back.
 int64_t scanned_messages(int ranks) {
   int64_t messages = 2 * (int64_t{ranks} - 1);
   for (int64_t step = 1; step < ranks; step *= 2) messages += ranks - step;
   return messages;
-}
-
-BucketForm choose_bucket_form(const BucketShape& shape, double message_bytes) {
-  if (shape.ranks < 2) return BucketForm::kCombined;
-  // What the busiest rank sends, one message after the other: in each round of three trees, or to all others, twice.
-  const auto rounds = static_cast<double>(std::bit_width(static_cast<unsigned>(shape.ranks - 1)));
-  const auto all_bytes = static_cast<double>(shape.buckets * kBucketCountBytes);
-  const double scanned = 3 * rounds * (message_bytes + all_bytes);
-  const double combined =
-      2.0 * (shape.ranks - 1) * (message_bytes + all_bytes / static_cast<double>(shape.ranks));
-  return scanned < combined ? BucketForm::kScanned : BucketForm::kCombined;
 }
 
 }  // namespace crossdock::model

@@ -60,14 +60,7 @@ constexpr int64_t part_begin(int64_t total, int64_t parts, int64_t i) { return t
 // Exact for any numbers.
 BucketTraffic bucket_traffic(const BucketShape& shape, BucketForm form);
 
-// The closed formulas of the table above.
-int64_t task_buffer_messages(const BucketShape& shape);
-int64_t chunk_buffer_messages(const BucketShape& shape);
-int64_t contiguous_messages(int ranks);
+// Of the rounds and the tree of kScanned.
 int64_t scanned_messages(int ranks);
-
-// kScanned or kCombined. With few buckets the number of messages counts, and a scan has the fewest; it sends them all
-// in every round, so with many buckets bytes decide. A message costs as much as `message_bytes` bytes.
-BucketForm choose_bucket_form(const BucketShape& shape, double message_bytes);
 
 }  // namespace crossdock::model

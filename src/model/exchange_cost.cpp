@@ -15,10 +15,6 @@ double share_elsewhere(const ExchangeShape& shape, int ranks_near) {
 
 }  // namespace
 
-double exchanged_bytes(const ExchangeShape& shape) {
-  return shape.rows * shape.wire_bytes * share_elsewhere(shape, 1);
-}
-
 PredictedCost exchange_cost(const ExchangeShape& shape, const ExchangeRates& rates) {
   const int ranks = std::max(1, shape.ranks);
   const double sent_rows = shape.rows / ranks;

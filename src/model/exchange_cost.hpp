@@ -46,7 +46,4 @@ struct ExchangeShape {
 // Phases: cut if by order, histogram, window, network partition, imbalance.
 PredictedCost exchange_cost(const ExchangeShape& shape, const ExchangeRates& rates);
 
-// Bytes that leave the ranks for others, of all together.
-double exchanged_bytes(const ExchangeShape& shape);
-
 }  // namespace crossdock::model

@@ -2,19 +2,9 @@
 #include "model/rank_join_cost.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace crossdock::model {
 namespace {
-
-// Least number of passes of `ways` that reach `parts`.
-int passes_for(double parts, int ways, int least) {
-  int passes = least;
-  for (double reached = std::pow(ways, least); ways > 1 && reached < parts; reached *= ways) {
-    ++passes;
-  }
-  return passes;
-}
 
 class Sum {
  public:
@@ -50,12 +40,6 @@ class Sum {
 };
 
 }  // namespace
-
-int partition_passes(double inner_bytes, double cache_bytes, int fan_out) {
-  return passes_for(inner_bytes / cache_bytes, fan_out, 1);
-}
-
-int merge_passes(double runs, int fan_in) { return passes_for(runs, fan_in, 0); }
 
 double network_rate(double rate, const NodeLinks& links) {
   if (links.bytes_per_s <= 0) return rate;

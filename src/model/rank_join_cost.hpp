@@ -47,12 +47,6 @@ struct RankOverheads {
   double imbalance_s = 0;  // the last rank's end behind the ranks' mean
 };
 
-// Equation 2: partitioning passes of `fan_out` that bring a partition of the inner relation into the cache. At least 1.
-int partition_passes(double inner_bytes, double cache_bytes, int fan_out);
-
-// Equation 12: passes of merging `fan_in` runs at once, for one rank that holds `runs`. One run needs none.
-int merge_passes(double runs, int fan_in);
-
 // Equations 3 and 10: rows per second of a process that computes at `rate` while the node's links carry what it sends.
 double network_rate(double rate, const NodeLinks& links);
 
@@ -68,11 +62,5 @@ PredictedCost rank_merge_join_cost(const RankJoinShape& shape,
                                    const RankJoinRates& rates,
                                    const NodeLinks& links,
                                    const RankOverheads& overheads);
-
-// Bits of a row of a key and a row number once the bits that all keys of its partition share are left out (section
-// 4.1.2): 38 + 38 bits and 2^12 partitions make 64.
-constexpr int packed_row_bits(int key_bits, int row_number_bits, int partition_bits) {
-  return key_bits + row_number_bits - partition_bits;
-}
 
 }  // namespace crossdock::model

@@ -159,7 +159,6 @@ Result<ServerIndex> InfrastructureGraph::add_server(std::string name,
   }
   const auto own = static_cast<GlobalVertex>(shape->vertex_count() - (has_net ? 1 : 0));
   const auto server = static_cast<ServerIndex>(shape_of_.size());
-  edges_ += static_cast<uint32_t>(shape->edges().size());
   shape_of_.push_back(intern(std::move(shape)));
   first_vertex_.push_back(first_vertex_.back() + own);
   networks_ += has_net ? 1 : 0;
@@ -190,14 +189,6 @@ uint32_t InfrastructureGraph::count_of(VertexKind kind) const {
 GlobalVertex InfrastructureGraph::global(Location location) const {
   const bool is_network = shape(location.server).kind(location.vertex) == VertexKind::kNetwork;
   return is_network ? network() : first_vertex_[location.server] + location.vertex;
-}
-
-Location InfrastructureGraph::locate(GlobalVertex vertex) const {
-  CD_CHECK(vertex < vertex_count(), "vertex {} of {}", vertex, vertex_count());
-  if (vertex == first_vertex_.back()) return {0, *shape(0).network()};
-  const auto after = std::upper_bound(first_vertex_.begin(), first_vertex_.end(), vertex);
-  const auto server = static_cast<ServerIndex>(after - first_vertex_.begin() - 1);
-  return {server, static_cast<VertexIndex>(vertex - first_vertex_[server])};
 }
 
 std::string InfrastructureGraph::full_name(Location location) const {

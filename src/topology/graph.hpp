@@ -190,13 +190,10 @@ class InfrastructureGraph {
 
   // Vertices of all servers, their network vertices counted as one.
   uint32_t vertex_count() const;
-  uint32_t edge_count() const { return edges_; }
   uint32_t count_of(VertexKind kind) const;
   bool has_network() const { return networks_ > 0; }
   GlobalVertex network() const { return first_vertex_.back(); }  // valid if has_network()
   GlobalVertex global(Location location) const;
-  // Where a vertex is; of the network, its vertex in the first server that has one. O(log servers).
-  Location locate(GlobalVertex vertex) const;
   // "node3/gpu5"; "gpu5" where there is only one server; "network".
   std::string full_name(Location location) const;
   // The reverse of full_name. Error kInvalidTopology, with the nearest name.
@@ -214,8 +211,7 @@ class InfrastructureGraph {
   std::unordered_map<std::string, ServerIndex> server_of_name_;
   std::unordered_map<uint64_t, ShapeIndex> shape_of_identity_;   // by hash; equality is checked
   std::unordered_map<uint64_t, ShapeIndex> shape_of_structure_;  // the first; likewise
-  uint32_t edges_ = 0;
-  uint32_t networks_ = 0;  // servers with a network vertex
+  uint32_t networks_ = 0;                                        // servers with a network vertex
 };
 
 }  // namespace crossdock::topology

@@ -36,12 +36,6 @@ int64_t PathSet::memory_bytes() const {
                               (bytes_per_s_.capacity() + latency_s_.capacity()) * sizeof(double));
 }
 
-int relay_count(const ServerShape& shape, std::span<const VertexIndex> vertices) {
-  int relays = 0;
-  for (size_t i = 1; i + 1 < vertices.size(); ++i) relays += is_managed(shape.kind(vertices[i]));
-  return relays;
-}
-
 // ---- forwarding tables ---------------------------------------------------------------------------------------------
 
 void ForwardingTable::add(DestinationKey destination, PlacedVertex next, HopPath path) {

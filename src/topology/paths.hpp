@@ -41,9 +41,6 @@ class PathSet {
   std::vector<double> latency_s_;
 };
 
-// Managed vertices between both ends: the relays, each of which takes data in and sends them on.
-int relay_count(const ServerShape& shape, std::span<const VertexIndex> vertices);
-
 // ---- forwarding tables (section 4.4) -----------------------------------------------------------------------------
 
 // A vertex as a table names it: on the server that the table is for, or on the destination's server. So one table

@@ -49,12 +49,6 @@ TEST(ExchangeCost, RowsOfAJoinGoIntoPartitionsAndThoseOfASortAreCutFirst) {
   EXPECT_GT(seconds(ExchangeRates()), table_s);
 }
 
-TEST(ExchangeCost, OfOneRankMovesNothingElsewhere) {
-  EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 1)), 0);
-  EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 2)), 8e6);
-  EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 4)), 12e6);
-}
-
 TEST(ExchangeCost, GrowsWithRowsBytesAndRanksThatTakeTurns) {
   const ExchangeShape base = exchange_shape_of(40e6, 4);
   const double seconds = exchange_cost(base, ExchangeRates{}).seconds();

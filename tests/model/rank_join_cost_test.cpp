@@ -145,34 +145,6 @@ TEST(RankJoins, AreBoundsThatManyCoresDoNotReach) {
   EXPECT_NEAR(many.rows() / 43.5e9 / merged_s, 1.63, 0.01);
 }
 
-// 2,442 runs of 128 KB are the share of a process with 40 M packed tuples; Table 3 has one pass over them.
-TEST(Passes, ReachTheNumberOfParts) {
-  EXPECT_EQ(partition_passes(1, 1 << 20, 1024), 1);
-  EXPECT_EQ(partition_passes(1024.0 * (1 << 20), 1 << 20, 1024), 1);
-  EXPECT_EQ(partition_passes(1025.0 * (1 << 20), 1 << 20, 1024), 2);
-  EXPECT_EQ(merge_passes(1, 64), 0);
-  EXPECT_EQ(merge_passes(2, 64), 1);
-  EXPECT_EQ(merge_passes(64, 64), 1);
-  EXPECT_EQ(merge_passes(65, 64), 2);
-  const double runs = 40 * kMillionRows * 8 / (128 << 10);
-  EXPECT_EQ(merge_passes(runs, 64), 2);
-  EXPECT_EQ(merge_passes(runs, 4096), 1);
-}
-
-// 40 M rows on each of 1,024 cores, packed, with 2^10 partitions a pass: two passes if a partition may fill a core's
-// share of the third-level cache (20 MB of 8 cores), three if it must fit the 256 KB of the second level. Table 3
-// counts two.
-TEST(Passes, OfThePaperHangOnWhichCacheIsMeant) {
-  const double inner_bytes = paper_shape(40, 40).inner_rows * 8;
-  EXPECT_EQ(partition_passes(inner_bytes, 2.5e6, 1 << 10), 2);
-  EXPECT_EQ(partition_passes(inner_bytes, 256 << 10, 1 << 10), 3);
-}
-
-TEST(PackedRow, IsAWordForThePaperLargestRelation) {
-  EXPECT_EQ(packed_row_bits(38, 38, 12), 64);
-  EXPECT_GT(int64_t{1} << 38, 274'000'000'000);
-}
-
 TEST(RankJoins, LeaveOutWhatDoesNotHappen) {
   RankJoinShape shape = paper_shape(1, 1, 4);
   shape.passes = 1;

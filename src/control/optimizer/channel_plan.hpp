@@ -54,7 +54,6 @@ class ChannelPlan {
 
   // Servers with endpoints, ascending, and what is planned for each.
   std::span<const topology::ServerIndex> servers() const { return servers_; }
-  int server_plan_count() const { return static_cast<int>(parts_.size()); }  // different ones
   const ServerPlan& server_plan(int server) const { return *parts_[part_of_[server]].plan; }
 
   // All ways, shortest sections first. Error kInvalidArgument: not a source, not a destination of this channel.

@@ -40,15 +40,4 @@ std::vector<uint16_t> LevelPlan::relays_of(int source) const {
   return relays;
 }
 
-MessageCount one_level_messages(uint64_t nodes, uint64_t endpoints) {
-  const uint64_t all = nodes * endpoints;
-  const uint64_t inside = nodes * endpoints * (endpoints - 1);
-  return {.between_nodes = all * (all - 1) - inside, .inside_nodes = inside};
-}
-
-MessageCount two_level_messages(uint64_t nodes, uint64_t endpoints) {
-  return {.between_nodes = endpoints * nodes * (nodes - 1),
-          .inside_nodes = nodes * endpoints * (endpoints - 1)};
-}
-
 }  // namespace crossdock::channels

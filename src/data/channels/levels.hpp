@@ -1,4 +1,4 @@
-// Endpoints by node, and what a shuffle among them costs in messages.
+// Endpoints by node, and which of them take in what is for others of their node.
 //
 // One level: every source sends to every destination. Two levels: a source sends to one destination of each node, of
 // its own rail (the same place among the endpoints of its node), which hands rows on inside the node. So a network of
@@ -43,18 +43,5 @@ class LevelPlan {
   std::vector<uint32_t> node_of_destination_;  // index into nodes_
   std::vector<std::vector<uint16_t>> nodes_;   // destinations, ascending
 };
-
-// Streams that carry rows, without those from an endpoint to itself: messages of a shuffle whose rows for one place
-// fit one message.
-struct MessageCount {
-  uint64_t between_nodes = 0;
-  uint64_t inside_nodes = 0;
-
-  bool operator==(const MessageCount&) const = default;
-};
-
-// Among `nodes` nodes of `endpoints` endpoints each, all of them source and destination.
-MessageCount one_level_messages(uint64_t nodes, uint64_t endpoints);
-MessageCount two_level_messages(uint64_t nodes, uint64_t endpoints);
 
 }  // namespace crossdock::channels

@@ -1,8 +1,8 @@
 // Actors: producers, sorters, movers, receivers, as things that never wait.
 //
-// A step does some bounded work and answers. The driver of actors decides when: threads (thread_driver.hpp), one
-// thread in an order that a seed or a test chooses (scheduled_driver.hpp), or a kernel that stays on the GPU
-// (kernel_driver.cuh). An actor does not know which.
+// A step does some bounded work and answers. The driver of actors decides when: a kernel that stays on the GPU
+// (kernel_driver.cuh), or in tests threads, or one thread in an order that a seed chooses. An actor does not know
+// which.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "base/chance.hpp"
+#include "data/channels/message_count.hpp"
 #include "data/rings/actor.hpp"
 #include "data/rings/scheduled_driver.hpp"
 #include "table/arrow_builder.hpp"
@@ -183,7 +184,7 @@ TEST(TwoLevel, the_messages_of_64_nodes_with_8_endpoints_are_those_of_the_plan) 
   World world;
   const NodePlacement placement = square(64, 8);
   const auto channel = shuffle(world, placement, 1, 7);
-  EXPECT_EQ(count_messages(*channel, placement.of_source), two_level_messages(64, 8));
+  EXPECT_EQ(count_messages(*channel, placement.of_source), kMessagesOf64Nodes);
 }
 
 // The number says which row it is.
