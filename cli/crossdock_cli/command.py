@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -89,6 +91,26 @@ class Word(click.Choice[str]):
         close = difflib.get_close_matches(str(value), words, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise click.BadParameter(f"{value!r} is not one of {', '.join(words)}.{hint}", ctx, param)
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+THREADS = click.option("--threads", type=click.IntRange(0), metavar="N",
+                       help="Worker threads; 0 means one per core.")  # fmt: skip
+MEMORY = click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB.")
+WHERE = click.option("--where", metavar="EXPR",
+                     help="Rows to take: \"qty > 10 and mode = 'AIR'\".")  # fmt: skip
+
+
+def all_of(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Options as one decorator, which help lists in this order."""
+
+    def decorate(function: Decorated) -> Decorated:
+        decorated: Any = function
+        for option in reversed(options):  # click lists them in the reverse of their order
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
 
 
 def format_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:

@@ -4,9 +4,9 @@ rows go."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +16,6 @@ from crossdock_cli import rows
 if TYPE_CHECKING:
     from crossdock.relation import Relation
     from crossdock.session import Dock
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 MOST_COLUMNS = 10_000  # that a table shows of what it says of columns
 EPILOG = """FILES are Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON (.json, .ndjson,
@@ -31,44 +29,26 @@ _LISTS = ("names", "null_values")
 _NUMBERS = ("skip",)
 
 
-def reading_options(function: Decorated) -> Decorated:
-    """The options of reading, and of the dock."""
-    options = (
-        click.option("--read", "reading", multiple=True, metavar="NAME=VALUE",
-                     help="An option of the reader, such as header=false; may be given again."),
-        click.option("--threads", type=click.IntRange(0), metavar="N",
-                     help="Worker threads; 0 means one per core."),
-        click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB."),
-    )  # fmt: skip
-    return _all_of(options, function)
-
-
-def row_options(function: Decorated) -> Decorated:
-    """Which rows and columns of the files are taken."""
-    options = (
-        click.option("--where", metavar="EXPR",
-                     help="Rows to take: \"qty > 10 and mode = 'AIR'\"."),
-        click.option("--select", metavar="A,B", help="Columns to take, in this order."),
-    )  # fmt: skip
-    return _all_of(options, function)
-
-
-def output_options(function: Decorated) -> Decorated:
-    """Where rows go."""
-    options = (
-        click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
-                     help=f"{', '.join(rows.KINDS)}.  [default: table, or as --out ends]"),
-        click.option("-o", "--out", metavar="FILE",
-                     help="Write to a file, in place of one that is there."),
-        click.option("--overwrite", is_flag=True, help="Let --out replace an input."),
-    )  # fmt: skip
-    return _all_of(options, function)
-
-
-def _all_of(options: tuple[Callable[[Any], Any], ...], function: Decorated) -> Decorated:
-    for option in reversed(options):  # click lists them in the reverse of their order
-        function = option(function)
-    return function
+# Of reading, and of the dock.
+reading_options = verbs.all_of(
+    click.option("--read", "reading", multiple=True, metavar="NAME=VALUE",
+                 help="An option of the reader, such as header=false; may be given again."),
+    verbs.THREADS,
+    verbs.MEMORY,
+)  # fmt: skip
+# Which rows and columns of the files are taken.
+row_options = verbs.all_of(
+    verbs.WHERE,
+    click.option("--select", metavar="A,B", help="Columns to take, in this order."),
+)
+# Where rows go.
+output_options = verbs.all_of(
+    click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
+                 help=f"{', '.join(rows.KINDS)}.  [default: table, or as --out ends]"),
+    click.option("-o", "--out", metavar="FILE",
+                 help="Write to a file, in place of one that is there."),
+    click.option("--overwrite", is_flag=True, help="Let --out replace an input."),
+)  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,8 +19,6 @@ from crossdock_cli.termination import removing_unfinished
 if TYPE_CHECKING:
     from crossdock.relation import Relation
     from crossdock.session import Dock
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _MOST_ROWS = (1 << 63) - 1
 MOVES = ("auto", "bulk", "channels")
@@ -91,9 +89,9 @@ def refuse_limit(other: str, does: str = "shows nothing") -> None:
         raise click.UsageError(f"--limit says how much is shown, and --{other} {does}{by_sort}.")
 
 
-def result_options(instead: str) -> Callable[[Decorated], Decorated]:
+def result_options(instead: str) -> Callable[[verbs.Decorated], verbs.Decorated]:
     """The options of `Request` and of the dock; `instead` says what --explain does not do."""
-    options = (
+    return verbs.all_of(
         click.option("--out", metavar="FILE",
                      help="Write the result to .parquet, .arrow, .csv or .json, in place of a file "
                      "that is there; not of an input. Under mpirun a name without ending is a new "
@@ -106,40 +104,24 @@ def result_options(instead: str) -> Callable[[Decorated], Decorated]:
         click.option("--limit", type=click.IntRange(0), default=10, show_default=True,
                      metavar="N", help="Rows to show."),
         click.option("--count", is_flag=True, help="Print only the number of rows."),
+        plan_options(instead),
     )  # fmt: skip
-    return _all_of(options, plan_options(instead))
 
 
-def plan_options(instead: str) -> Callable[[Decorated], Decorated]:
+def plan_options(instead: str) -> Callable[[verbs.Decorated], verbs.Decorated]:
     """--explain, --profile, and the options of the dock."""
-    options = (
+    return verbs.all_of(
         click.option("--explain", is_flag=True,
                      help=f"Print the plan with predicted times; {instead}."),
         click.option("--profile", is_flag=True,
                      help="Print predicted beside measured times as well."),
-        click.option("--threads", type=click.IntRange(0), metavar="N",
-                     help="Worker threads; 0 means one per core."),
-        click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB."),
+        verbs.THREADS,
+        verbs.MEMORY,
         MOVES_OPTION,
         OPEN_WITHIN,
         STEP_WITHIN,
         click.option("--json", is_flag=True, help="Print JSON with a schema_version."),
     )  # fmt: skip
-    return _all_of(options)
-
-
-def _all_of(
-    options: tuple[Callable[[Any], Any], ...], first: Callable[[Any], Any] | None = None
-) -> Callable[[Decorated], Decorated]:
-    """Decorators as one; click lists options in the reverse of the order they are applied in."""
-
-    def decorate(function: Decorated) -> Decorated:
-        decorated: Any = function if first is None else first(function)
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated  # type: ignore[no-any-return]
-
-    return decorate
 
 
 def open_dock(options: dict[str, Any]) -> Dock:

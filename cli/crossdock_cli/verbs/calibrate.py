@@ -30,12 +30,11 @@ if TYPE_CHECKING:
               metavar="N", help="Rows of the larger works, beyond what caches hold.")  # fmt: skip
 @click.option("--repeat", type=click.IntRange(1, 100), default=6, show_default=True, metavar="N",
               help="Passes over all works; means count.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(0), metavar="N",
-              help="Worker threads; 0 means one per core.")  # fmt: skip
+@verbs.THREADS
 @click.option("--dry-run", is_flag=True, help="Measure and show, but store nothing.")
 @click.option("--anyway", is_flag=True,
               help="Store rates that fit badly, or that a disturbed machine gave.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 def command(
     rows: int, repeat: int, threads: int | None, dry_run: bool, anyway: bool, as_json: bool
 ) -> None:

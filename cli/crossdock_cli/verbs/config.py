@@ -34,7 +34,7 @@ def command() -> None:
     short_help="List all settings.",
 )
 @click.option("--changed", is_flag=True, help="Only those that do not have their default value.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 def list_settings(changed: bool, as_json: bool) -> None:
     """Lists each setting with its value, where that comes from, the default, and what it does."""
     from crossdock.reports.display import align

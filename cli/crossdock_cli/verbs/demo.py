@@ -34,10 +34,9 @@ COLUMNS = ("l_orderkey", "l_extendedprice", "o_orderpriority")
               metavar="SF", help="TPC-H scale factor; 1 is 6 million order lines.")  # fmt: skip
 @click.option("--data", "folder", metavar="DIR", envvar=None,
               help="Where the tables are kept; by default the user's cache folder.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(0), metavar="N",
-              help="Worker threads; 0 means one per core.")  # fmt: skip
-@click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.THREADS
+@verbs.MEMORY
+@verbs.JSON
 def command(
     scale: float, folder: str | None, threads: int | None, memory: str | None, as_json: bool
 ) -> None:

@@ -37,7 +37,7 @@ class Finding:
     examples=("crossdock doctor", "crossdock doctor --json"),
     short_help="Check this machine and name the fixes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 def command(as_json: bool) -> None:
     """Checks cores, memory and its limits, open files, huge pages, measured rates, and the versions
     of Python and pyarrow. Each line is `ok` or `warn` with the fix; warnings do not change the exit

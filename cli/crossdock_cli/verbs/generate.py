@@ -41,7 +41,7 @@ from crossdock_cli.termination import removing_unfinished
               help="Files of each side; by default one for each rank.")  # fmt: skip
 @click.option("--row-group", "row_group", default="1M", show_default=True, metavar="N",
               help="Rows of a row group, which bounds the memory.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 def command(folder: str, files: int | None, as_json: bool, **options: Any) -> None:
     """Writes FOLDER/inner and FOLDER/outer: rows of 16 bytes, an int64 `key` and an int64 `row`, in
     random order. Every outer row has one partner in the inner side, or none; without --zipf every

@@ -36,7 +36,7 @@ OPTIONS = (
 @click.option("--by", metavar="A,B", help='Keys: columns, or name=expression: "city, y=year(day)".')
 @click.option("--agg", metavar="N=F(X)",
               help=f"Aggregates, with commas: {FUNCTIONS}. Options: {OPTIONS}.")  # fmt: skip
-@click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
+@verbs.WHERE
 @click.option("--sort", metavar="A,B", help='Order of the result: "n desc, city".')
 @results.result_options("group nothing")
 def command(file: str, **options: Any) -> None:

@@ -19,7 +19,7 @@ from crossdock_cli import output
     examples=("crossdock info", "crossdock info --json"),
     short_help="Print versions and the machine, for bug reports.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 def command(as_json: bool) -> None:
     """Prints the version, how it was built, and the machine it sees."""
     import crossdock as xd

@@ -47,7 +47,7 @@ FORMATS = ("parquet", "arrow", "csv")
 @click.option("--format", type=verbs.Word(FORMATS), default="parquet", show_default=True,
               metavar="FORM", help=f"Files to write: {', '.join(FORMATS)}.")  # fmt: skip
 @click.option("--select", metavar="A,B", help="Columns of the parts, in this order.")
-@click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
+@verbs.WHERE
 @click.option("--limit", type=click.IntRange(0), default=10, show_default=True, metavar="N",
               help="Parts to show.")  # fmt: skip
 @results.plan_options("partition nothing")

@@ -60,7 +60,7 @@ TRANSPORTS = ("auto", "shm", "tcp", "ucx", "threads")
               help=f"Print what was counted, as {', '.join(perf_counters.FORMATS)}.")  # fmt: skip
 @click.option("--trace", metavar="FILE",
               help="Trace the segments of one more run into FILE.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 def command(pattern: str, ranks: int, as_json: bool, **options: Any) -> None:
     """Sends made rows through channels in a PATTERN, and prints a line for each size: exchange (all
     to all, by key), gather (all to one), scatter (one to all, by key), p2p (first to last),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--table", "vertices", metavar="VERTEX", multiple=True,
               help="Show the forwarding table of VERTEX too.")  # fmt: skip
 @click.option("--tables", "all_tables", is_flag=True, help="Show all forwarding tables.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 @click.option("--svg", metavar="FILE", help="Draw the plan over the machine into FILE.")
 def command(
     named: machines.Named,

@@ -56,7 +56,7 @@ from crossdock_cli import machines, output
               help="Vary one thing: gpus=8..1024, gpus=8,24, rows=1e6..1e9.")  # fmt: skip
 @click.option("--seed", default=1, show_default=True, metavar="N",
               help="Of all that is left to chance.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 @click.option("--svg", metavar="FILE", help="Draw phases, or the sweep, into FILE.")
 def command(named: machines.Named, svg: str | None, as_json: bool, **options: Any) -> None:
     """Simulates a join among all GPUs of a machine, by the planner's paths and the models' rates.

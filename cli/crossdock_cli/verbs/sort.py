@@ -31,7 +31,7 @@ from crossdock_cli import results
               help="Leave out the first N rows; --top counts from there.")  # fmt: skip
 @click.option("--stable", is_flag=True, help="Keep the input's order among equal rows.")
 @click.option("--select", metavar="A,B", help="Columns of the result, in this order.")
-@click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
+@verbs.WHERE
 @results.result_options("sort nothing")
 def command(file: str, **options: Any) -> None:
     """Sorts the rows of FILE and prints the first and last of them, or writes them: a Parquet file,

@@ -46,9 +46,8 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interr
 @click.option("--overwrite", is_flag=True, help="Let --out replace an input.")
 @click.option("--limit", type=click.IntRange(0), default=40, show_default=True, metavar="N",
               help="Rows of a table to show.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(0), metavar="N",
-              help="Worker threads; 0 means one per core.")  # fmt: skip
-@click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB.")
+@verbs.THREADS
+@verbs.MEMORY
 @results.MOVES_OPTION
 @results.OPEN_WITHIN
 @results.STEP_WITHIN

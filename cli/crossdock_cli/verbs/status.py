@@ -30,7 +30,7 @@ CHANNELS_SHOWN = 20
 @control_options.at_option
 @click.option("--timeout", metavar="S", type=click.FloatRange(0.1, 3600), default=5.0,
               show_default=True, help="Seconds to wait for an answer.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+@verbs.JSON
 @control_options.caller_options
 def command(address: str, timeout: float, as_json: bool, **options: Any) -> None:
     """Shows the agents and the newest channels of a controller. An agent that listens passes the

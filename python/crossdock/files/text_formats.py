@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, BinaryIO
 
@@ -29,30 +29,29 @@ def write_rows(
     if kind not in FORMATS:
         raise unknown_choice("format", kind, FORMATS)
     plain = plain_schema(schema)
-    counted = _Counted(with_schema(pa.Table.from_batches([b]), plain) for b in batches)
-    _WRITERS[kind](counted, plain, stream)
-    return counted.rows
+    rows = 0
+    with _opened(kind, plain, stream) as writer:
+        for batch in batches:
+            writer.write_table(with_schema(pa.Table.from_batches([batch]), plain))
+            rows += batch.num_rows
+    return rows
 
 
-class _Counted:
-    """Tables, whose rows are counted as they pass."""
+def _opened(kind: str, schema: pa.Schema, stream: BinaryIO) -> Any:
+    """What writes tables to the stream, and leaves it open."""
+    if kind == "csv":
+        import pyarrow.csv as csv
 
-    def __init__(self, tables: Iterable[pa.Table]) -> None:
-        self._tables = tables
-        self.rows = 0
+        return csv.CSVWriter(stream, schema)
+    if kind == "parquet":
+        import pyarrow.parquet as parquet
 
-    def __iter__(self) -> pa.Table:
-        for table in self._tables:
-            self.rows += table.num_rows
-            yield table
-
-
-def _csv(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
-    import pyarrow.csv as csv
-
-    with csv.CSVWriter(stream, schema) as writer:
-        for table in tables:
-            writer.write_table(table)
+        return parquet.ParquetWriter(stream, schema, compression="zstd")
+    if kind == "arrow":
+        return pa.ipc.new_stream(stream, schema)
+    if kind == "markdown":
+        return _MarkdownWriter(stream, schema)
+    return JsonWriter(stream, is_array=kind == "json")
 
 
 class JsonWriter:
@@ -81,21 +80,6 @@ class JsonWriter:
             self._any = True
 
 
-def _ndjson(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
-    _write_json(tables, schema, JsonWriter(stream, is_array=False))
-
-
-def _json(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
-    _write_json(tables, schema, JsonWriter(stream, is_array=True))
-
-
-def _write_json(tables: Iterable[pa.Table], schema: pa.Schema, writer: JsonWriter) -> None:
-    del schema
-    with writer:
-        for table in tables:
-            writer.write_table(table)
-
-
 def _object(row: dict[str, Any]) -> str:
     return json.dumps(_known(row), ensure_ascii=False, default=_as_json, allow_nan=False)
 
@@ -114,17 +98,30 @@ def _as_json(value: Any) -> Any:
     return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-def _markdown(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
-    numbers = [
-        pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type)
-        for f in schema
-    ]
-    rules = ["---:" if is_number else "---" for is_number in numbers]
-    for cells in (map(_cell, schema.names), rules):
-        stream.write(f"| {' | '.join(cells)} |\n".encode())
-    for table in tables:
+class _MarkdownWriter:
+    """A table of text, with numbers on the right."""
+
+    def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
+        numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        rules = ["---:" if any(is_number(f.type) for is_number in numbers) else "---"
+                 for f in schema]  # fmt: skip
+        self._stream = stream
+        self._write(map(_cell, schema.names))
+        self._write(rules)
+
+    def __enter__(self) -> _MarkdownWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def write_table(self, table: pa.Table) -> None:
+        """Its rows, behind those of the tables before."""
         for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-            stream.write(f"| {' | '.join(map(_cell, row))} |\n".encode())
+            self._write(map(_cell, row))
+
+    def _write(self, cells: Iterable[str]) -> None:
+        self._stream.write(f"| {' | '.join(cells)} |\n".encode())
 
 
 def _cell(value: Any) -> str:
@@ -132,27 +129,3 @@ def _cell(value: Any) -> str:
         return ""
     shown = format(value, "f") if isinstance(value, Decimal) else str(value)
     return shown.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("\r", " ")
-
-
-def _arrow(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
-    with pa.ipc.new_stream(stream, schema) as writer:
-        for table in tables:
-            writer.write_table(table)
-
-
-def _parquet(tables: Iterable[pa.Table], schema: pa.Schema, stream: BinaryIO) -> None:
-    import pyarrow.parquet as parquet
-
-    with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
-
-
-_WRITERS: dict[str, Callable[[Iterable[pa.Table], pa.Schema, BinaryIO], None]] = {
-    "csv": _csv,
-    "json": _json,
-    "ndjson": _ndjson,
-    "markdown": _markdown,
-    "arrow": _arrow,
-    "parquet": _parquet,
-}
