@@ -275,3 +275,8 @@ def unknown_choice(
         choices=", ".join(known),
         try_=f"{option}={close!r}" if close else f"{option}={known[0]!r}",
     )
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the stack of the library that raised it."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -13,6 +13,7 @@ from crossdock.expressions.expression import Alias, Call, Column, Expr, Literal,
 from crossdock.expressions.orders import Order, orders_of
 from crossdock.expressions.window_expressions import Windowed
 from crossdock.option_checks import integer_of, require_flag, require_text
+from crossdock.values.arrow_kinds import is_moment, is_number
 
 Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 
@@ -274,9 +275,9 @@ def aggregate_type(aggregate: Aggregate, argument_type: pa.DataType | None) -> p
         if pa.types.is_boolean(argument_type):
             return argument_type
         raise _not_taken(aggregate, argument_type, "a boolean", "a comparison, such as x > 0")
-    if function == "quantile" and _is_moment(argument_type):
+    if function == "quantile" and is_moment(argument_type):
         return argument_type
-    if not _is_number(argument_type):
+    if not (is_number(argument_type) or pa.types.is_boolean(argument_type)):
         raise _not_taken(aggregate, argument_type, "a number", "xd.count, xd.min or xd.max of it")
     if function == "sum":
         return _sum_type(aggregate, argument_type)
@@ -294,16 +295,6 @@ def _sum_type(aggregate: Aggregate, argument_type: pa.DataType) -> pa.DataType:
     if wide:
         return pa.decimal128(38, 0)
     return pa.uint64() if pa.types.is_unsigned_integer(argument_type) else pa.int64()
-
-
-def _is_number(data_type: pa.DataType) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
-    return True in (is_kind(data_type) for is_kind in kinds)
-
-
-def _is_moment(data_type: pa.DataType) -> bool:
-    kinds = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
-    return True in (is_kind(data_type) for is_kind in kinds)
 
 
 def _not_taken(

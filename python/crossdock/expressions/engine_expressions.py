@@ -14,7 +14,9 @@ from crossdock import _native
 from crossdock.expressions.arithmetic import decimal_digits
 from crossdock.expressions.evaluation import plain_type
 from crossdock.expressions.expression import (
+    CHOICES,
     COMPARISONS,
+    TURNED,
     Call,
     Column,
     Expr,
@@ -43,11 +45,8 @@ _PLAIN = COMPARISONS | COMPUTED | frozenset((
     "length", "lower", "upper", "concat", "greatest", "least",
     "power", "sqrt", "exp", "ln", "log2", "log10", "floor", "ceil", "sign", "is_nan",
 ))  # fmt: skip
-_CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
 _STRINGS = (pa.string(), pa.large_string())
 _VIEW = "vu"  # the format of strings that are computed
-_TURNED = {"less": "greater", "less_equal": "greater_equal",
-           "greater": "less", "greater_equal": "less_equal"}  # fmt: skip
 
 
 # What was found out about expressions, by their ids, with what keeps these, and the columns that
@@ -132,7 +131,7 @@ class Compiler:
             return self._with_constants(call)
         if function == "add" and self._type_of(call) in _STRINGS:
             return self._of("concat", self._typed(call))
-        if function not in _PLAIN or (function in _CHOICES and self._rounds(call)):
+        if function not in _PLAIN or (function in CHOICES and self._rounds(call)):
             return None
         return self._of(function, self._typed(call))
 
@@ -173,7 +172,7 @@ class Compiler:
             for argument in call.arguments
         ]
         fitting = literal_types(call, types)
-        if call.function in _CHOICES and all(map(pa.types.is_null, fitting)):
+        if call.function in CHOICES and all(map(pa.types.is_null, fitting)):
             fitting = [self._type_of(call)] * len(types)  # literals alone, and NULL among them
         return [
             Literal(_same_kind(fit_literal(argument.value, target), target))
@@ -224,7 +223,7 @@ def _column_first(call: Call) -> Call:
     if call.function not in COMPARISONS or not isinstance(call.arguments[0], Literal):
         return call
     left, right = call.arguments
-    return Call(_TURNED.get(call.function, call.function), (right, left))
+    return Call(TURNED.get(call.function, call.function), (right, left))
 
 
 def _same_kind(literal: pa.Scalar, target: pa.DataType) -> pa.Scalar:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.errors import CrossdockError, make_error, system_limits
+from crossdock.errors import CrossdockError, first_line, make_error, system_limits
 from crossdock.expressions.arithmetic import (
     arithmetic,
     cast,
@@ -238,17 +238,13 @@ def plain_type(data_type: pa.DataType) -> pa.DataType:
 def _refused(expression: Expr, schema: pa.Schema, error: Exception) -> CrossdockError:
     names = [name for name in schema.names if name in expression.columns()]
     types = ", ".join(f"{name}: {schema.field(name).type}" for name in names)
-    reason = _first_line(error)
+    reason = first_line(error)
     return make_error(
         "CD-504",
         f"{expression!r} cannot be evaluated: {reason}",
         columns=types,
         try_="xd.col(...).cast(...) on one side of the operator" if types else "",
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _inside(expression: Expr, error: CrossdockError) -> CrossdockError:

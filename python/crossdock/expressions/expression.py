@@ -43,6 +43,9 @@ _SYMBOLS = {
     "power": "**",
 }
 COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
+# What a comparison is with its sides exchanged, where it is another one.
+TURNED = {"less": "greater", "less_equal": "greater_equal",
+          "greater": "less", "greater_equal": "less_equal"}  # fmt: skip
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "floor_divide", "remainder"))
 _OF_A_TYPE = frozenset(("cast", "try_cast", "parsed_as", "try_parsed_as", "written"))
 # Written as functions.
@@ -50,8 +53,8 @@ _LISTED = frozenset(("coalesce", "concat", "greatest", "least", "make_date"))
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
 _TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in", "matches"}
 MOST_DEPTH = 200  # of calls within calls: walks over an expression are recursive
-_CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
-_TOTAL = _TESTS | TOTAL_FUNCTIONS | _CHOICES | {"concat"}
+CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
+_TOTAL = _TESTS | TOTAL_FUNCTIONS | CHOICES | {"concat"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from crossdock.expressions.arithmetic import DIGITS
 from crossdock.expressions.expression import ARITHMETIC, COMPARISONS, Call
+from crossdock.values.arrow_kinds import is_number
 
 # Literals take the types of the arguments beside them.
 _OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {
@@ -135,18 +136,13 @@ def _listed(value: Any, plain: pa.DataType) -> pa.Scalar | None:
     try:
         members = literal.cast(plain)
     except pa.ArrowInvalid:
-        if any(is_kind(literal.type) and is_kind(plain) for is_kind in (_is_number, _is_moment)):
+        if any(is_kind(literal.type) and is_kind(plain) for is_kind in (is_number, _is_moment)):
             return None
         raise
     is_float = pa.types.is_floating(plain) and pa.types.is_floating(literal.type)
     return (
         None if is_float and math.isinf(members.as_py()) != math.isinf(literal.as_py()) else members
     )
-
-
-def _is_number(data_type: pa.DataType) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return any(is_kind(data_type) for is_kind in kinds)
 
 
 def _is_moment(data_type: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.errors import CrossdockError, make_error
+from crossdock.errors import CrossdockError, first_line, make_error
 from crossdock.files.far_files import FileSystemLike
 from crossdock.files.far_paths import listed_places, nothing
 from crossdock.files.listed_files import (
@@ -21,7 +21,7 @@ from crossdock.files.listed_files import (
     plain_strings,
     single_values,
 )
-from crossdock.files.sources import Source, first_line
+from crossdock.files.sources import Source
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

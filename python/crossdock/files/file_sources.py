@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import CrossdockError, make_error, public_errors, system_limits
+from crossdock.errors import (
+    CrossdockError,
+    first_line,
+    make_error,
+    public_errors,
+    system_limits,
+)
 from crossdock.expressions.evaluation import plain_type
 from crossdock.expressions.expression import Expr
 from crossdock.files.far_files import (
@@ -34,7 +40,7 @@ from crossdock.files.file_schemas import require_same_schemas, unified_schema
 from crossdock.files.path_values import folder_values, string_array, values_as
 from crossdock.files.paths import Paths, find_files, has_partitions, shown_name
 from crossdock.files.reader_filters import split_filter, to_pyarrow
-from crossdock.files.sources import Split, bare_schema, first_line
+from crossdock.files.sources import Split, bare_schema
 from crossdock.option_checks import require_flag
 from crossdock.values.engine_types import engine_table
 from crossdock.values.row_taking import is_selectable, selectable_schema

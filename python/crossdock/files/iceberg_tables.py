@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from crossdock.errors import CrossdockError, make_error
+from crossdock.errors import CrossdockError, first_line, make_error
 from crossdock.files.far_files import FileSystemLike
 from crossdock.files.far_paths import is_url, listed_places, nothing
 from crossdock.files.listed_files import (
@@ -20,7 +20,7 @@ from crossdock.files.listed_files import (
     plain_strings,
     single_values,
 )
-from crossdock.files.sources import Source, first_line
+from crossdock.files.sources import Source
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile

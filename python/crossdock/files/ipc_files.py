@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from crossdock.errors import make_error
+from crossdock.errors import first_line, make_error
 from crossdock.files.batch_files import BatchFiles
 from crossdock.files.far_files import open_file, place_of
 from crossdock.files.file_sources import FileOptions
 from crossdock.files.paths import Paths
-from crossdock.files.sources import Source, first_line
+from crossdock.files.sources import Source
 from crossdock.values.validation import require_valid
 
 

@@ -17,15 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.expressions.evaluation import evaluate
-from crossdock.expressions.expression import COMPARISONS, Call, Column, Expr, Literal
+from crossdock.expressions.expression import COMPARISONS, TURNED, Call, Column, Expr, Literal
 from crossdock.files.file_sources import FileOptions, Opened
 from crossdock.files.parquet_files import ParquetSource
 from crossdock.files.sources import ArrowSource, Source, Split
 from crossdock.values.arrow_kinds import ArrayLike
 
 _VALUES_MOST = 64  # of a list, each of which is compared with the bounds of all files
-_TURNED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
-           "greater_equal": "less_equal"}  # fmt: skip
 # The bound, and how it compares where no row can.
 _EXCLUDED = {
     "equal": (("max", "less"), ("min", "greater")),
@@ -166,7 +164,7 @@ def _excluded(condition: Expr, listing: Listing) -> ArrayLike | None:
     if function not in COMPARISONS:
         return None
     if isinstance(arguments[0], Literal):
-        column, function = _column(arguments[1], listing), _TURNED.get(function, function)
+        column, function = _column(arguments[1], listing), TURNED.get(function, function)
         arguments = arguments[::-1]
     if column is None or not isinstance(arguments[1], Literal):
         return None

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import CrossdockError, make_error
+from crossdock.errors import CrossdockError, first_line, make_error
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
 from crossdock.values.engine_types import engine_table
@@ -226,8 +226,3 @@ def read_for(columns: tuple[str, ...], predicate: Expr | None) -> tuple[str, ...
     if predicate is None:
         return columns
     return tuple(dict.fromkeys((*columns, *sorted(predicate.columns()))))
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, without the stack of the library that raised it."""
-    return (str(error).splitlines() or [type(error).__name__])[0]

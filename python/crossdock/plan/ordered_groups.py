@@ -22,6 +22,7 @@ from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import require_columns
 from crossdock.plan.windows import project
+from crossdock.values.arrow_kinds import is_moment, is_number
 
 _WHOLE = Frame("rows", None, None)
 
@@ -89,13 +90,13 @@ class _Planner:
         scope = Scope(self.keys, (Order(value),))
         number = Over("row_number", None, (), scope)
         count = Over("count", value, (), Scope(self.keys))
-        if _is_moment(data_type):
+        if is_moment(data_type):
             place = _ceiling(count.cast(pa.float64()) * share)
             least = Call("case", (place < lit(1.0), lit(1.0), place))
             at = self.column(_where(number.cast(pa.float64()) == least, value))
             grouped[name] = Aggregate("any", at)
             return Column(name)
-        if not _is_number(data_type):
+        if not is_number(data_type):
             raise make_error(
                 "CD-102", f"{item!r} needs a number, date or time, not {data_type}",
                 try_="xd.min or xd.max of it",
@@ -153,16 +154,3 @@ def _floor(value: Expr) -> Expr:
 
 def _ceiling(value: Expr) -> Expr:
     return value.ceil()
-
-
-def _is_moment(data_type: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_date(data_type)
-        or pa.types.is_timestamp(data_type)
-        or pa.types.is_time(data_type)
-    )
-
-
-def _is_number(data_type: pa.DataType) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return True in (is_kind(data_type) for is_kind in kinds)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error
+from crossdock.expressions.arithmetic import DIGITS, decimal_digits
 from crossdock.expressions.expression import Column
 from crossdock.expressions.window_expressions import Over, Scope
 from crossdock.option_checks import require_flag
@@ -21,10 +22,6 @@ from crossdock.plan.windows import project
 
 if TYPE_CHECKING:
     from crossdock.expressions.expression import Expr
-
-_MOST_DIGITS = 38
-# Digits of the largest value, by bits of the type.
-_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
 
 def plan_union(nodes: Sequence[Node]) -> Union:
@@ -86,23 +83,16 @@ def _common_number(first: Any, other: Any) -> pa.DataType:
         both = pa.types.is_floating(first) and pa.types.is_floating(other)
         return max(first, other, key=_bits) if both else pa.float64()
     if pa.types.is_decimal(first) or pa.types.is_decimal(other):
-        digits = [_decimal_digits(pair) for pair in (first, other)]
-        scale = max(pair[1] for pair in digits)
-        whole = max(pair[0] for pair in digits)
-        return pa.decimal128(whole + scale, scale) if whole + scale <= _MOST_DIGITS else None
+        (p1, s1), (p2, s2) = decimal_digits(first), decimal_digits(other)
+        scale = max(s1, s2)
+        digits = max(p1 - s1, p2 - s2) + scale
+        return pa.decimal128(digits, scale) if digits <= DIGITS else None
     signed = [pair for pair in (first, other) if pa.types.is_signed_integer(pair)]
     if len(signed) != 1:
         return max(first, other, key=_bits)
     unsigned = other if first is signed[0] else first
     bits = max(_bits(signed[0]), 2 * _bits(unsigned))
     return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}.get(bits, pa.decimal128(20, 0))
-
-
-def _decimal_digits(data_type: pa.DataType) -> tuple[int, int]:
-    """Digits before and after the point."""
-    if pa.types.is_decimal(data_type):
-        return data_type.precision - data_type.scale, data_type.scale
-    return (20 if data_type == pa.uint64() else _DIGITS[_bits(data_type)]), 0
 
 
 def _bits(data_type: pa.DataType) -> int:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock.errors import make_error
+from crossdock.errors import first_line, make_error
 from crossdock.files.csv_files import csv_table
 from crossdock.files.json_files import json_table
-from crossdock.files.sources import first_line
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
