@@ -15,6 +15,14 @@ inline constexpr const char* kStreamName = "arrow_array_stream";
 inline constexpr const char* kSchemaName = "arrow_schema";
 inline constexpr const char* kArrayName = "arrow_array";
 
+// What a capsule of that name points to; the caller's Python error if it is another one.
+template <class Struct>
+Struct* struct_of(const nb::handle& capsule, const char* name) {
+  auto* structure = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  if (structure == nullptr) throw nb::python_error();
+  return structure;
+}
+
 // A capsule that owns a C struct: released when no consumer took it over.
 template <class Struct>
 nb::object make_capsule(std::unique_ptr<Struct> owned, const char* name) {

@@ -63,13 +63,6 @@ class RowsObject {
   int source_;
 };
 
-template <class Struct>
-Struct* struct_of(const nb::handle& capsule, const char* name) {
-  auto* found = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
-  if (found == nullptr) throw nb::python_error();
-  return found;
-}
-
 Batch batch_of(const nb::object& rows) {
   if (!nb::hasattr(rows, "__arrow_c_array__")) {
     throw nb::type_error("the rows have no __arrow_c_array__ method");
@@ -162,9 +155,9 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
 
 void raise_interruption(GroupObject& self) {
   if (!self.interruption.has_value()) return;
-  nb::python_error found = std::move(*self.interruption);
+  nb::python_error interruption = std::move(*self.interruption);
   self.interruption.reset();
-  throw found;
+  throw interruption;
 }
 
 void abort_group(GroupObject& self, const std::string& reason) {
@@ -287,14 +280,14 @@ nb::tuple exchange(GroupObject& self,
                    const nb::kwargs& arguments) {
   nb::kwargs route = arguments;
   const auto take = [&route](const char* name) {
-    const nb::object found = route.contains(name) ? nb::object(route[name]) : nb::object();
-    if (found.is_valid()) nb::del(route[name]);
-    return found;
+    const nb::object option = route.contains(name) ? nb::object(route[name]) : nb::object();
+    if (option.is_valid()) nb::del(route[name]);
+    return option;
   };
   const HeldBuffer named(take("named"));
   BulkMove move{{}, named.as<uint16_t>(), order_of(take("order"))};
   move.spec = spec_of("exchange", route);
-  std::optional<ArrowTable> found;
+  std::optional<ArrowTable> received;
   std::string facts;
   {
     const GilRelease released;
@@ -302,10 +295,11 @@ nb::tuple exchange(GroupObject& self,
     bulk::BulkResult arrived = value_or_raise(
         exchange_in_bulk(ranks, {self.memory, threads}, *rows.state()->table, std::move(move)));
     facts = bulk_json(arrived.facts, self.plane->rank());
-    found.emplace(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
+    received.emplace(
+        std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
   }
   keep_interruption(self);
-  return nb::make_tuple(std::move(*found), facts);
+  return nb::make_tuple(std::move(*received), facts);
 }
 
 // (bytes of a message, seconds, whether it was written without a put) for each size.
@@ -316,11 +310,11 @@ nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& messa
     ranks::Communicator& ranks = bulk_ranks(self);
     rates = value_or_raise(ranks::measure_puts(ranks, self.memory, message_bytes));
   }
-  nb::list found;
+  nb::list measured;
   for (const ranks::PutRate& rate : rates) {
-    found.append(nb::make_tuple(rate.message_bytes, rate.seconds, rate.is_near));
+    measured.append(nb::make_tuple(rate.message_bytes, rate.seconds, rate.is_near));
   }
-  return found;
+  return measured;
 }
 
 // In the place of an exchange in bulk: this rank cannot take part, and the others get its error.
@@ -340,7 +334,7 @@ nb::dict counters_of(ChannelObject& self) {
 // The partitions of the rows of a batch, by the hash that routes rows between ranks: 16 bits each.
 nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, int partitions) {
   const Batch batch = batch_of(rows);
-  std::vector<uint16_t> found(static_cast<size_t>(batch.rows));
+  std::vector<uint16_t> parts(static_cast<size_t>(batch.rows));
   {
     const GilRelease released;
     sorters::RouteSpec spec;
@@ -349,10 +343,10 @@ nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, i
     spec.destinations = partitions;
     const auto router =
         value_or_raise(channels::make_channel_router(batch.schema, std::move(spec)));
-    const Status routed = router->route(batch, 0, found);
+    const Status routed = router->route(batch, 0, parts);
     if (!routed.ok()) raise_error(routed.error());
   }
-  return nb::bytes(found.data(), found.size() * sizeof(uint16_t));
+  return nb::bytes(parts.data(), parts.size() * sizeof(uint16_t));
 }
 
 // A filter of the keys of a table, as bytes.
@@ -393,15 +387,15 @@ nb::bytes filter_rows(const ArrowTable& rows,
 
 // Of this machine's network devices, but for loopback; as text.
 std::vector<std::string> host_addresses() {
-  std::vector<std::string> found;
+  std::vector<std::string> addresses;
   for (const transports::NetworkDevice& device : value_or_raise(transports::list_interfaces())) {
     char text[INET6_ADDRSTRLEN] = "";
     const int family = device.ip.size() == sizeof(in_addr) ? AF_INET : AF_INET6;
     if (device.is_loopback || device.ip.empty()) continue;
     if (::inet_ntop(family, device.ip.data(), text, sizeof text) != nullptr)
-      found.emplace_back(text);
+      addresses.emplace_back(text);
   }
-  return found;
+  return addresses;
 }
 
 std::string finish_trace(GroupObject& self, bool is_own) {

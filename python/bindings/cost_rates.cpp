@@ -37,11 +37,11 @@ void bind_cost_rates(nb::module_& module) {
   module.def(
       "use_rates",
       [](const nb::dict& rates) {
-        crossdock::CostRates wanted;
+        crossdock::CostRates measured;
         for (const auto& [name, value] : rates) {
-          wanted.emplace_back(nb::cast<std::string>(name), nb::cast<double>(value));
+          measured.emplace_back(nb::cast<std::string>(name), nb::cast<double>(value));
         }
-        crossdock::use_cost_rates(wanted);
+        crossdock::use_cost_rates(measured);
       },
       "rates"_a);
   module.def("random_read_ns",

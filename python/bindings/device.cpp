@@ -37,13 +37,6 @@ auto without_gil(const Work& work) {
   return value_or_raise(run());
 }
 
-template <class Struct>
-Struct* struct_of(const nb::object& capsule, const char* name) {
-  auto* const found = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
-  if (found == nullptr) throw nb::python_error();
-  return found;
-}
-
 // A column that a capsule of DLPack has; the capsule counts as used only once the table is made.
 template <class Managed>
 session::TensorColumn tensor_column(const std::string& name, Managed* managed) {
@@ -84,22 +77,22 @@ TableObject table_of_tensor(const DeviceObject& device,
 // Columns of one row number each, as one table.
 TableObject table_of_parts(const DeviceObject& device,
                            const std::vector<std::pair<std::string, TableObject*>>& parts) {
-  TableObject made{{.device = device.device}};
+  TableObject whole{{.device = device.device}};
   for (const auto& [name, part] : parts) {
     const session::DeviceTable& from = part->table;
-    if (!made.table.columns.empty() && from.rows != made.table.rows) {
+    if (!whole.table.columns.empty() && from.rows != whole.table.rows) {
       raise_error(make_error(ErrorCode::kInvalidArgument,
                              "column \"{}\" has {} rows, and \"{}\" {}",
                              name,
                              from.rows,
-                             made.table.columns[0].name,
-                             made.table.rows));
+                             whole.table.columns[0].name,
+                             whole.table.rows));
     }
-    made.table.rows = from.rows;
-    made.table.columns.push_back(from.columns.at(0));
-    made.table.columns.back().name = name;
+    whole.table.rows = from.rows;
+    whole.table.columns.push_back(from.columns.at(0));
+    whole.table.columns.back().name = name;
   }
-  return made;
+  return whole;
 }
 
 TableObject table_of_arrow(const DeviceObject& device,
@@ -138,11 +131,11 @@ nb::object table_schema(const TableObject& self) {
 
 nb::object device_array_of(const TableObject& self) {
   auto array = std::make_unique<ArrowDeviceArray>();
-  const auto made = [&] {
+  const auto exported = [&] {
     GilRelease released;
     return session::export_device_array(self.table, array.get());
   }();
-  if (!made.ok()) raise_error(made.error());
+  if (!exported.ok()) raise_error(exported.error());
   PyObject* capsule = PyCapsule_New(array.get(), kDeviceArrayName, [](PyObject* object) {
     auto* inner = static_cast<ArrowDeviceArray*>(PyCapsule_GetPointer(object, kDeviceArrayName));
     if (inner->array.release != nullptr) inner->array.release(&inner->array);
@@ -155,11 +148,11 @@ nb::object device_array_of(const TableObject& self) {
 
 nb::object host_array_of(const TableObject& self) {
   auto array = std::make_unique<ArrowArray>();
-  const auto made = [&] {
+  const auto exported = [&] {
     GilRelease released;
     return session::export_host_array(self.table, array.get());
   }();
-  if (!made.ok()) raise_error(made.error());
+  if (!exported.ok()) raise_error(exported.error());
   return nb::make_tuple(table_schema(self), make_capsule(std::move(array), kArrayName));
 }
 
@@ -203,16 +196,16 @@ TableObject join_tables(const TableObject& self,
                         const std::string& how,
                         const std::string& suffix) {
   using enum operators::DeviceJoinKind;
-  const session::TableJoin wanted{.keys = keys,
-                                  .kind = choice_of<operators::DeviceJoinKind>(how,
-                                                                               {{"inner", kInner},
-                                                                                {"left", kLeft},
-                                                                                {"right", kRight},
-                                                                                {"full", kFull},
-                                                                                {"semi", kSemi},
-                                                                                {"anti", kAnti}}),
-                                  .suffix = suffix};
-  return {without_gil([&] { return join_tables(self.table, other.table, wanted); })};
+  const session::TableJoin join{.keys = keys,
+                                .kind = choice_of<operators::DeviceJoinKind>(how,
+                                                                             {{"inner", kInner},
+                                                                              {"left", kLeft},
+                                                                              {"right", kRight},
+                                                                              {"full", kFull},
+                                                                              {"semi", kSemi},
+                                                                              {"anti", kAnti}}),
+                                .suffix = suffix};
+  return {without_gil([&] { return join_tables(self.table, other.table, join); })};
 }
 
 // (column, comparison, number)
@@ -250,14 +243,14 @@ TableObject group_by(const TableObject& self,
                      const std::vector<std::string>& keys,
                      const std::vector<GivenAggregate>& given) {
   using enum session::TableFunction;
-  std::vector<session::TableAggregate> wanted;
+  std::vector<session::TableAggregate> aggregates;
   for (const auto& [name, function, column, conditions] : given) {
     const auto known = choice_of<session::TableFunction>(
         function,
         {{"count", kCount}, {"sum", kSum}, {"mean", kMean}, {"min", kMin}, {"max", kMax}});
-    wanted.push_back({name, known, column, conditions_of(conditions)});
+    aggregates.push_back({name, known, column, conditions_of(conditions)});
   }
-  return {without_gil([&] { return session::group_table(self.table, keys, wanted); })};
+  return {without_gil([&] { return session::group_table(self.table, keys, aggregates); })};
 }
 
 TableObject sort(const TableObject& self,
@@ -278,13 +271,13 @@ TableObject filter(const TableObject& self, const GivenConditions& given) {
 
 TableObject select(const TableObject& self,
                    const std::vector<std::pair<std::string, std::string>>& columns) {
-  TableObject made{{.device = self.table.device, .rows = self.table.rows}};
+  TableObject selected{{.device = self.table.device, .rows = self.table.rows}};
   for (const auto& [name, from] : columns) {
     session::TableColumn column = *value_or_raise(self.table.find(from));
     column.name = name;
-    made.table.columns.push_back(std::move(column));
+    selected.table.columns.push_back(std::move(column));
   }
-  return made;
+  return selected;
 }
 
 }  // namespace
@@ -347,9 +340,9 @@ void bind_device(nb::module_& module) {
       .def(
           "column",
           [](const TableObject& self, size_t at) {
-            TableObject made{{.device = self.table.device, .rows = self.table.rows}};
-            made.table.columns.push_back(self.table.columns.at(at));
-            return made;
+            TableObject selected{{.device = self.table.device, .rows = self.table.rows}};
+            selected.table.columns.push_back(self.table.columns.at(at));
+            return selected;
           },
           "at"_a)
       .def("schema", &table_schema)

@@ -149,11 +149,11 @@ RankSidesObject partition_sides(GroupObject& group,
   {
     const GilRelease released;
     ranks::Communicator& ranks = bulk_ranks(group);
-    operators::RankPartition found =
+    operators::RankPartition partition =
         value_or_raise(partition_join(ranks, engine, left, right, options));
-    if (found.sides != nullptr) sides.facts = bulk_json(found.sides->facts, ranks.rank());
-    sides.sides = std::move(found.sides);
-    sides.reason = std::move(found.reason);
+    if (partition.sides != nullptr) sides.facts = bulk_json(partition.sides->facts, ranks.rank());
+    sides.sides = std::move(partition.sides);
+    sides.reason = std::move(partition.reason);
   }
   keep_interruption(group);
   return sides;

@@ -63,39 +63,39 @@ perf::PerfOptions options_of(const nb::kwargs& arguments) {
 
 nb::dict dict_of(const perf::PerfReport& report, const perf::PerfOptions& options, int rank) {
   const perf::PatternFactors factors = perf::factors_of(options.pattern, report.endpoints);
-  nb::dict found;
-  found["endpoints"] = report.endpoints;
-  found["sources"] = report.sources;
-  found["destinations"] = report.destinations;
-  found["row_bytes"] = report.row_bytes;
-  found["rows_per_source"] = report.rows_per_source;
-  found["algorithm_factor"] = factors.algorithm;
-  found["bus_factor"] = factors.bus;
-  found["seconds"] = report.seconds;
-  found["wrong_rows"] = report.wrong_rows;
-  found["predicted_s"] = report.predicted_s;
-  found["bound"] = report.bound;
-  found["copy_bytes_per_s"] = report.copy_bytes_per_s;
-  found["read_bytes_per_s"] = report.read_bytes_per_s;
-  found["link_bytes"] = report.link_bytes;
-  found["link_bytes_per_s"] = report.link_bytes_per_s;
-  found["segments"] = report.segments;
-  found["messages"] = report.messages;
-  found["messages_second_level"] = report.messages_second_level;
-  found["rows"] = report.rows;
-  found["refused"] = report.refused;
-  found["waited_share"] = report.waited_share;
-  found["channel_bytes"] = report.channel_bytes;
-  found["memory_peak_bytes"] = report.memory_peak_bytes;
+  nb::dict results;
+  results["endpoints"] = report.endpoints;
+  results["sources"] = report.sources;
+  results["destinations"] = report.destinations;
+  results["row_bytes"] = report.row_bytes;
+  results["rows_per_source"] = report.rows_per_source;
+  results["algorithm_factor"] = factors.algorithm;
+  results["bus_factor"] = factors.bus;
+  results["seconds"] = report.seconds;
+  results["wrong_rows"] = report.wrong_rows;
+  results["predicted_s"] = report.predicted_s;
+  results["bound"] = report.bound;
+  results["copy_bytes_per_s"] = report.copy_bytes_per_s;
+  results["read_bytes_per_s"] = report.read_bytes_per_s;
+  results["link_bytes"] = report.link_bytes;
+  results["link_bytes_per_s"] = report.link_bytes_per_s;
+  results["segments"] = report.segments;
+  results["messages"] = report.messages;
+  results["messages_second_level"] = report.messages_second_level;
+  results["rows"] = report.rows;
+  results["refused"] = report.refused;
+  results["waited_share"] = report.waited_share;
+  results["channel_bytes"] = report.channel_bytes;
+  results["memory_peak_bytes"] = report.memory_peak_bytes;
   nb::list channels;
   channels.append(channel_counters(report.counters, report.channel, report.channel_here_bytes));
   nb::dict counters;
   counters["rank"] = rank;
   counters["channels"] = channels;
   counters["links"] = link_counters(report.links);
-  found["counters"] = counters;
-  found["trace"] = nb::str(report.trace.data(), report.trace.size());
-  return found;
+  results["counters"] = counters;
+  results["trace"] = nb::str(report.trace.data(), report.trace.size());
+  return results;
 }
 
 }  // namespace

@@ -28,12 +28,13 @@ using Notes = std::vector<std::pair<std::string, std::string>>;
 // A discovered server as a graph of one, named `server`.
 std::pair<std::string, Notes> described(Result<topology::Discovery> discovery,
                                         const std::string& server) {
-  topology::Discovery found = value_or_raise(std::move(discovery));
+  topology::Discovery discovered = value_or_raise(std::move(discovery));
   Notes notes;
-  for (const topology::ProbeNote& note : found.notes) notes.emplace_back(note.probe, note.what);
+  for (const topology::ProbeNote& note : discovered.notes)
+    notes.emplace_back(note.probe, note.what);
   topology::InfrastructureGraph graph;
   auto shape = std::make_shared<const topology::ServerShape>(
-      value_or_raise(topology::make_shape(std::move(found.parts))));
+      value_or_raise(topology::make_shape(std::move(discovered.parts))));
   value_or_raise(graph.add_server(server, std::move(shape)));
   return {topology::graph_to_json(graph), notes};
 }

@@ -29,12 +29,13 @@ static_assert(sizeof(ScheduleOfThread) == 48);
 }  // namespace
 
 void ask_for_short_slices() {
-  ScheduleOfThread own;
-  if (::syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) != 0 || own.policy != SCHED_OTHER)
+  ScheduleOfThread schedule;
+  if (::syscall(SYS_sched_getattr, 0, &schedule, sizeof schedule, 0) != 0 ||
+      schedule.policy != SCHED_OTHER)
     return;
-  own.runtime_ns = kSliceNs;
+  schedule.runtime_ns = kSliceNs;
   // A kernel that refuses runs the thread as before.
-  (void)::syscall(SYS_sched_setattr, 0, &own, 0);
+  (void)::syscall(SYS_sched_setattr, 0, &schedule, 0);
 }
 
 }  // namespace crossdock

@@ -45,11 +45,11 @@ Status Team::run(const std::function<Status(int)>& task) {
     ++generation_;
   }
   start_.notify_all();
-  const Status own = run_guarded(0);
+  const Status first = run_guarded(0);
   std::unique_lock lock(mutex_);
   finish_.wait(lock, [this] { return running_ == 0; });
   task_ = nullptr;
-  if (!own.ok()) return own;
+  if (!first.ok()) return first;
   for (const std::optional<Error>& error : errors_) {
     if (error.has_value()) return *error;
   }

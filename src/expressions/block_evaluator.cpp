@@ -172,9 +172,9 @@ struct BlockEvaluator::State {
 
 Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> program,
                                               Memory& memory) {
-  BlockEvaluator made;
-  made.state_ = std::make_shared<State>();
-  State& state = *made.state_;
+  BlockEvaluator evaluator;
+  evaluator.state_ = std::make_shared<State>();
+  State& state = *evaluator.state_;
   const auto outputs = static_cast<int64_t>(program->outputs().size());
   CD_ASSIGN(state.memory,
             memory.get(std::max<int64_t>(program->slot_count(), 1) * steps::kSlotBytes,
@@ -193,8 +193,8 @@ Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> pro
     if (program->steps()[i].expression->op != ExpressionOp::kLiteral) continue;
     steps::fill_literal(state.frame, static_cast<int32_t>(i));
   }
-  made.program_ = std::move(program);
-  return made;
+  evaluator.program_ = std::move(program);
+  return evaluator;
 }
 
 Status BlockEvaluator::run(int32_t begin, int32_t end) {
@@ -205,9 +205,9 @@ Status BlockEvaluator::run(int32_t begin, int32_t end) {
 Status BlockEvaluator::check_poison(int32_t step) const {
   const uint16_t* poison = state_->values[step].poison;
   if (poison == nullptr) return {};
-  const uint8_t* wanted = kept();
+  const uint8_t* kept_rows = kept();
   for (int32_t i = 0; i < count_; ++i) {
-    if (poison[i] == 0 || (wanted != nullptr && wanted[i] == 0)) continue;
+    if (poison[i] == 0 || (kept_rows != nullptr && kept_rows[i] == 0)) continue;
     const ProgramStep& failed = program_->steps()[poison[i] - 1];
     return make_error(ErrorCode::kExpressionFailed,
                       "{}\n  row      {} of a batch of {}\n  try      {}",

@@ -91,8 +91,8 @@ class ColumnComputer {
     const auto first = static_cast<size_t>(table_.schema->column_count());
     for (size_t b = 0; b < table_.batches.size(); ++b) {
       const Batch& batch = table_.batches[b];
-      auto made = std::make_shared<ComputedBatch>();
-      made->passed = batch.owner;
+      auto computed = std::make_shared<ComputedBatch>();
+      computed->passed = batch.owner;
       for (size_t c = first; c < schema_->fields.size(); ++c) {
         auto column = std::make_unique<ComputedColumn>();
         const DataType& type = schema_->fields[c].type;
@@ -103,9 +103,9 @@ class ColumnComputer {
         if (layout(type) == Layout::kViews) {
           column->heaps.resize(static_cast<size_t>((batch.rows + kPieceRows - 1) / kPieceRows));
         }
-        made->columns.push_back(std::move(column));
+        computed->columns.push_back(std::move(column));
       }
-      made_.push_back(std::move(made));
+      made_.push_back(std::move(computed));
       for (int64_t at = 0; at < batch.rows; at += kPieceRows) {
         pieces_.push_back({b, at, std::min(kPieceRows, batch.rows - at)});
       }
@@ -143,7 +143,7 @@ class ColumnComputer {
  private:
   Status compute_block(BlockEvaluator& evaluator,
                        const Batch& batch,
-                       ComputedBatch& made,
+                       ComputedBatch& computed,
                        int64_t begin,
                        int32_t rows) {
     CD_TRY(evaluator.filter(batch, begin, rows));
@@ -151,7 +151,7 @@ class ColumnComputer {
     const auto outputs = static_cast<int32_t>(columns_.names.size());
     uint8_t bytes[kMaxEvaluatedRows];
     for (int32_t i = 0; i < outputs; ++i) {
-      ComputedColumn& column = *made.columns[i];
+      ComputedColumn& column = *computed.columns[i];
       const DataType& type = columns_.program->output_type(i);
       if (is_bits(type)) {
         evaluator.write_values(i, bytes);
@@ -261,13 +261,13 @@ TablePtr with_places(const Table& table, const ComputedColumns& columns) {
       if (column.validity != nullptr || in_values) nulls[i] = true;
     }
   }
-  auto made = std::make_shared<Table>(table);
+  auto extended = std::make_shared<Table>(table);
   auto schema = std::make_shared<Schema>(*table.schema);
   for (size_t i = 0; i < columns.names.size(); ++i) {
     const auto& step = columns.program->steps()[columns.program->outputs()[i]];
     const bool nullable = may_be_null(*step.expression, nulls);
     schema->fields.push_back({columns.names[i], step.expression->type, nullable, ""});
-    for (Batch& batch : made->batches) {
+    for (Batch& batch : extended->batches) {
       ColumnView place;
       place.length = batch.rows;
       place.values = kNowhere;
@@ -276,9 +276,9 @@ TablePtr with_places(const Table& table, const ComputedColumns& columns) {
       batch.columns.push_back(place);
     }
   }
-  made->schema = schema;
-  for (Batch& batch : made->batches) batch.schema = schema;
-  return made;
+  extended->schema = schema;
+  for (Batch& batch : extended->batches) batch.schema = schema;
+  return extended;
 }
 
 }  // namespace crossdock::expressions

@@ -295,8 +295,8 @@ void run_logic(const Frame& frame, int32_t index) {
   frame.merge_marks(index, out);
   out.bytes = to;
   if (op == ExpressionOp::kIsNull || op == ExpressionOp::kIsValid) {
-    const uint8_t wanted = op == ExpressionOp::kIsValid ? 1 : 0;
-    for (int32_t i = 0; i < count; ++i) to[i] = (a.valid == nullptr || a.valid[i] != 0) == wanted;
+    const uint8_t passing = op == ExpressionOp::kIsValid ? 1 : 0;
+    for (int32_t i = 0; i < count; ++i) to[i] = (a.valid == nullptr || a.valid[i] != 0) == passing;
     out.valid = nullptr;
     return;
   }

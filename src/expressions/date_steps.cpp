@@ -46,11 +46,11 @@ int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
   const int64_t in_day = ticks - days * per_day;
   const int64_t second = in_day / per_second;
   if (op == ExpressionOp::kMillisecond || op == ExpressionOp::kMicrosecond) {
-    const int64_t wanted = op == ExpressionOp::kMillisecond ? 1000 : 1'000'000;
+    const int64_t unit = op == ExpressionOp::kMillisecond ? 1000 : 1'000'000;
     const int64_t rest = in_day % per_second;
     const int64_t part =
-        per_second > wanted ? rest / (per_second / wanted) : rest * (wanted / per_second);
-    return second % 60 * wanted + part;
+        per_second > unit ? rest / (per_second / unit) : rest * (unit / per_second);
+    return second % 60 * unit + part;
   }
   if (op == ExpressionOp::kHour) return second / 3600;
   return op == ExpressionOp::kMinute ? second / 60 % 60 : second % 60;

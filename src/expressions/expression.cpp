@@ -127,9 +127,9 @@ constexpr OpName kOpNames[] = {
 };
 
 const OpName* find_op(ExpressionOp op) {
-  const auto* found = std::find_if(
+  const auto* entry = std::find_if(
       std::begin(kOpNames), std::end(kOpNames), [op](const OpName& n) { return n.op == op; });
-  return found == std::end(kOpNames) ? nullptr : found;
+  return entry == std::end(kOpNames) ? nullptr : entry;
 }
 
 std::string integer_text(Int128 value, int32_t scale) {
@@ -179,16 +179,16 @@ bool is_conversion(ExpressionOp op) {
 }  // namespace
 
 const char* op_name(ExpressionOp op) {
-  const OpName* found = find_op(op);
-  return found == nullptr ? nullptr : found->name;
+  const OpName* entry = find_op(op);
+  return entry == nullptr ? nullptr : entry->name;
 }
 
 std::optional<ExpressionOp> find_function(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kOpNames), std::end(kOpNames), [&](const OpName& n) {
+  const auto* entry = std::find_if(std::begin(kOpNames), std::end(kOpNames), [&](const OpName& n) {
     return n.name == name && !is_conversion(n.op);
   });
-  if (found == std::end(kOpNames)) return std::nullopt;
-  return found->op;
+  if (entry == std::end(kOpNames)) return std::nullopt;
+  return entry->op;
 }
 
 Status check_columns(const Expression& expression, const Schema& schema) {
@@ -229,9 +229,9 @@ Result<ValueDomain> value_domain(const DataType& type) {
 }
 
 ValueDomain Expression::domain() const {
-  const Result<ValueDomain> found = value_domain(type);
-  CD_CHECK(found.ok(), "{}", type_name(type));
-  return found.value();
+  const Result<ValueDomain> domain = value_domain(type);
+  CD_CHECK(domain.ok(), "{}", type_name(type));
+  return domain.value();
 }
 
 Status check_computed(std::string_view name, const DataType& type) {
@@ -245,20 +245,20 @@ Status check_computed(std::string_view name, const DataType& type) {
 }
 
 ExpressionPtr make_column(const Schema& schema, int column) {
-  auto made = std::make_shared<Expression>();
-  made->op = ExpressionOp::kColumn;
-  made->type = schema.fields[column].type;
-  made->column = column;
-  made->name = schema.fields[column].name;
-  return made;
+  auto column_node = std::make_shared<Expression>();
+  column_node->op = ExpressionOp::kColumn;
+  column_node->type = schema.fields[column].type;
+  column_node->column = column;
+  column_node->name = schema.fields[column].name;
+  return column_node;
 }
 
 ExpressionPtr make_literal(DataType type, LiteralValue value) {
-  auto made = std::make_shared<Expression>();
-  made->op = ExpressionOp::kLiteral;
-  made->type = std::move(type);
-  made->values.push_back(std::move(value));
-  return made;
+  auto literal = std::make_shared<Expression>();
+  literal->op = ExpressionOp::kLiteral;
+  literal->type = std::move(type);
+  literal->values.push_back(std::move(value));
+  return literal;
 }
 
 std::string expression_text(const Expression& expression) {

@@ -108,9 +108,9 @@ Result<ExpressionPtr> decimal_arithmetic(CallParts parts) {
   if (scale > kDecimalDigits || x.scale < 0 || y.scale < 0) return refuse(parts);
   const bool aligned = parts.op != ExpressionOp::kMultiply;
   for (ExpressionPtr& argument : parts.arguments) {
-    const Digits own = digits_of(argument->type);
-    const int32_t to = aligned ? scale : own.scale;
-    const int32_t wide = std::min(kDecimalDigits, own.precision + to - own.scale);
+    const Digits digits = digits_of(argument->type);
+    const int32_t to = aligned ? scale : digits.scale;
+    const int32_t wide = std::min(kDecimalDigits, digits.precision + to - digits.scale);
     argument = converted(argument, decimal_type(wide, to));
   }
   return node(std::move(parts), decimal_type(std::min(precision, kDecimalDigits), scale));
@@ -316,8 +316,8 @@ Result<ExpressionPtr> make_call(CallParts parts) {
     case ExpressionOp::kAnd:
     case ExpressionOp::kOr:
     case ExpressionOp::kNot: {
-      const size_t wanted = parts.op == ExpressionOp::kNot ? 1 : 2;
-      bool fits = parts.arguments.size() == wanted;
+      const size_t operands = parts.op == ExpressionOp::kNot ? 1 : 2;
+      bool fits = parts.arguments.size() == operands;
       for (const ExpressionPtr& each : parts.arguments) fits &= each->type.id == TypeId::kBool;
       if (!fits) return refuse(parts);
       return node(std::move(parts), type_of("b"));

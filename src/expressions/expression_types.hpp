@@ -65,12 +65,12 @@ inline Error refuse(const CallParts& parts) {
 }
 
 inline ExpressionPtr node(CallParts parts, DataType type) {
-  auto made = std::make_shared<Expression>();
-  made->op = parts.op;
-  made->type = std::move(type);
-  made->values = std::move(parts.values);
-  made->arguments = std::move(parts.arguments);
-  return made;
+  auto expression = std::make_shared<Expression>();
+  expression->op = parts.op;
+  expression->type = std::move(type);
+  expression->values = std::move(parts.values);
+  expression->arguments = std::move(parts.arguments);
+  return expression;
 }
 
 // `value` in a type that holds all its values.

@@ -67,18 +67,18 @@ void repeat_strings(const Frame& frame, int32_t index) {
   });
 }
 
-// The part `wanted` >= 1; empty: there are fewer. Without a separator, parts are characters.
-std::string_view part_of(std::string_view string, std::string_view separator, int64_t wanted) {
+// The part number `number` >= 1; empty: there are fewer. Without a separator, parts are characters.
+std::string_view part_of(std::string_view string, std::string_view separator, int64_t number) {
   const char* const end = string.data() + string.size();
   if (separator.empty()) {
-    const char* const at = skip_characters(string.data(), end, wanted - 1);
+    const char* const at = skip_characters(string.data(), end, number - 1);
     return at == end ? std::string_view() : between(at, next_character(at, end));
   }
-  for (;; --wanted) {
-    const size_t found = find_string(string, separator);
-    if (wanted == 1) return string.substr(0, found);
-    if (found == std::string_view::npos) return {};
-    string.remove_prefix(found + separator.size());
+  for (;; --number) {
+    const size_t separator_at = find_string(string, separator);
+    if (number == 1) return string.substr(0, separator_at);
+    if (separator_at == std::string_view::npos) return {};
+    string.remove_prefix(separator_at + separator.size());
   }
 }
 
@@ -97,9 +97,9 @@ void split_strings(const Frame& frame, int32_t index) {
   const std::string_view* separators = known_strings(frame, frame.step(index).arguments[1]);
   const uint64_t* places = frame.argument(index, 2).low;
   make_rows(frame, index, [&](int32_t i) {
-    auto wanted = static_cast<int64_t>(places[i]);
-    if (wanted < 0) wanted += count_parts(strings[i], separators[i]) + 1;
-    return wanted < 1 ? std::string_view() : part_of(strings[i], separators[i], wanted);
+    auto number = static_cast<int64_t>(places[i]);
+    if (number < 0) number += count_parts(strings[i], separators[i]) + 1;
+    return number < 1 ? std::string_view() : part_of(strings[i], separators[i], number);
   });
 }
 

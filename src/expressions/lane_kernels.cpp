@@ -367,12 +367,12 @@ int32_t count_bytes(const uint8_t* HWY_RESTRICT bytes, int32_t count) {
 }
 
 int32_t positions_of(const uint8_t* bytes, int32_t count, uint16_t* rows) {
-  int32_t found = 0;
+  int32_t row_count = 0;
   for (int32_t i = 0; i < count; ++i) {
-    rows[found] = static_cast<uint16_t>(i);
-    found += bytes[i];
+    rows[row_count] = static_cast<uint16_t>(i);
+    row_count += bytes[i];
   }
-  return found;
+  return row_count;
 }
 
 }  // namespace crossdock::expressions::lanes::HWY_NAMESPACE

@@ -126,10 +126,10 @@ Result<std::shared_ptr<const Program>> Program::create(std::vector<ExpressionPtr
 }
 
 int32_t Program::decimal_step(int column) const {
-  const auto found = std::find_if(steps_.begin(), steps_.end(), [&](const ProgramStep& step) {
-    return reads_decimals(step) && step.expression->column == column;
+  const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const ProgramStep& one) {
+    return reads_decimals(one) && one.expression->column == column;
   });
-  return found == steps_.end() ? -1 : static_cast<int32_t>(found - steps_.begin());
+  return step == steps_.end() ? -1 : static_cast<int32_t>(step - steps_.begin());
 }
 
 }  // namespace crossdock::expressions

@@ -115,7 +115,7 @@ void have_part(const std::string_view* strings,
 }
 
 StringPattern StringPattern::like(std::string_view pattern) {
-  StringPattern made;
+  StringPattern compiled;
   Piece piece;
   bool open = true;  // the next byte of the pattern begins a run
   const auto add_byte = [&](char byte) {
@@ -126,14 +126,14 @@ StringPattern StringPattern::like(std::string_view pattern) {
   };
   for (size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '%') {
-      if (i == 0) made.begins_open_ = true;
-      made.end_piece(std::move(piece));
+      if (i == 0) compiled.begins_open_ = true;
+      compiled.end_piece(std::move(piece));
       piece = {};
       open = true;
-      made.ends_open_ = true;
+      compiled.ends_open_ = true;
       continue;
     }
-    made.ends_open_ = false;
+    compiled.ends_open_ = false;
     if (pattern[i] == '_') {
       if (open || !piece.runs.back().bytes.empty()) piece.runs.push_back({0, ""});
       open = false;
@@ -145,29 +145,29 @@ StringPattern StringPattern::like(std::string_view pattern) {
       add_byte(pattern[++i]);
     }
   }
-  made.end_piece(std::move(piece));
-  return made;
+  compiled.end_piece(std::move(piece));
+  return compiled;
 }
 
 StringPattern StringPattern::starting_with(std::string_view prefix) {
-  StringPattern made;
-  made.end_piece({{{0, std::string(prefix)}}, 0});
-  made.ends_open_ = true;
-  return made;
+  StringPattern pattern;
+  pattern.end_piece({{{0, std::string(prefix)}}, 0});
+  pattern.ends_open_ = true;
+  return pattern;
 }
 
 StringPattern StringPattern::ending_with(std::string_view suffix) {
-  StringPattern made;
-  made.begins_open_ = true;
-  made.end_piece({{{0, std::string(suffix)}}, 0});
-  return made;
+  StringPattern pattern;
+  pattern.begins_open_ = true;
+  pattern.end_piece({{{0, std::string(suffix)}}, 0});
+  return pattern;
 }
 
 StringPattern StringPattern::containing(std::string_view part) {
-  StringPattern made;
-  made.begins_open_ = made.ends_open_ = true;
-  made.end_piece({{{0, std::string(part)}}, 0});
-  return made;
+  StringPattern pattern;
+  pattern.begins_open_ = pattern.ends_open_ = true;
+  pattern.end_piece({{{0, std::string(part)}}, 0});
+  return pattern;
 }
 
 void StringPattern::end_piece(Piece&& piece) {

@@ -198,10 +198,10 @@ class InstantReader {
 
 bool InstantReader::read_number(size_t most_digits, int64_t* to) {
   const std::string_view digits = rest_.substr(0, most_digits);
-  const std::from_chars_result found =
+  const std::from_chars_result parsed =
       std::from_chars(digits.data(), digits.data() + digits.size(), *to);
-  if (found.ec != std::errc() || rest_[0] == '-') return false;
-  rest_.remove_prefix(static_cast<size_t>(found.ptr - digits.data()));
+  if (parsed.ec != std::errc() || rest_[0] == '-') return false;
+  rest_.remove_prefix(static_cast<size_t>(parsed.ptr - digits.data()));
   return true;
 }
 
@@ -226,9 +226,9 @@ template <size_t count>
 bool InstantReader::read_name(const std::string_view (&names)[count], bool is_short, int64_t* to) {
   for (size_t i = 0; i < count; ++i) {
     const std::string_view name = is_short ? names[i].substr(0, kShortName) : names[i];
-    const std::string_view found = rest_.substr(0, name.size());
+    const std::string_view letters = rest_.substr(0, name.size());
     const bool same =
-        std::equal(name.begin(), name.end(), found.begin(), found.end(), [](char a, char b) {
+        std::equal(name.begin(), name.end(), letters.begin(), letters.end(), [](char a, char b) {
           return lower(a) == lower(b);
         });
     if (!same) continue;

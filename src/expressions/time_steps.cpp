@@ -36,10 +36,10 @@ Int128 period_of(Period period, int64_t ticks, int64_t per_second) {
     if (per_second == 0) return Int128{days} * (kDaySeconds / seconds);
     return floor_divide(ticks, per_second * seconds);
   }
-  const int64_t wanted = period == Period::kMillisecond ? 1000 : 1'000'000;
-  if (per_second == 0) return Int128{days} * kDaySeconds * wanted;
-  if (per_second > wanted) return floor_divide(ticks, per_second / wanted);
-  return Int128{ticks} * (wanted / per_second);
+  const int64_t unit = period == Period::kMillisecond ? 1000 : 1'000'000;
+  if (per_second == 0) return Int128{days} * kDaySeconds * unit;
+  if (per_second > unit) return floor_divide(ticks, per_second / unit);
+  return Int128{ticks} * (unit / per_second);
 }
 
 void count_periods(const Frame& frame, int32_t index, Value& out) {
@@ -79,16 +79,16 @@ void make_dates(const Frame& frame, int32_t index, Value& out) {
     const CivilDate date{static_cast<int64_t>(years[i]),
                          static_cast<int64_t>(months[i]),
                          static_cast<int64_t>(days[i])};
-    int64_t made = INT64_MAX;
+    int64_t day_number = INT64_MAX;
     if (date.year >= -kMostYear && date.year <= kMostYear && date.month >= 1 && date.month <= 12 &&
         date.day >= 1 && date.day <= days_in_month(date.year, date.month)) {
-      made = days_since_1970(date);
+      day_number = days_since_1970(date);
     }
-    if (made < range.min || made > range.max) {
+    if (day_number < range.min || day_number > range.max) {
       frame.poison(index, out, i);
-      made = 0;
+      day_number = 0;
     }
-    to[i] = static_cast<uint64_t>(made);
+    to[i] = static_cast<uint64_t>(day_number);
   }
   out.low = to;
   out.bits = 31;
@@ -144,10 +144,10 @@ void parse_times(const Frame& frame, int32_t index, Value& out) {
     out.valid = slot.valid;
   }
   for (int32_t i = 0; i < frame.count; ++i) {
-    std::optional<int64_t> found = 0;
-    if (out.valid == nullptr || out.valid[i] != 0) found = format.read(strings[i]);
-    slot.low[i] = static_cast<uint64_t>(found.value_or(0));
-    if (found) continue;
+    std::optional<int64_t> parsed = 0;
+    if (out.valid == nullptr || out.valid[i] != 0) parsed = format.read(strings[i]);
+    slot.low[i] = static_cast<uint64_t>(parsed.value_or(0));
+    if (parsed) continue;
     if (is_null_otherwise) {
       slot.valid[i] = 0;
     } else {

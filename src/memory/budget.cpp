@@ -85,13 +85,13 @@ bool Memory::reserve(int64_t bytes) {
 
 uint8_t* Memory::take_cached(int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto found = cache_.find(bytes);
-  if (found == cache_.end() || found->second.empty()) {
+  const auto blocks = cache_.find(bytes);
+  if (blocks == cache_.end() || blocks->second.empty()) {
     if (used_bytes() + cached_ > limit_) trim_locked();
     return nullptr;
   }
-  uint8_t* data = found->second.back();
-  found->second.pop_back();
+  uint8_t* data = blocks->second.back();
+  blocks->second.pop_back();
   cached_ -= bytes;
   return data;
 }

@@ -152,12 +152,12 @@ int64_t cached_groups(const GroupShape& shape, const Machine& machine) {
 
 int group_partition_bits(const GroupShape& shape, const Machine& machine) {
   const int64_t parts = shape.groups / cached_groups(shape, machine) + 1;
-  const int wanted = static_cast<int>(std::bit_width(static_cast<uint64_t>(parts - 1)));
+  const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(parts - 1)));
   const int64_t buffers = machine.l2_bytes / 2 / (kBufferBytes * (1 + shape.lanes));
   const int room =
       static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(2, buffers)))) - 1;
   // Enough parts for all workers to have something to do to the end.
-  return std::clamp(wanted, std::min(5, room), std::max(room, std::min(wanted, kPartitionBitsMax)));
+  return std::clamp(bits, std::min(5, room), std::max(room, std::min(bits, kPartitionBitsMax)));
 }
 
 }  // namespace crossdock::model

@@ -172,8 +172,8 @@ bool set_rate(Rates& rates, std::string_view name, double value) {
     if (!name.starts_with(model) || name.size() <= model.size() || name[model.size()] != '.') {
       return;
     }
-    for (const auto& [own, member] : names) {
-      if (name.substr(model.size() + 1) != own) continue;
+    for (const auto& [member_name, member] : names) {
+      if (name.substr(model.size() + 1) != member_name) continue;
       part.*member = value;
       is_known = true;
     }
@@ -193,9 +193,9 @@ std::shared_ptr<const Rates> rates_in_force() {
 }
 
 void put_in_force(Rates rates) {
-  auto made = std::make_shared<const Rates>(rates);
+  auto copy = std::make_shared<const Rates>(rates);
   const std::lock_guard lock(mutex);
-  in_force = std::move(made);
+  in_force = std::move(copy);
 }
 
 }  // namespace crossdock::model

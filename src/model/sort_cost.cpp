@@ -90,10 +90,10 @@ SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRat
   SortCost cost;
   if (shape.keys > 1) add_scan(cost, shape, rates);
   const auto rows = static_cast<double>(std::max<int64_t>(1, shape.rows));
-  const auto wanted = static_cast<double>(std::max<int64_t>(1, shape.wanted_rows));
+  const auto wanted_rows = static_cast<double>(std::max<int64_t>(1, shape.wanted_rows));
   // Rows that pass the bound, if they come in random order, cost a share of a selection each.
   const double passing =
-      std::min(1.0, wanted * (1 + std::log(std::max(1.0, rows / wanted))) / rows);
+      std::min(1.0, wanted_rows * (1 + std::log(std::max(1.0, rows / wanted_rows))) / rows);
   add(cost,
       shape,
       {"select rows", shape.rows, shape.rows * 8 * shape.keys},
@@ -103,7 +103,7 @@ SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRat
   add(cost,
       alone,
       {"sort selected rows", shape.wanted_rows, shape.wanted_rows * 16},
-      rates.compare * std::log2(wanted + 1));
+      rates.compare * std::log2(wanted_rows + 1));
   add(cost,
       shape,
       {"hand out rows", shape.wanted_rows, shape.wanted_rows * 8 * shape.columns},

@@ -234,11 +234,11 @@ void RowChannel::close(const std::string& cause) const {
 }
 
 RowChannel::Counters RowChannel::counters() const {
-  const channels::ChannelCounters found = state_->channel->counters();
+  const channels::ChannelCounters counted = state_->channel->counters();
   Counters counters;
   counters.refused =
-      static_cast<int64_t>(found.refused) + state_->refused.load(std::memory_order_relaxed);
-  for (const channels::FlowCounters& flow : found.flows) {
+      static_cast<int64_t>(counted.refused) + state_->refused.load(std::memory_order_relaxed);
+  for (const channels::FlowCounters& flow : counted.flows) {
     counters.flows.push_back({flow.source,
                               flow.outlet,
                               static_cast<int64_t>(flow.published),

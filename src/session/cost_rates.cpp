@@ -12,7 +12,7 @@ CostRates built_in_cost_rates() { return model::named_rates(model::Rates()); }
 CostRates cost_rates_in_use() { return model::named_rates(*model::rates_in_force()); }
 
 void use_cost_rates(const CostRates& rates) {
-  model::Rates wanted;
+  model::Rates measured;
   for (const auto& [name, value] : rates) {
     if (!std::isfinite(value) || value <= 0) {
       throw_error(make_error(ErrorCode::kInvalidArgument,
@@ -20,13 +20,13 @@ void use_cost_rates(const CostRates& rates) {
                              name,
                              value));
     }
-    if (!model::set_rate(wanted, name, value)) {
+    if (!model::set_rate(measured, name, value)) {
       throw_error(make_error(ErrorCode::kInvalidArgument,
                              "there is no rate named '{}'\n  try      crossdock calibrate",
                              name));
     }
   }
-  model::put_in_force(wanted);
+  model::put_in_force(measured);
 }
 
 std::vector<std::pair<std::string, double>> predict_exchange(const ExchangePrediction& exchange) {

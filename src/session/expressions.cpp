@@ -65,10 +65,10 @@ Expr Expr::call(const std::string& function,
   }
   const auto counted = static_cast<int32_t>(std::min<int64_t>(parts, kMaxExpressionNodes + 1));
   ok_or_throw(check_size(depth + 1, counted));
-  Expr made(value_or_throw(expressions::given_call(std::move(given))));
-  made.depth_ = depth + 1;
-  made.parts_ = counted;
-  return made;
+  Expr call(value_or_throw(expressions::given_call(std::move(given))));
+  call.depth_ = depth + 1;
+  call.parts_ = counted;
+  return call;
 }
 
 std::string Expr::type() const { return expression_->type.arrow_format; }
@@ -81,10 +81,10 @@ ArrowTable compute_columns(const Engine& engine,
   const expressions::ComputedColumns computed =
       value_or_throw(computed_of(columns, *table.state()->table->schema));
   Team team(state.threads);
-  auto made = std::make_shared<ArrowTable::State>();
-  made->table = value_or_throw(expressions::with_computed_columns(
+  auto extended = std::make_shared<ArrowTable::State>();
+  extended->table = value_or_throw(expressions::with_computed_columns(
       *table.state()->table, computed, team, *state.memory, CancelFlag()));
-  return ArrowTable(std::move(made));
+  return ArrowTable(std::move(extended));
 }
 
 }  // namespace crossdock

@@ -185,8 +185,9 @@ void check_one_each(const std::vector<int>& ranks, const char* option) {
 ArrowTable pass_table(const RowChannel& channel, const ArrowTable& rows, int own_rank, int to) {
   std::optional<RowSender> sender;
   std::optional<RowReceiver> receiver;
-  for (const int own : channel.own_sources()) sender.emplace(channel.open_sender(own));
-  for (const int own : channel.own_destinations()) receiver.emplace(channel.open_receiver(own));
+  for (const int source : channel.own_sources()) sender.emplace(channel.open_sender(source));
+  for (const int destination : channel.own_destinations())
+    receiver.emplace(channel.open_receiver(destination));
   Drain drain;
   if (receiver.has_value()) drain = [&receiver] { receiver->keep(); };
   try {

@@ -39,9 +39,10 @@ ArrowTable Group::join(const Engine& engine,
   const bool is_partitioned =
       options.strategy == "auto" || options.strategy == "radix" || options.strategy == "merge";
   if (ranks != nullptr && is_partitioned) {
-    operators::RankPartition found =
+    operators::RankPartition partition =
         value_or_throw(partition_join(*ranks, engine, left, right, options));
-    if (found.sides != nullptr) return result_of(engine, Join(engine, std::move(found.sides)));
+    if (partition.sides != nullptr)
+      return result_of(engine, Join(engine, std::move(partition.sides)));
   }
   if (options.how == "anti_null_aware") {  // one NULL on the right concerns all rows of the left
     ChannelOptions to_all;

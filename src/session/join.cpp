@@ -142,12 +142,13 @@ Result<std::string> partition_refusal(int ranks,
                                       const ArrowTable& right,
                                       const JoinOptions& options) {
   CD_ASSIGN(const auto alone, ranks::make_thread_communicators({.ranks = 1}));
-  CD_ASSIGN(const operators::RankPartition found,
+  CD_ASSIGN(const operators::RankPartition partition,
             partition_join(*alone.front(), engine, left, right, options));
-  if (found.reason.empty() && ranks > operators::kPartitionRanksMax && options.partition_bits < 0) {
+  if (partition.reason.empty() && ranks > operators::kPartitionRanksMax &&
+      options.partition_bits < 0) {
     return fmt::format("{} ranks are more than {}", ranks, operators::kPartitionRanksMax);
   }
-  return found.reason;
+  return partition.reason;
 }
 
 }  // namespace crossdock

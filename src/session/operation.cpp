@@ -73,8 +73,8 @@ void export_batches(SchemaPtr schema, std::vector<Batch> batches, ArrowArrayStre
 }
 
 operators::RunEnvironment run_environment(const Engine& engine) {
-  const Engine::State& own = *engine.state();
-  return {own.memory, own.threads, own.machine, own.seed};
+  const Engine::State& state = *engine.state();
+  return {state.memory, state.threads, state.machine, state.seed};
 }
 
 std::shared_ptr<Operation::State> operation_state(const Engine& engine,

@@ -100,11 +100,11 @@ SchemaPtr with_strings_of(const Schema& like, const Schema& schema) {
   auto changed = std::make_shared<Schema>(schema);
   const size_t columns = std::min(like.fields.size(), schema.fields.size());
   for (size_t c = 0; c < columns; ++c) {
-    const DataType& wanted = like.fields[c].type;
+    const DataType& expected = like.fields[c].type;
     const DataType& given = value_type(schema.fields[c].type);
-    const bool is_alike = (is_string(wanted.id) && is_string(given.id)) ||
-                          (is_binary(wanted.id) && is_binary(given.id));
-    if (is_alike) changed->fields[c].type = wanted;
+    const bool is_alike = (is_string(expected.id) && is_string(given.id)) ||
+                          (is_binary(expected.id) && is_binary(given.id));
+    if (is_alike) changed->fields[c].type = expected;
   }
   return changed;
 }

@@ -28,7 +28,7 @@ ColumnView view_of(const std::vector<int64_t>& values) {
 }  // namespace
 
 struct Workload::State {
-  workload::JoinWorkload made;
+  workload::JoinWorkload join;
 };
 
 Workload::Workload(const WorkloadOptions& options)
@@ -40,10 +40,10 @@ Workload::Workload(const WorkloadOptions& options)
                                                              options.is_sparse,
                                                              options.seed}))})) {}
 
-int64_t Workload::result_rows() const { return state_->made.result_rows(); }
+int64_t Workload::result_rows() const { return state_->join.result_rows(); }
 
 void Workload::read(bool outer, int64_t begin, int64_t rows, ArrowArrayStream* out) const {
-  const workload::JoinWorkloadSpec& spec = state_->made.spec();
+  const workload::JoinWorkloadSpec& spec = state_->join.spec();
   const int64_t all = outer ? spec.outer_rows : spec.inner_rows;
   if (begin < 0 || rows < 0 || begin > all || rows > all - begin) {
     throw_error(make_error(ErrorCode::kInvalidArgument,
@@ -64,9 +64,9 @@ void Workload::read(bool outer, int64_t begin, int64_t rows, ArrowArrayStream* o
     columns->keys.resize(static_cast<size_t>(count));
     columns->rows.resize(static_cast<size_t>(count));
     if (outer) {
-      state->made.outer_keys(begin, count, columns->keys.data());
+      state->join.outer_keys(begin, count, columns->keys.data());
     } else {
-      state->made.inner_keys(begin, count, columns->keys.data());
+      state->join.inner_keys(begin, count, columns->keys.data());
     }
     std::iota(columns->rows.begin(), columns->rows.end(), begin);
     begin += count;

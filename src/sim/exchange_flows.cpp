@@ -86,9 +86,9 @@ ExchangeFlows::Paths ExchangeFlows::paths_of(int group,
 void ExchangeFlows::add_remote(const Pair& pair,
                                const ExchangeWork& work,
                                std::vector<GroupFlow>& flows) const {
-  const double own = pair.from == pair.to ? 1 : 0;
-  const double targets = groups_[pair.to].servers - own;    // of one server that sends
-  const double senders = groups_[pair.from].servers - own;  // to one server
+  const double self = pair.from == pair.to ? 1 : 0;
+  const double targets = groups_[pair.to].servers - self;    // of one server that sends
+  const double senders = groups_[pair.from].servers - self;  // to one server
   if (targets <= 0 || pair.bytes <= 0) return;
   const control::ServerPlan& from = server_plan(pair.from);
   const control::ServerPlan& to = server_plan(pair.to);
@@ -213,8 +213,9 @@ std::vector<GroupFlow> ExchangeFlows::flows_from(const ExchangeWork& work, int g
 std::vector<GroupFlow> ExchangeFlows::flows(const ExchangeWork& work) const {
   std::vector<GroupFlow> all;
   for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
-    std::vector<GroupFlow> own = flows_from(work, group);
-    all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+    std::vector<GroupFlow> flows = flows_from(work, group);
+    all.insert(
+        all.end(), std::make_move_iterator(flows.begin()), std::make_move_iterator(flows.end()));
   }
   return all;
 }

@@ -250,12 +250,12 @@ FaultyTask chance_faults(const control::ChannelPlan& plan, double about_s, Chanc
   LinkNumber first = 0;
   const uint64_t dead = chance.pick(plan.servers().size());
   for (uint64_t i = 0; i < plan.servers().size(); ++i) {
-    const auto own =
+    const auto edges =
         static_cast<LinkNumber>(plan.server_plan(static_cast<int>(i)).shape->edges().size());
-    for (LinkNumber link = first; i == dead && link < first + own; ++link) {
+    for (LinkNumber link = first; i == dead && link < first + edges; ++link) {
       task.faults.push_back({at_s, link, 0});
     }
-    first += own;
+    first += edges;
   }
   return task;
 }

@@ -25,9 +25,9 @@ struct ServerState {
 std::vector<size_t> picked(size_t servers, int count, Chance& chance) {
   std::vector<size_t> all(servers);
   for (size_t i = 0; i < servers; ++i) all[i] = i;
-  const size_t wanted = std::min(servers, static_cast<size_t>(std::max(0, count)));
-  for (size_t i = 0; i < wanted; ++i) std::swap(all[i], all[i + chance.pick(servers - i)]);
-  all.resize(wanted);
+  const size_t chosen = std::min(servers, static_cast<size_t>(std::max(0, count)));
+  for (size_t i = 0; i < chosen; ++i) std::swap(all[i], all[i + chance.pick(servers - i)]);
+  all.resize(chosen);
   return all;
 }
 
@@ -42,8 +42,9 @@ double place_frequent(const control::ChannelPlan& plan,
   const int64_t keys = std::min<int64_t>(kFrequentKeys, unevenness.keys);
   for (int64_t key = 0; key < keys; ++key) {
     const size_t server = chance.pick(plan.servers().size());
-    const size_t own = chance.pick(plan.server_plan(static_cast<int>(server)).destinations.size());
-    extra[{server, own}] += zipf.share_of(key) * unevenness.skewed_share;
+    const size_t destination =
+        chance.pick(plan.server_plan(static_cast<int>(server)).destinations.size());
+    extra[{server, destination}] += zipf.share_of(key) * unevenness.skewed_share;
   }
   std::vector<std::pair<double, std::pair<size_t, size_t>>> by_size;
   for (const auto& [place, share] : extra) by_size.emplace_back(share, place);
@@ -78,8 +79,8 @@ std::vector<ServerGroup> group_servers(const control::ChannelPlan& plan,
   std::map<std::tuple<const control::ServerPlan*, double, double>, size_t> alike;
   for (size_t i = 0; i < plan.servers().size(); ++i) {
     const auto& server = plan.server_plan(static_cast<int>(i));
-    const auto found = states.find(i);
-    const ServerState state = found == states.end() ? ServerState{} : found->second;
+    const auto entry = states.find(i);
+    const ServerState state = entry == states.end() ? ServerState{} : entry->second;
     if (state.extra.empty()) {
       const auto [place, is_new] =
           alike.try_emplace({&server, state.slowness, state.link_share}, groups.size());

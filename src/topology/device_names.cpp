@@ -16,16 +16,16 @@ constexpr size_t kNamesMax = 256;
 
 // What stands in a folder, without the beginning that is asked for; nothing if there is no such folder.
 std::vector<std::string> entries(const fs::path& folder, std::string_view beginning = "") {
-  std::vector<std::string> found;
+  std::vector<std::string> endings;
   std::error_code problem;
   fs::directory_iterator at(folder, problem);
   while (!problem && at != fs::directory_iterator()) {
     const std::string name = at->path().filename().string();
-    if (name.starts_with(beginning)) found.push_back(name.substr(beginning.size()));
+    if (name.starts_with(beginning)) endings.push_back(name.substr(beginning.size()));
     at.increment(problem);
   }
-  std::ranges::sort(found);
-  return found;
+  std::ranges::sort(endings);
+  return endings;
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ constexpr std::array<std::string_view, kLinkKinds> kLinkKindNames = {
 
 template <class Kind, size_t N>
 std::optional<Kind> kind_of(const std::array<std::string_view, N>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Kind>(found - names.begin());
+  const auto place = std::find(names.begin(), names.end(), name);
+  if (place == names.end()) return std::nullopt;
+  return static_cast<Kind>(place - names.begin());
 }
 
 int64_t text_bytes(const std::string& text) {
@@ -79,9 +79,9 @@ VertexRange ServerShape::of_kind(VertexKind kind) const {
 
 const Edge* ServerShape::find_edge(VertexIndex from, VertexIndex to) const {
   const std::span<const Edge> out = out_edges(from);
-  const auto found = std::lower_bound(
-      out.begin(), out.end(), to, [](const Edge& edge, VertexIndex end) { return edge.to < end; });
-  return found != out.end() && found->to == to ? &*found : nullptr;
+  const auto edge = std::lower_bound(
+      out.begin(), out.end(), to, [](const Edge& one, VertexIndex end) { return one.to < end; });
+  return edge != out.end() && edge->to == to ? &*edge : nullptr;
 }
 
 std::optional<VertexIndex> ServerShape::find_vertex(std::string_view name) const {
@@ -157,10 +157,10 @@ Result<ServerIndex> InfrastructureGraph::add_server(std::string name,
                       has_net ? names_[0] : name,
                       has_net ? name : names_[0]);
   }
-  const auto own = static_cast<GlobalVertex>(shape->vertex_count() - (has_net ? 1 : 0));
+  const auto vertices = static_cast<GlobalVertex>(shape->vertex_count() - (has_net ? 1 : 0));
   const auto server = static_cast<ServerIndex>(shape_of_.size());
   shape_of_.push_back(intern(std::move(shape)));
-  first_vertex_.push_back(first_vertex_.back() + own);
+  first_vertex_.push_back(first_vertex_.back() + vertices);
   networks_ += has_net ? 1 : 0;
   server_of_name_.emplace(name, server);
   names_.push_back(std::move(name));
@@ -168,9 +168,9 @@ Result<ServerIndex> InfrastructureGraph::add_server(std::string name,
 }
 
 std::optional<ServerIndex> InfrastructureGraph::find_server(std::string_view name) const {
-  const auto found = server_of_name_.find(std::string(name));
-  if (found == server_of_name_.end()) return std::nullopt;
-  return found->second;
+  const auto entry = server_of_name_.find(std::string(name));
+  if (entry == server_of_name_.end()) return std::nullopt;
+  return entry->second;
 }
 
 uint32_t InfrastructureGraph::vertex_count() const {

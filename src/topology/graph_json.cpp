@@ -89,8 +89,8 @@ Result<VertexIndex> read_end(const JsonFields& fields,
                              std::string_view field,
                              const NameTable& names) {
   CD_ASSIGN(const std::string name, fields.text(field));
-  const auto found = names.find(name);
-  if (found != names.end()) return found->second;
+  const auto entry = names.find(name);
+  if (entry != names.end()) return entry->second;
   std::vector<std::string> known;
   for (const auto& [vertex, index] : names) known.push_back(vertex);
   const std::string near = nearest_name(name.substr(0, kNameBytesMax), known);

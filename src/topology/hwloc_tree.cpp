@@ -289,8 +289,8 @@ class TreeReader {
   // Of a PCI device, of an operating system's device on it, or of the CPU that an NVLink of POWER ends at.
   std::optional<VertexIndex> vertex_at(hwloc_obj_t object) const {
     for (; object != nullptr; object = object->parent) {
-      const auto found = vertex_of_.find(object);
-      if (found != vertex_of_.end()) return found->second;
+      const auto entry = vertex_of_.find(object);
+      if (entry != vertex_of_.end()) return entry->second;
       if (object->nodeset == nullptr) continue;
       const auto cpu =
           cpu_of_node_.find(static_cast<unsigned>(hwloc_bitmap_first(object->nodeset)));
@@ -352,11 +352,11 @@ class TreeReader {
 
   // The PCIe link that walk() laid, with what NVML corrected.
   Edge link_between(VertexIndex above, VertexIndex below) const {
-    const auto found = std::ranges::find_if(found_.parts.edges, [&](const Edge& edge) {
+    const auto link = std::ranges::find_if(found_.parts.edges, [&](const Edge& edge) {
       return edge.kind == LinkKind::kPcie && edge.from == above && edge.to == below;
     });
-    CD_CHECK(found != found_.parts.edges.end(), "no link from {} to {}", above, below);
-    return *found;
+    CD_CHECK(link != found_.parts.edges.end(), "no link from {} to {}", above, below);
+    return *link;
   }
 
   // To the GPUs under the same switch, where peer traffic need not pass the CPU.

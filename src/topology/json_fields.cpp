@@ -73,15 +73,15 @@ std::string JsonFields::place_of(std::string_view name) const {
 }
 
 const Json* JsonFields::find(std::string_view name) const {
-  const auto found = object_.find(std::string(name));
-  return found == object_.end() ? nullptr : &*found;
+  const auto field = object_.find(std::string(name));
+  return field == object_.end() ? nullptr : &*field;
 }
 
-Error JsonFields::misfit(std::string_view name, std::string_view wanted) const {
+Error JsonFields::misfit(std::string_view name, std::string_view expected) const {
   const Json* value = find(name);
   if (value == nullptr)
-    return make_error(kCode, "{} is missing; it must be {}", place_of(name), wanted);
-  return make_error(kCode, "{} is {}; it must be {}", place_of(name), shown(*value), wanted);
+    return make_error(kCode, "{} is missing; it must be {}", place_of(name), expected);
+  return make_error(kCode, "{} is {}; it must be {}", place_of(name), shown(*value), expected);
 }
 
 Status JsonFields::allow(std::initializer_list<std::string_view> names) const {

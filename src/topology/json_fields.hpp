@@ -43,7 +43,7 @@ class JsonFields {
 
   // "shapes[0].edges" for a field of this object.
   std::string place_of(std::string_view name) const;
-  Error misfit(std::string_view name, std::string_view wanted) const;
+  Error misfit(std::string_view name, std::string_view expected) const;
 
  private:
   const nlohmann::json* find(std::string_view name) const;

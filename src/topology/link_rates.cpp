@@ -60,8 +60,9 @@ const NvlinkProduct* nvlink_product(std::string_view gpu_model) {
                                                                {"GB200", 5, 18}}};
   while (!gpu_model.empty()) {
     const size_t end = std::min(gpu_model.find_first_of(kBetween), gpu_model.size());
-    const auto found = std::ranges::find(kProducts, gpu_model.substr(0, end), &NvlinkProduct::word);
-    if (found != kProducts.end()) return &*found;
+    const auto product =
+        std::ranges::find(kProducts, gpu_model.substr(0, end), &NvlinkProduct::word);
+    if (product != kProducts.end()) return &*product;
     gpu_model.remove_prefix(std::min(end + 1, gpu_model.size()));
   }
   return nullptr;

@@ -184,9 +184,9 @@ class MatrixReader {
 
   Status read_header() {
     for (size_t i = 0; i < header_->words.size();) {
-      if (const auto found = affinity_at(std::span(header_->words).subspan(i))) {
-        affinities_.push_back(found->first);
-        i += found->second;
+      if (const auto affinity = affinity_at(std::span(header_->words).subspan(i))) {
+        affinities_.push_back(affinity->first);
+        i += affinity->second;
         continue;
       }
       const Word& word = header_->words[i++];

@@ -94,8 +94,8 @@ class SmiServer {
         continue;
       }
       for (const size_t device : group) {
-        const int own = matrix_.devices[device].numa_node;
-        put(device, own >= 0 ? own : matrix_.devices[*known].numa_node);
+        const int node = matrix_.devices[device].numa_node;
+        put(device, node >= 0 ? node : matrix_.devices[*known].numa_node);
       }
     }
     for (const std::vector<size_t>& group : unknown) {

@@ -21,7 +21,7 @@ constexpr double kUnknownNvlinkBytesPerS = 25e9;  // V100, A100 and H100
 
 class NvmlMerger {
  public:
-  NvmlMerger(const NvmlAnswer& answer, Discovery& found) : answer_(answer), found_(found) {}
+  NvmlMerger(const NvmlAnswer& answer, Discovery& discovery) : answer_(answer), found_(discovery) {}
 
   void merge(bool with_nvlinks) {
     for (size_t i = 0; i < parts().vertices.size(); ++i) {
@@ -150,8 +150,8 @@ class NvmlMerger {
 
   // All NVSwitches become one vertex, so which of them a link leads to matters only for those that hwloc shows.
   VertexIndex nvswitch(const std::string& bus_id) {
-    const auto found = switch_at_.find(bus_id);
-    if (found != switch_at_.end()) return found->second;
+    const auto entry = switch_at_.find(bus_id);
+    if (entry != switch_at_.end()) return entry->second;
     if (switch_at_.empty()) {
       switch_at_.emplace(bus_id, parts().add(VertexKind::kNvswitch, "nvswitch"));
     }
@@ -211,8 +211,8 @@ class NvmlMerger {
 
 }  // namespace
 
-void merge_nvml(const NvmlAnswer& answer, bool with_nvlinks, Discovery& found) {
-  NvmlMerger(answer, found).merge(with_nvlinks);
+void merge_nvml(const NvmlAnswer& answer, bool with_nvlinks, Discovery& discovery) {
+  NvmlMerger(answer, discovery).merge(with_nvlinks);
 }
 
 }  // namespace crossdock::topology

@@ -150,28 +150,28 @@ class NvmlReader {
   }
 
   NvmlLink read_link(NvmlDevice device, unsigned gpu, unsigned link) {
-    NvmlLink found;
+    NvmlLink facts;
     unsigned value = 0;
     if (calls_.link_version &&
         is_answered("nvmlDeviceGetNvLinkVersion", gpu, calls_.link_version(device, link, &value))) {
-      found.generation = generation_of(value);
+      facts.generation = generation_of(value);
     }
     if (calls_.link_peer_kind && is_answered("nvmlDeviceGetNvLinkRemoteDeviceType",
                                              gpu,
                                              calls_.link_peer_kind(device, link, &value))) {
-      found.peer_kind = value;
+      facts.peer_kind = value;
     }
     NvmlPciInfo pci = {};
     // NVSwitches of newer servers are no PCI devices of the host, and need no address here.
-    if (calls_.link_peer == nullptr) return found;
+    if (calls_.link_peer == nullptr) return facts;
     const int code = calls_.link_peer(device, link, &pci);
-    const bool is_needed = found.peer_kind != kNvmlPeerSwitch;
+    const bool is_needed = facts.peer_kind != kNvmlPeerSwitch;
     if (code == kNvmlSuccess ||
         (is_needed && is_answered("nvmlDeviceGetNvLinkRemotePciInfo", gpu, code))) {
-      found.peer_bus_id = bus_id_of(pci);
-      found.peer_vendor = pci.device_and_vendor & 0xFFFF;
+      facts.peer_bus_id = bus_id_of(pci);
+      facts.peer_vendor = pci.device_and_vendor & 0xFFFF;
     }
-    return found;
+    return facts;
   }
 
   // GPUs whose memory others cannot read, by reason.

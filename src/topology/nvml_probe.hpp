@@ -45,6 +45,6 @@ NvmlAnswer ask_nvml_library(const std::string& path);
 
 // Puts the answer into what was found otherwise. GPUs are the same where their PCI addresses are; others are added at
 // the first NUMA node, with a note. Notes of the answer come along. `with_nvlinks`: unless they are there already.
-void merge_nvml(const NvmlAnswer& answer, bool with_nvlinks, Discovery& found);
+void merge_nvml(const NvmlAnswer& answer, bool with_nvlinks, Discovery& discovery);
 
 }  // namespace crossdock::topology

@@ -29,13 +29,13 @@ double ZipfRanks::integral(double to) const {
 }
 
 int64_t ZipfRanks::rank_of(double drawn) const {
-  const double wanted = drawn * total_;
-  if (wanted < head_.back() || n_ <= kHeadRanks) {
-    const auto place = std::upper_bound(head_.begin(), head_.end(), wanted);
+  const double share = drawn * total_;
+  if (share < head_.back() || n_ <= kHeadRanks) {
+    const auto place = std::upper_bound(head_.begin(), head_.end(), share);
     return std::min<int64_t>(place - head_.begin(), static_cast<int64_t>(head_.size()) - 1);
   }
   const double from = static_cast<double>(head_.size()) + 0.5;
-  const double over = wanted - head_.back();
+  const double over = share - head_.back();
   const double x = theta_ == 1
                      ? from * std::exp(over)
                      : std::pow(over * (1 - theta_) + std::pow(from, 1 - theta_), 1 / (1 - theta_));

@@ -8,13 +8,13 @@
 namespace crossdock::control {
 
 AgentRecord* AgentRegistry::find(std::string_view name) const {
-  const auto found = agents_.find(name);
-  return found == agents_.end() ? nullptr : found->second.get();
+  const auto entry = agents_.find(name);
+  return entry == agents_.end() ? nullptr : entry->second.get();
 }
 
 AgentRecord* AgentRegistry::find_link(LinkId link) const {
-  const auto found = agent_of_link_.find(link);
-  return found == agent_of_link_.end() ? nullptr : found->second;
+  const auto entry = agent_of_link_.find(link);
+  return entry == agent_of_link_.end() ? nullptr : entry->second;
 }
 
 // Two shapes whose hashes collide are kept apart, which costs memory and nothing else.

@@ -31,9 +31,9 @@ std::vector<PlannedEndpoint> planned(const ChannelPlan& plan,
   for (const auto& [endpoint, location] : placed) {
     // Neighbours in a list are mostly neighbours in the graph.
     if (at >= servers.size() || servers[at] != location.server) {
-      const auto found = std::ranges::lower_bound(servers, location.server);
-      CD_CHECK(found != servers.end() && *found == location.server, "server {}", location.server);
-      at = static_cast<size_t>(found - servers.begin());
+      const auto place = std::ranges::lower_bound(servers, location.server);
+      CD_CHECK(place != servers.end() && *place == location.server, "server {}", location.server);
+      at = static_cast<size_t>(place - servers.begin());
     }
     endpoints.push_back({endpoint, static_cast<uint32_t>(at), location.vertex});
   }
@@ -45,12 +45,12 @@ std::vector<PlannedEndpoint> planned(const ChannelPlan& plan,
 }  // namespace
 
 const std::vector<PartMaker::TablesPtr>& PartMaker::tables_of(const PlanPtr& plan) {
-  const auto found = std::ranges::find(known_, plan, &PlannedTables::plan);
-  if (found != known_.end()) {
-    std::rotate(found, found + 1, known_.end());
+  const auto entry = std::ranges::find(known_, plan, &PlannedTables::plan);
+  if (entry != known_.end()) {
+    std::rotate(entry, entry + 1, known_.end());
     return known_.back().tables;
   }
-  PlannedTables made{plan, {}};
+  PlannedTables tables_of_plan{plan, {}};
   std::map<std::pair<const ServerPlan*, topology::ShapeIndex>, TablesPtr> alike;
   for (int i = 0; i < static_cast<int>(plan->servers().size()); ++i) {
     const topology::ServerIndex server = plan->servers()[i];
@@ -58,10 +58,10 @@ const std::vector<PartMaker::TablesPtr>& PartMaker::tables_of(const PlanPtr& pla
     if (!tables) {
       tables = std::make_shared<const std::vector<NamedTable>>(named_tables(*plan, server));
     }
-    made.tables.push_back(tables);
+    tables_of_plan.tables.push_back(tables);
   }
   if (known_.size() >= kPlansKept) known_.erase(known_.begin());
-  known_.push_back(std::move(made));
+  known_.push_back(std::move(tables_of_plan));
   return known_.back().tables;
 }
 

@@ -14,15 +14,16 @@ void PendingCalls::begin(CallId call) {
 
 void PendingCalls::leave_topic(CallId call, Topic topic) {
   const auto [first, last] = waiting_.equal_range(topic);
-  const auto found = std::find_if(first, last, [&](const auto& one) { return one.second == call; });
-  if (found != last) waiting_.erase(found);
+  const auto waiting =
+      std::find_if(first, last, [&](const auto& one) { return one.second == call; });
+  if (waiting != last) waiting_.erase(waiting);
 }
 
 void PendingCalls::abandon(CallId call) {
-  const auto found = topic_of_.find(call);
-  if (found == topic_of_.end()) return;
-  leave_topic(call, found->second);
-  topic_of_.erase(found);
+  const auto entry = topic_of_.find(call);
+  if (entry == topic_of_.end()) return;
+  leave_topic(call, entry->second);
+  topic_of_.erase(entry);
 }
 
 void PendingCalls::wait(CallId call, Topic topic) {

@@ -19,9 +19,9 @@ bool names_these(const std::vector<EndpointId>& sorted, const std::vector<Endpoi
 }  // namespace
 
 std::optional<size_t> ChannelRecord::find_server(std::string_view name) const {
-  const auto found = std::ranges::lower_bound(servers, name);
-  if (found == servers.end() || *found != name) return std::nullopt;
-  return static_cast<size_t>(found - servers.begin());
+  const auto place = std::ranges::lower_bound(servers, name);
+  if (place == servers.end() || *place != name) return std::nullopt;
+  return static_cast<size_t>(place - servers.begin());
 }
 
 void ChannelRecord::set_ends(std::vector<EndpointId> from, std::vector<EndpointId> to) {

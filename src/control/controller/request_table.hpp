@@ -45,10 +45,10 @@ class RequestTable {
 
 template <class Id>
 std::optional<Result<Id>> RequestTable::find(RequestId request) const {
-  const auto found = outcomes_.find(request);
-  if (found == outcomes_.end()) return std::nullopt;
-  if (const auto* error = std::get_if<Error>(&found->second)) return *error;
-  if (const auto* id = std::get_if<Id>(&found->second)) return *id;
+  const auto outcome = outcomes_.find(request);
+  if (outcome == outcomes_.end()) return std::nullopt;
+  if (const auto* error = std::get_if<Error>(&outcome->second)) return *error;
+  if (const auto* id = std::get_if<Id>(&outcome->second)) return *id;
   return used_before(request);
 }
 

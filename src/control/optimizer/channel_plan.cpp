@@ -15,9 +15,9 @@ int64_t bytes_of(const std::vector<T>& values) {
 }
 
 int place_of(std::span<const topology::VertexIndex> sorted, topology::VertexIndex vertex) {
-  const auto found = std::lower_bound(sorted.begin(), sorted.end(), vertex);
-  if (found == sorted.end() || *found != vertex) return -1;
-  return static_cast<int>(found - sorted.begin());
+  const auto place = std::lower_bound(sorted.begin(), sorted.end(), vertex);
+  if (place == sorted.end() || *place != vertex) return -1;
+  return static_cast<int>(place - sorted.begin());
 }
 
 void append(Way& way,
@@ -34,22 +34,22 @@ int64_t ServerPlan::memory_bytes() const {
 }
 
 int ChannelPlan::find_server(topology::ServerIndex server) const {
-  const auto found = std::lower_bound(servers_.begin(), servers_.end(), server);
-  if (found == servers_.end() || *found != server) return -1;
-  return static_cast<int>(found - servers_.begin());
+  const auto place = std::lower_bound(servers_.begin(), servers_.end(), server);
+  if (place == servers_.end() || *place != server) return -1;
+  return static_cast<int>(place - servers_.begin());
 }
 
 const ChannelPlan::Arrival* ChannelPlan::find_arrival(topology::ShapeIndex structure,
                                                       topology::VertexIndex destination) const {
   const auto key = std::pair(structure, destination);
-  const auto found =
+  const auto entry =
       std::lower_bound(arrivals_.begin(), arrivals_.end(), key, [](const Arrival& a, auto& k) {
         return std::pair(a.structure, a.destination) < k;
       });
-  if (found == arrivals_.end() || std::pair(found->structure, found->destination) != key) {
+  if (entry == arrivals_.end() || std::pair(entry->structure, entry->destination) != key) {
     return nullptr;
   }
-  return &*found;
+  return &*entry;
 }
 
 Result<std::vector<Way>> ChannelPlan::ways(topology::Location source,

@@ -35,10 +35,10 @@ std::string seconds_text(double seconds) {
 
 // "bulk, 22.4 ms against 40.4 ms". Times that are written alike are called so.
 std::string comparison(std::string_view chosen, double seconds, double other_seconds) {
-  const std::string own = seconds_text(seconds);
+  const std::string written = seconds_text(seconds);
   const std::string other = seconds_text(other_seconds);
-  return own == other ? fmt::format("{}, {} either way", chosen, own)
-                      : fmt::format("{}, {} against {}", chosen, own, other);
+  return written == other ? fmt::format("{}, {} either way", chosen, written)
+                          : fmt::format("{}, {} against {}", chosen, written, other);
 }
 
 Status check_size(double value, std::string_view what) {
@@ -105,9 +105,9 @@ double seconds_of(const ExchangeForm& form,
 }
 
 const ExchangeForm* fastest(const std::vector<ExchangeForm>& forms, auto&& fits) {
-  const auto found = std::ranges::find_if(
+  const auto entry = std::ranges::find_if(
       forms, [&](const ExchangeForm& form) { return form.is_possible && fits(form); });
-  return found == forms.end() ? nullptr : &*found;
+  return entry == forms.end() ? nullptr : &*entry;
 }
 
 std::string reason_for_mode(const ExchangeChoice& choice, const ExchangeTask& task) {

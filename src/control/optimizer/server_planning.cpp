@@ -15,20 +15,20 @@ double total(const std::vector<FlowPath>& flow) {
 // Those that begin (or end) at `vertex`.
 std::vector<const FlowPath*> starting_at(const std::vector<FlowPath>& flow,
                                          topology::VertexIndex vertex) {
-  std::vector<const FlowPath*> found;
+  std::vector<const FlowPath*> leaving;
   for (const FlowPath& path : flow) {
-    if (path.vertices.front() == vertex) found.push_back(&path);
+    if (path.vertices.front() == vertex) leaving.push_back(&path);
   }
-  return found;
+  return leaving;
 }
 
 std::vector<const FlowPath*> ending_at(const std::vector<FlowPath>& flow,
                                        topology::VertexIndex vertex) {
-  std::vector<const FlowPath*> found;
+  std::vector<const FlowPath*> arriving;
   for (const FlowPath& path : flow) {
-    if (path.vertices.back() == vertex) found.push_back(&path);
+    if (path.vertices.back() == vertex) arriving.push_back(&path);
   }
-  return found;
+  return arriving;
 }
 
 bool are_apart(const std::vector<topology::VertexIndex>& a,

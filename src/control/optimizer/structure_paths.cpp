@@ -43,11 +43,11 @@ SectionPathsPtr StructurePaths::find(Section section,
                                      topology::VertexIndex to) {
   SectionPathsPtr& place = found_[static_cast<uint32_t>(from) << 16 | to];
   if (place) return place;
-  auto made = std::make_shared<SectionPaths>();
+  auto paths = std::make_shared<SectionPaths>();
   for (const FlowPath& path : joint(section, std::span(&from, 1), std::span(&to, 1))) {
-    made->add(*shape_, path, path.flow_bytes_per_s);
+    paths->add(*shape_, path, path.flow_bytes_per_s);
   }
-  place = std::move(made);
+  place = std::move(paths);
   return place;
 }
 

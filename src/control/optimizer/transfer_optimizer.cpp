@@ -221,12 +221,12 @@ void TransferOptimizer::set_graph(std::shared_ptr<const topology::Infrastructure
 }
 
 TransferOptimizer::PlanPtr TransferOptimizer::find_plan(Endpoints sources, Endpoints destinations) {
-  const auto found = std::ranges::find_if(plans_, [&](const PlanPtr& plan) {
+  const auto entry = std::ranges::find_if(plans_, [&](const PlanPtr& plan) {
     return std::ranges::equal(plan->sources(), sources) &&
            std::ranges::equal(plan->destinations(), destinations);
   });
-  if (found == plans_.end()) return nullptr;
-  std::rotate(found, found + 1, plans_.end());
+  if (entry == plans_.end()) return nullptr;
+  std::rotate(entry, entry + 1, plans_.end());
   return plans_.back();
 }
 

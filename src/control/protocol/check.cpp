@@ -288,13 +288,13 @@ Status check_outline(const ChannelOutline& outline) {
   return check_planned("Apply.destinations", outline.destinations, outline.servers.size());
 }
 
-// Endpoints of server number `own`, whose shape is known, can be looked up there.
+// Endpoints of server number `server`, whose shape is known, can be looked up there.
 Status check_own(std::string_view field,
                  const std::vector<PlannedEndpoint>& planned,
-                 uint32_t own,
+                 uint32_t server,
                  const topology::ServerShape& shape) {
   for (const PlannedEndpoint& one : planned) {
-    if (one.server != own) continue;
+    if (one.server != server) continue;
     if (one.vertex < shape.vertices().size() && topology::is_managed(shape.kind(one.vertex)))
       continue;
     return malformed("{} is vertex {} of this server, which is no CPU or GPU of its {} vertices",

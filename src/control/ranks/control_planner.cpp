@@ -34,9 +34,9 @@ Result<uint64_t> number_of(const std::string& text) {
 
 std::vector<EndpointId> of_ranks(const std::vector<int>& ranks,
                                  const std::vector<EndpointId>& endpoints) {
-  std::vector<EndpointId> found;
-  for (const int rank : ranks) found.push_back(endpoints[static_cast<size_t>(rank)]);
-  return found;
+  std::vector<EndpointId> chosen;
+  for (const int rank : ranks) chosen.push_back(endpoints[static_cast<size_t>(rank)]);
+  return chosen;
 }
 
 }  // namespace
@@ -102,8 +102,9 @@ Result<ControlPlanner::Endpoints> ControlPlanner::gather_endpoints(bool has_end,
                                                                    milliseconds at_most) {
   Result<std::string> mine = std::string("0");
   if (has_end) {
-    const auto own = own_endpoint(is_doubted, seconds_of(at_most));
-    mine = own.ok() ? Result<std::string>(std::to_string(own.value().value)) : own.error();
+    const auto endpoint = own_endpoint(is_doubted, seconds_of(at_most));
+    mine = endpoint.ok() ? Result<std::string>(std::to_string(endpoint.value().value))
+                         : endpoint.error();
   }
   CD_ASSIGN(const std::vector<std::string> every, ranks::agree(group_, mine, at_most));
   Endpoints endpoints;
@@ -194,10 +195,10 @@ void ControlPlanner::end(const std::string& name) {
   ChannelId channel;
   {
     const std::lock_guard held(mutex_);
-    const auto found = mine_.find(name);
-    if (found == mine_.end()) return;
-    channel = found->second;
-    mine_.erase(found);
+    const auto entry = mine_.find(name);
+    if (entry == mine_.end()) return;
+    channel = entry->second;
+    mine_.erase(entry);
   }
   // If it gets lost, the agent deletes the channel when this process ends.
   client_->ask(DeleteChannel{channel}, kEndWithinS, [](const Reply&) {});

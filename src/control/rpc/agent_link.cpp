@@ -223,21 +223,21 @@ class AgentLink::Keeper final : public Attendance::Listener {
 
   void beat_until_stopped() {
     while (true) {
-      std::shared_ptr<Attendance> made;
+      std::shared_ptr<Attendance> attendance;
       {
         std::unique_lock held(mutex_);
         changed_.wait_for(
             held, std::chrono::duration<double>(tick_s_), [this] { return is_stopping_; });
         if (is_stopping_) return;
         if (stream_ == nullptr && now_s() >= connect_at_s_) {
-          made = std::make_shared<Attendance>(settings_, *this, calls_);
-          stream_ = made;
+          attendance = std::make_shared<Attendance>(settings_, *this, calls_);
+          stream_ = attendance;
           is_refused_ = false;
         }
       }
-      if (made != nullptr) made->begin(stub_, made);
+      if (attendance != nullptr) attendance->begin(stub_, attendance);
       drive([&] {
-        if (made != nullptr && made == stream_) agent_.on_link_open(now_s());
+        if (attendance != nullptr && attendance == stream_) agent_.on_link_open(now_s());
         agent_.on_tick(now_s());
       });
     }

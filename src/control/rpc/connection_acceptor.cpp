@@ -122,16 +122,17 @@ Status ConnectionAcceptor::listen_on_host(const std::string& address) {
   const size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int failure = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &wanted, &found);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* addresses = nullptr;
+  const int failure =
+      getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &addresses);
   if (failure != 0) return cannot_listen(address, gai_strerror(failure));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, &freeaddrinfo);
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(addresses, &freeaddrinfo);
   Status first;
   int port = 0;
-  for (addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
+  for (addrinfo* entry = addresses; entry != nullptr; entry = entry->ai_next) {
     if (port > 0) set_port(*entry->ai_addr, port);
     Status listening = listen_at(*entry->ai_addr, entry->ai_addrlen);
     if (listening.ok()) {

@@ -119,10 +119,10 @@ class ControlClient::State {
   // The thread that takes an attempt out decides how it ends.
   std::shared_ptr<Attempt> take(Ticket ticket) {
     const std::lock_guard held(mutex_);
-    const auto found = attempts_.find(ticket);
-    if (found == attempts_.end()) return nullptr;
-    std::shared_ptr<Attempt> attempt = std::move(found->second);
-    attempts_.erase(found);
+    const auto entry = attempts_.find(ticket);
+    if (entry == attempts_.end()) return nullptr;
+    std::shared_ptr<Attempt> attempt = std::move(entry->second);
+    attempts_.erase(entry);
     return attempt;
   }
 

@@ -40,13 +40,13 @@ constexpr int kIdleMaxMs = 600'000;
 
 Status check_token(const CallbackServerContext& context, const std::string& token) {
   if (token.empty()) return {};
-  const auto found = context.client_metadata().find(kTokenKey);
-  if (found == context.client_metadata().end()) {
+  const auto entry = context.client_metadata().find(kTokenKey);
+  if (entry == context.client_metadata().end()) {
     return make_error(ErrorCode::kNotAllowed,
                       "a token is wanted, and the call carries none\n"
                       "  try      --token-file  \u00b7  CROSSDOCK_CONTROL_TOKEN");
   }
-  const std::string_view given(found->second.data(), found->second.size());
+  const std::string_view given(entry->second.data(), entry->second.size());
   if (given.starts_with(kTokenScheme) && is_token(token, given.substr(kTokenScheme.size())))
     return {};
   return make_error(ErrorCode::kNotAllowed,

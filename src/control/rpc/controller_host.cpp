@@ -120,30 +120,30 @@ void ControllerHost::collect(Outcome& outcome) {
     goes_on = false;
     ControllerOutbox outbox = controller_.take_outbox();
     for (auto& [link, message] : outbox.messages) {
-      const auto found = connections_.find(link);
-      if (found == connections_.end()) continue;
-      if (found->second->put(std::move(message))) {
-        outcome.written.push_back(found->second);
+      const auto connection = connections_.find(link);
+      if (connection == connections_.end()) continue;
+      if (connection->second->put(std::move(message))) {
+        outcome.written.push_back(connection->second);
         continue;
       }
-      outcome.broken.push_back(found->second);
-      connections_.erase(found);
+      outcome.broken.push_back(connection->second);
+      connections_.erase(connection);
       controller_.on_link_closed(link, now_s());
       goes_on = true;
     }
     for (auto& [call, reply] : outbox.replies) {
-      const auto found = answers_.find(call);
-      if (found == answers_.end()) continue;
-      outcome.answered.emplace_back(std::move(found->second), std::move(reply));
-      answers_.erase(found);
+      const auto answer = answers_.find(call);
+      if (answer == answers_.end()) continue;
+      outcome.answered.emplace_back(std::move(answer->second), std::move(reply));
+      answers_.erase(answer);
     }
     for (const LinkId link : outbox.closing) {
-      const auto found = connections_.find(link);
-      if (found == connections_.end()) continue;
-      found->second->end();
-      outcome.written.push_back(found->second);
-      leaving_.push_back({found->second, now_s() + kLeaveWithinS});
-      connections_.erase(found);
+      const auto connection = connections_.find(link);
+      if (connection == connections_.end()) continue;
+      connection->second->end();
+      outcome.written.push_back(connection->second);
+      leaving_.push_back({connection->second, now_s() + kLeaveWithinS});
+      connections_.erase(connection);
     }
   }
 }

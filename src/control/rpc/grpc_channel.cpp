@@ -29,9 +29,9 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const ClientSecurity& s
 // What the other side put beside the status; none if it put nothing that we know.
 std::optional<ErrorCode> sent_code(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
-  const auto found = metadata.find(kErrorKey);
-  if (found == metadata.end()) return std::nullopt;
-  const std::string_view text(found->second.data(), found->second.size());
+  const auto entry = metadata.find(kErrorKey);
+  if (entry == metadata.end()) return std::nullopt;
+  const std::string_view text(entry->second.data(), entry->second.size());
   for (const ErrorInfo& info : error_table()) {
     if (code_text(info.code) == text) return info.code;
   }

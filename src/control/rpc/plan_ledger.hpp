@@ -55,8 +55,8 @@ class PlanLedger final : public ChannelHost {
 
   std::shared_ptr<const ServerPart> find(ChannelId channel) const {
     const std::lock_guard held(mutex_);
-    const auto found = parts_.find(channel);
-    return found == parts_.end() ? nullptr : found->second;
+    const auto entry = parts_.find(channel);
+    return entry == parts_.end() ? nullptr : entry->second;
   }
 
   std::map<ChannelId, std::shared_ptr<const ServerPart>> parts() const {
@@ -67,11 +67,11 @@ class PlanLedger final : public ChannelHost {
   // Which a request made; looks at all that there are.
   std::vector<EndpointId> endpoints_of(RequestId request) const {
     const std::lock_guard held(mutex_);
-    std::vector<EndpointId> found;
+    std::vector<EndpointId> endpoints;
     for (const auto& [id, endpoint] : endpoints_) {
-      if (endpoint.request == request) found.push_back(id);
+      if (endpoint.request == request) endpoints.push_back(id);
     }
-    return found;
+    return endpoints;
   }
 
  private:

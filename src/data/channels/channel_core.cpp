@@ -127,16 +127,16 @@ Status ChannelCore::place_ends(std::span<std::byte> memory) {
 
 OutFlow* SourceEnd::flow_to(uint16_t outlet) const {
   const auto at =
-      std::lower_bound(flows.begin(), flows.end(), outlet, [](const auto& flow, uint16_t wanted) {
-        return flow->outlet < wanted;
+      std::lower_bound(flows.begin(), flows.end(), outlet, [](const auto& flow, uint16_t number) {
+        return flow->outlet < number;
       });
   return at == flows.end() || (*at)->outlet != outlet ? nullptr : at->get();
 }
 
 InFlow* OutletEnd::flow_from(uint16_t source) const {
   const auto at =
-      std::lower_bound(flows.begin(), flows.end(), source, [](const auto& flow, uint16_t wanted) {
-        return flow->source < wanted;
+      std::lower_bound(flows.begin(), flows.end(), source, [](const auto& flow, uint16_t number) {
+        return flow->source < number;
       });
   return at == flows.end() || (*at)->source != source ? nullptr : at->get();
 }

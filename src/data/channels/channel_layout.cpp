@@ -181,8 +181,8 @@ uint64_t PartPlan::source_bell(size_t place) const { return place * kBellBytes; 
 uint64_t PartPlan::outlet_bell(size_t place) const { return (sources.size() + place) * kBellBytes; }
 
 uint64_t PartPlan::incoming_offset(uint16_t source, uint16_t outlet) const {
-  const auto before = [](const PlacedFlow& flow, const std::pair<uint16_t, uint16_t>& wanted) {
-    return std::pair(flow.outlet, flow.source) < wanted;
+  const auto before = [](const PlacedFlow& flow, const std::pair<uint16_t, uint16_t>& ends) {
+    return std::pair(flow.outlet, flow.source) < ends;
   };
   const auto at =
       std::lower_bound(incoming.begin(), incoming.end(), std::pair(outlet, source), before);

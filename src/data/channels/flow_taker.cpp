@@ -18,8 +18,9 @@ FlowTaker::Taken FlowTaker::take(int cursor) {
   // Polls without the mutex: most flows are empty when there are many. A word of the lap before or after this one is
   // looked at again under the mutex.
   const uint64_t guess = next.load(std::memory_order_relaxed);
-  const uint64_t wanted = rings::CpuRingTraits::Word::generation_at(guess, ring_.shape.slot_bits);
-  if (Ready(ring_.ready_word(ring_.slot_of(guess))).load(rings::Relaxed{}) != wanted) return {};
+  const uint64_t generation =
+      rings::CpuRingTraits::Word::generation_at(guess, ring_.shape.slot_bits);
+  if (Ready(ring_.ready_word(ring_.slot_of(guess))).load(rings::Relaxed{}) != generation) return {};
 
   const std::lock_guard lock(mutex_);
   const uint64_t position = next.load(std::memory_order_relaxed);

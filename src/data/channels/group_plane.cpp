@@ -232,11 +232,11 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
   const uint64_t bytes = std::max(part.bytes, rings::kRingLineBytes);
   const int host = host_of_rank_[static_cast<size_t>(rank())];
   const bool is_alone = std::ranges::count(host_of_rank_, host) == 1;
-  OwnPart own;
+  OwnPart opened;
   CD_ASSIGN(
-      own.memory,
-      is_alone ? own_part_memory(*memory_, bytes, spec.id) : shared_memory(bytes, spec.id, own));
-  CD_ASSIGN(auto core, ChannelCore::make(plan, rank(), own.memory));
+      opened.memory,
+      is_alone ? own_part_memory(*memory_, bytes, spec.id) : shared_memory(bytes, spec.id, opened));
+  CD_ASSIGN(auto core, ChannelCore::make(plan, rank(), opened.memory));
   core->set_on_close([voice = voice_, plan](const Error& cause) {
     const std::lock_guard lock(voice->mutex);
     if (voice->plane != nullptr) voice->plane->tell_over(*plan, cause);
@@ -255,8 +255,8 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
       if (const auto links = weak.lock()) links->mover().remove(id);
     });
   }
-  own.core = std::move(core);
-  return own;
+  opened.core = std::move(core);
+  return opened;
 }
 
 Result<PartMemory> GroupPlane::shared_memory(uint64_t bytes, uint64_t channel, OwnPart& part) {
@@ -335,7 +335,7 @@ Result<std::shared_ptr<Channel>> GroupPlane::open_part(const ChannelSpec& spec) 
 // A rank may have tried more often than others to open channels, and so have other numbers for them. The highest holds,
 // which no rank has used; further ones are counted from there.
 Result<GroupPlane::OwnPart> GroupPlane::agree_on_part(ChannelSpec& spec) {
-  const uint64_t own = spec.id;
+  const uint64_t given_id = spec.id;
   spec.id += skipped_ids_;
   Result<OwnPart> part = make_part(spec);
   const ChannelProposal mine{spec.id, part.ok() ? part.value().core->plan().digest() : 0};
@@ -358,7 +358,7 @@ Result<GroupPlane::OwnPart> GroupPlane::agree_on_part(ChannelSpec& spec) {
     spec.id = std::max(spec.id, proposal.id);
   }
   if (!is_renumbered) return part;
-  skipped_ids_ = spec.id - own;
+  skipped_ids_ = spec.id - given_id;
   part = make_error(ErrorCode::kInternal, "not made yet");  // gives its memory back
   part = make_part(spec);
   CD_TRY(ranks::agree(*group_, part.ok() ? Result<std::string>("") : part.error(), open_within()));

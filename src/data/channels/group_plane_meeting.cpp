@@ -22,12 +22,12 @@ std::string own_place() {
 
 // Ranks that chose otherwise would wait for each other in ways that the others do not know.
 Status GroupPlane::compare_settings(const TransportChoice& choice) {
-  const std::string own = fmt::format("transports=\"{}\", checksums={}, lost_after_s={}",
-                                      choice.text(),
-                                      settings_.checksums,
-                                      settings_.lost_after_s);
+  const std::string choices = fmt::format("transports=\"{}\", checksums={}, lost_after_s={}",
+                                          choice.text(),
+                                          settings_.checksums,
+                                          settings_.lost_after_s);
   CD_ASSIGN(std::vector<std::string> all,
-            ranks::agree(*group_, own + kBetween + own_place(), open_within()));
+            ranks::agree(*group_, choices + kBetween + own_place(), open_within()));
   std::vector<std::string> places;
   for (std::string& said : all) {
     const size_t end = std::min(said.find(kBetween), said.size());

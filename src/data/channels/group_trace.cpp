@@ -214,11 +214,11 @@ Result<std::string> finish_group_trace(DataPlane& plane, Memory& memory, uint64_
 }
 
 Result<std::string> finish_own_trace(const DataPlane& plane) {
-  trace::RankNotes own;
-  own.rank = plane.rank();
-  CD_ASSIGN(own.noted, trace::SegmentTrace::finish());
-  for (const movers::LinkCounters& link : plane.links()) own.links.push_back(link.name);
-  return trace::trace_json({own});
+  trace::RankNotes notes;
+  notes.rank = plane.rank();
+  CD_ASSIGN(notes.noted, trace::SegmentTrace::finish());
+  for (const movers::LinkCounters& link : plane.links()) notes.links.push_back(link.name);
+  return trace::trace_json({notes});
 }
 
 }  // namespace crossdock::channels

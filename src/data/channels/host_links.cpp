@@ -62,8 +62,8 @@ Result<bool> agree_on_ucx(ranks::RankGroup& group,
                           const std::vector<std::string>& devices,
                           std::chrono::milliseconds within) {
   if (!choice.tcp || !choice.ucx) return choice.ucx;
-  const std::string own = has_rdma(devices) ? "rdma" : "ethernet";
-  CD_ASSIGN(const std::vector<std::string> all, ranks::agree(group, own, within));
+  const std::string kind = has_rdma(devices) ? "rdma" : "ethernet";
+  CD_ASSIGN(const std::vector<std::string> all, ranks::agree(group, kind, within));
   return std::ranges::find(all, "rdma") != all.end();
 }
 

@@ -17,8 +17,8 @@ constexpr std::chrono::microseconds kLongestSleep{500};  // a relay may be neede
 
 // The two channels and this process's relays; shared by the channel and its ends.
 struct Stages {
-  Stages(ChannelSpec wanted, LevelPlan planned)
-      : spec(std::move(wanted)), plan(std::move(planned)) {}
+  Stages(ChannelSpec channel, LevelPlan planned)
+      : spec(std::move(channel)), plan(std::move(planned)) {}
 
   // By any thread that has a moment: one relay after the other.
   Status turn_any() {

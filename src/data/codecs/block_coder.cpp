@@ -23,15 +23,15 @@ Error broken(const char* what, int64_t value, int64_t most) {
 // words_ become the first of each run. Written without branches: a run ends where the next word differs.
 int BlockCoder::encode_runs(int count, uint64_t* runs) {
   words_[count] = ~words_[count - 1];
-  int found = 0;
+  int run_count = 0;
   for (int i = 0; i < count; ++i) {
     const uint64_t word = words_[i];
-    runs[found] = static_cast<uint64_t>(i) + 1;
-    words_[found] = word;
-    found += word != words_[i + 1];
+    runs[run_count] = static_cast<uint64_t>(i) + 1;
+    words_[run_count] = word;
+    run_count += word != words_[i + 1];
   }
-  for (int i = found - 1; i > 0; --i) runs[i] -= runs[i - 1];
-  return found;
+  for (int i = run_count - 1; i > 0; --i) runs[i] -= runs[i - 1];
+  return run_count;
 }
 
 int BlockCoder::encode_deltas(int count, uint64_t& first) {
@@ -71,21 +71,21 @@ int BlockCoder::encode(const CodecScheme& scheme, int count, uint64_t* out) {
   return static_cast<int>(next - out);
 }
 
-// words_, of which there are `count`, each as often as its run says, `wanted` together.
-Status BlockCoder::decode_runs(int count, int wanted, uint64_t* runs) {
+// words_, of which there are `count`, each as often as its run says, `values` together.
+Status BlockCoder::decode_runs(int count, int values, uint64_t* runs) {
   uint64_t sum = 0;
   bool are_whole = true;
   for (int i = 0; i < count; ++i) {
     are_whole &= runs[i] - 1 < kBlockValues;
     sum += runs[i];
   }
-  if (!are_whole || sum != static_cast<uint64_t>(wanted)) {
+  if (!are_whole || sum != static_cast<uint64_t>(values)) {
     return make_error(ErrorCode::kMalformedMessage,
                       "a coded block has {} runs that do not make {} values",
                       count,
-                      wanted);
+                      values);
   }
-  if (count == wanted) return {};  // runs of one value each
+  if (count == values) return {};  // runs of one value each
   constexpr int kAtOnce = 4;
   uint64_t* to = other_;
   for (int i = 0; i < count; ++i) {
@@ -95,7 +95,7 @@ Status BlockCoder::decode_runs(int count, int wanted, uint64_t* runs) {
     }
     to += runs[i];
   }
-  std::memcpy(words_, other_, static_cast<size_t>(wanted) * sizeof(uint64_t));
+  std::memcpy(words_, other_, static_cast<size_t>(values) * sizeof(uint64_t));
   return {};
 }
 
@@ -132,16 +132,16 @@ Status BlockCoder::decode(const CodecScheme& scheme, int count, std::span<const 
   }
   const int left = counts[step];
   if (head.value_bits > 64) return broken("bits of a value", head.value_bits, 64);
-  int64_t wanted = head_size + stream_words(left, head.value_bits);
+  int64_t expected_words = head_size + stream_words(left, head.value_bits);
   for (int level = 0; level < scheme.runs; ++level) {
     if (head.run_bits[level] > 16) return broken("bits of a run", head.run_bits[level], 16);
-    wanted += stream_words(head.runs[level], head.run_bits[level]);
+    expected_words += stream_words(head.runs[level], head.run_bits[level]);
   }
-  if (wanted != words) {
+  if (expected_words != words) {
     return make_error(ErrorCode::kMalformedMessage,
                       "a coded block has {} words, and its head says {}",
                       words,
-                      wanted);
+                      expected_words);
   }
   const uint64_t* next = block.data() + head_size;
   unpack_stream(next, left, block[1], head.value_bits, words_);

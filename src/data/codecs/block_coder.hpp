@@ -33,7 +33,7 @@ class BlockCoder {
  private:
   int encode_runs(int count, uint64_t* runs);
   int encode_deltas(int count, uint64_t& first);
-  Status decode_runs(int count, int wanted, uint64_t* runs);
+  Status decode_runs(int count, int values, uint64_t* runs);
   void decode_deltas(int count, uint64_t first);
 
   alignas(64) uint64_t words_[kRoom];

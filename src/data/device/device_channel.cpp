@@ -176,9 +176,9 @@ class DeviceChannel::Builder {
   // A ring whose ends are in one space: that of one node, or of a link between nodes of the device.
   rings::Ring own_ring(const rings::RingShape& shape, DeviceSpace space) {
     rings::Ring ring = ring_words(shape, space);
-    Carver& own = carver(space);
-    ring.ready = own.take<uint64_t>(ring.slots() * rings::kRingLineWords);
-    ring.head = own.take<uint64_t>(rings::kRingLineWords);
+    Carver& memory = carver(space);
+    ring.ready = memory.take<uint64_t>(ring.slots() * rings::kRingLineWords);
+    ring.head = memory.take<uint64_t>(rings::kRingLineWords);
     return ring;
   }
 
@@ -208,13 +208,13 @@ class DeviceChannel::Builder {
   }
 
   rings::Ring ring_words(const rings::RingShape& shape, DeviceSpace space) {
-    Carver& own = carver(space);
+    Carver& memory = carver(space);
     rings::Ring ring;
     ring.shape = shape;
-    ring.tail = own.take<uint64_t>(rings::kRingLineWords);
-    ring.lock = own.take<uint64_t>(rings::kRingLineWords);
-    ring.words = own.take<uint64_t>(ring.slots() * rings::kRingLineWords);
-    ring.segments = own.take<std::byte>(ring.slots() * shape.segment_bytes);
+    ring.tail = memory.take<uint64_t>(rings::kRingLineWords);
+    ring.lock = memory.take<uint64_t>(rings::kRingLineWords);
+    ring.words = memory.take<uint64_t>(ring.slots() * rings::kRingLineWords);
+    ring.segments = memory.take<std::byte>(ring.slots() * shape.segment_bytes);
     return ring;
   }
 
@@ -254,7 +254,7 @@ class DeviceChannel::Builder {
 
   void add_node(const WiredNode& wired) {
     const DeviceSpace space = space_of(wired);
-    Carver& own = carver(space);
+    Carver& memory = carver(space);
     const auto destinations = static_cast<uint32_t>(spec_.endpoints.of_destination.size());
     DeviceNode node;
     const rings::SegmentLayout* stage = put<rings::SegmentLayout>(space, {layouts_.stage});
@@ -275,11 +275,11 @@ class DeviceChannel::Builder {
     node.choices = put(space, wired.choices);
     node.spreads = put(space, wired.spreads);
     node.spread_to = put(space, wired.spread_to);
-    node.cursors = own.take<uint32_t>(uint64_t{node.input_count} * destinations);
-    node.sent = own.take<uint64_t>(destinations + 1);
+    node.cursors = memory.take<uint32_t>(uint64_t{node.input_count} * destinations);
+    node.sent = memory.take<uint64_t>(destinations + 1);
     node.progress = progress_of(space);
-    node.ended_blocks = own.take<uint64_t>(rings::kRingLineWords);
-    node.reported = own.take<uint64_t>(rings::kRingLineWords);
+    node.ended_blocks = memory.take<uint64_t>(rings::kRingLineWords);
+    node.reported = memory.take<uint64_t>(rings::kRingLineWords);
     node.ends = ends_ + uint64_t{wired.source >= 0 ? static_cast<uint32_t>(wired.source) : 0} *
                             destinations;
     node.finish = channel_.finish_[static_cast<size_t>(space)];
@@ -289,16 +289,16 @@ class DeviceChannel::Builder {
   }
 
   void add_port(const WiredNode& wired, const DeviceNode& node) {
-    Carver& own = carver(space_of(wired));
+    Carver& memory = carver(space_of(wired));
     DevicePort port;
     port.node = node;
     port.key = key_of(spec_);
     port.blocks = spec_.blocks;
-    port.block_words = own.take<DeviceBlockWords>(spec_.blocks);
-    port.flush_marks = own.take<uint64_t>(uint64_t{spec_.blocks} * node.target_count);
+    port.block_words = memory.take<DeviceBlockWords>(spec_.blocks);
+    port.flush_marks = memory.take<uint64_t>(uint64_t{spec_.blocks} * node.target_count);
     port.sources = static_cast<uint32_t>(spec_.endpoints.of_source.size());
     port.source_ends = ends_;
-    port.taken = own.take<uint64_t>(rings::kRingLineWords);
+    port.taken = memory.take<uint64_t>(rings::kRingLineWords);
     port.destination = wired.destination >= 0 ? static_cast<uint32_t>(wired.destination) : 0;
     port.abort = channel_.abort_[static_cast<size_t>(space_of(wired))];
     port.stuck_after_ns = static_cast<uint64_t>(spec_.stuck_after_s * 1e9);

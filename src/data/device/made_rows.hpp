@@ -32,13 +32,13 @@ template <class T>
 struct MadeLane {
   using Value = T;
   static constexpr uint16_t kWidthBytes = std::is_same_v<T, bool> ? 0 : sizeof(T);
-  CD_HOST_DEVICE static const T& value(const T& made) { return made; }
+  CD_HOST_DEVICE static const T& value(const T& item) { return item; }
   CD_HOST_DEVICE static bool is_valid(const T&) { return true; }
 };
 template <class T>
 struct MadeLane<Nullable<T>> : MadeLane<T> {
-  CD_HOST_DEVICE static const T& value(const Nullable<T>& made) { return made.value; }
-  CD_HOST_DEVICE static bool is_valid(const Nullable<T>& made) { return made.is_valid; }
+  CD_HOST_DEVICE static const T& value(const Nullable<T>& item) { return item.value; }
+  CD_HOST_DEVICE static bool is_valid(const Nullable<T>& item) { return item.is_valid; }
 };
 
 // The values of a row, by lane.
@@ -117,8 +117,8 @@ class MadeSender {
     for (uint32_t word = coop.rank(); word < words; word += coop.size()) scratch_.kept[word] = 0;
     coop.sync();
     for (uint32_t row = coop.rank(); row < rows; row += coop.size()) {
-      MadeRow<T...> made;
-      if (made.fill(make, first + row) != kNowhere)
+      MadeRow<T...> values;
+      if (values.fill(make, first + row) != kNowhere)
         Word(scratch_.kept[row / 32]).fetch_or(1U << row % 32, rings::Relaxed{});
     }
     coop.sync();
@@ -133,11 +133,11 @@ class MadeSender {
 
   template <class Make>
   CD_HOST_DEVICE void write(uint64_t row, const Make& make, std::byte* segment, uint32_t at) {
-    MadeRow<T...> made;
-    const uint32_t to = made.fill(make, row);
+    MadeRow<T...> values;
+    const uint32_t to = values.fill(make, row);
     uint64_t key = 0;
     bool has_key = true;
-    made.each([&](uint32_t lane, const auto& value) {
+    values.each([&](uint32_t lane, const auto& value) {
       using Lane = MadeLane<std::remove_cvref_t<decltype(value)>>;
       put(lane, value, segment, at);
       if (lane != port_.key.lane) return;
@@ -150,20 +150,20 @@ class MadeSender {
   }
 
   template <class Made>
-  CD_HOST_DEVICE void put(uint32_t lane, const Made& made, std::byte* segment, uint32_t at) const {
+  CD_HOST_DEVICE void put(uint32_t lane, const Made& item, std::byte* segment, uint32_t at) const {
     using Lane = MadeLane<Made>;
     using Value = typename Lane::Value;
     const rings::SegmentLayout& layout = *stage_.layout;
     Traits::require(layout.width_bytes[lane] == Lane::kWidthBytes);
     if constexpr (std::is_same_v<Value, bool>) {
       rings::or_bits<Traits>(
-          layout.template lane<uint64_t>(segment, lane), at, 1, Lane::value(made) ? 1 : 0);
+          layout.template lane<uint64_t>(segment, lane), at, 1, Lane::value(item) ? 1 : 0);
     } else {
-      layout.template lane<Value>(segment, lane)[at] = Lane::value(made);
+      layout.template lane<Value>(segment, lane)[at] = Lane::value(item);
     }
     uint64_t* const validity = layout.validity(segment, lane);
-    Traits::require(validity != nullptr || Lane::is_valid(made));
-    if (validity != nullptr) rings::or_bits<Traits>(validity, at, 1, Lane::is_valid(made) ? 1 : 0);
+    Traits::require(validity != nullptr || Lane::is_valid(item));
+    if (validity != nullptr) rings::or_bits<Traits>(validity, at, 1, Lane::is_valid(item) ? 1 : 0);
   }
 
   // As 64 bits, by the sign that the channel's keys have; a lane of other values is no key.

@@ -190,10 +190,10 @@ class SegmentSorter {
     ++turn_;
     uint64_t mine = 0;
     for (uint32_t to = coop.rank(); to < node_.destinations; to += coop.size()) {
-      const uint32_t wanted = scratch_.counts[to];
-      const uint32_t placed = wanted == 0 ? 0 : reserve_runs(hop, to, wanted);
+      const uint32_t rows = scratch_.counts[to];
+      const uint32_t placed = rows == 0 ? 0 : reserve_runs(hop, to, rows);
       scratch_.placed[to] = placed;
-      if (placed < wanted) scratch_.blocked[to] = 1;
+      if (placed < rows) scratch_.blocked[to] = 1;
       mine += placed;
     }
     const auto all = static_cast<uint32_t>(coop.sum(mine));
@@ -207,14 +207,14 @@ class SegmentSorter {
   }
 
   // Of the rings that lead there, another one first from tile to tile; the one that has room is taken.
-  CD_HOST_DEVICE uint32_t reserve_runs(uint32_t hop, uint32_t to, uint32_t wanted) {
+  CD_HOST_DEVICE uint32_t reserve_runs(uint32_t hop, uint32_t to, uint32_t rows) {
     const DeviceRange range = route(hop, to);
     uint32_t got = 0;
     uint32_t used = 0;
-    for (uint32_t tried = 0; tried < range.count && got < wanted && used < kRunsPerTile;) {
+    for (uint32_t tried = 0; tried < range.count && got < rows && used < kRunsPerTile;) {
       const uint32_t target = node_.choices[range.first + (turn_ + tried) % range.count];
       rings::RingProducer<Traits> producer(node_.targets[target].ring);
-      const rings::Ticket ticket = producer.reserve(wanted - got);
+      const rings::Ticket ticket = producer.reserve(rows - got);
       if (ticket.rows == 0) {
         ++tried;
         continue;

@@ -125,10 +125,10 @@ class Wirer {
   }
 
   uint32_t link(topology::VertexIndex from, topology::VertexIndex to, uint32_t hop) {
-    const WiredLink wanted{from, to, hop};
+    const WiredLink link{from, to, hop};
     const auto [at, is_new] =
-        link_numbers_.try_emplace(wanted, static_cast<uint32_t>(wiring_.links.size()));
-    if (is_new) wiring_.links.push_back(wanted);
+        link_numbers_.try_emplace(link, static_cast<uint32_t>(wiring_.links.size()));
+    if (is_new) wiring_.links.push_back(link);
     return at->second;
   }
 
@@ -182,11 +182,11 @@ class Wirer {
                                                 static_cast<uint16_t>(node.choices.size() - first)};
       }
       for (uint32_t hop = 0; hop < kHopsOfInputs; ++hop) {
-        const auto found = spreads_.find({vertex, hop});
-        if (found == spreads_.end()) continue;
+        const auto entry = spreads_.find({vertex, hop});
+        if (entry == spreads_.end()) continue;
         node.spreads[hop] = {static_cast<uint16_t>(node.spread_to.size()),
-                             static_cast<uint16_t>(found->second.size())};
-        node.spread_to.insert(node.spread_to.end(), found->second.begin(), found->second.end());
+                             static_cast<uint16_t>(entry->second.size())};
+        node.spread_to.insert(node.spread_to.end(), entry->second.begin(), entry->second.end());
       }
       if (node.choices.size() > UINT16_MAX) {
         return make_error(ErrorCode::kInvalidArgument,

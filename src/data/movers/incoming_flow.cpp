@@ -35,13 +35,13 @@ Status IncomingFlow::check(const rings::SegmentHeader& header, uint32_t ranks) c
   limits.heap_bytes_max = layout.heap_bytes;
   limits.raw_bytes_max = moved_.flow.ring.shape.segment_bytes - sizeof(rings::SegmentHeader);
   CD_TRY(rings::check_header(header, limits));
-  const auto wrong = [](const char* what, uint64_t value, uint64_t wanted) {
+  const auto wrong = [](const char* what, uint64_t value, uint64_t expected) {
     return make_error(ErrorCode::kMalformedMessage,
                       "a segment's {} is {}, and the flow's is {}; the peer speaks another version "
                       "or sends damaged data",
                       what,
                       value,
-                      wanted);
+                      expected);
   };
   if (header.from_rank != moved_.peer) return wrong("sending rank", header.from_rank, moved_.peer);
   // Credit was given up to here; what is below the head has come before.

@@ -59,8 +59,8 @@ void Mover::State::take_failed(transports::PeerIndex from, const NoteEntry& entr
   seen.flow = entry.flow;
   answer(from, seen);
   fail(entry.flow.channel, Error{known_code(entry.code), std::string(entry.text)}, false);
-  const auto found = failures_.find(entry.flow.channel);
-  if (found != failures_.end()) found->second.unaware.erase(from);
+  const auto failure = failures_.find(entry.flow.channel);
+  if (failure != failures_.end()) failure->second.unaware.erase(from);
 }
 
 void Mover::State::tell_failures() {
@@ -201,13 +201,13 @@ bool Mover::State::is_holding(transports::LinkIndex link) const {
 // Whether the link's silence, since `alive_at`, is its own and not its peer's.
 bool Mover::State::is_stalled(transports::LinkIndex link, double alive_at) const {
   const transports::PeerIndex peer = links_[link].link->peer();
-  const PathIndex own = paths_.find(peer, link);
-  double trip_s = own == kNoPath ? 0 : paths_.at(own).trip_s;
+  const PathIndex direct = paths_.find(peer, link);
+  double trip_s = direct == kNoPath ? 0 : paths_.at(direct).trip_s;
   if (trip_s == 0) trip_s = static_cast<double>(links_[link].bytes_under_way) / kSlowestBytesPerS;
   const double after_s = std::max(parts_.settings.stalled_after_s, kTripsToStall * trip_s);
   if (now_ - alive_at < after_s || !links_[link].is_silent || !is_holding(link)) return false;
   return std::ranges::any_of(paths_.of(peer), [&](PathIndex path) {
-    return path != own && paths_.is_usable(path) &&
+    return path != direct && paths_.is_usable(path) &&
            paths_.at(path).heard_at > alive_at + after_s / 2;
   });
 }

@@ -60,30 +60,30 @@ bool Mover::State::send_frames() {
 }
 
 FrameWanted Mover::State::frame_of(const OutgoingFlow& flow) const {
-  FrameWanted wanted;
-  wanted.now = now_;
-  wanted.peer = flow.moved().peer;
-  wanted.flow = flow.moved().id;
-  wanted.paths = flow.moved().paths;
-  return wanted;
+  FrameWanted frame;
+  frame.now = now_;
+  frame.peer = flow.moved().peer;
+  frame.flow = flow.moved().id;
+  frame.paths = flow.moved().paths;
+  return frame;
 }
 
 bool Mover::State::send_fresh(OutgoingFlow& flow) {
-  FrameWanted wanted = frame_of(flow);
+  FrameWanted frame = frame_of(flow);
   const std::byte* segment = flow.fresh();
   if (segment == nullptr) {
     if (!flow.is_held_back()) return false;
     ++flow.counters.stalled_no_credit;
-    const auto paths = paths_.of(wanted);
+    const auto paths = paths_.of(frame);
     if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_no_credit;
     return false;
   }
-  wanted.bytes = frame_bytes(*flow.moved().layout, segment, flow.moved().flow.ring.shape);
-  wanted.window_bytes = peers_[wanted.peer].window_bytes;
-  const PathIndex path = paths_.choose(wanted);
+  frame.bytes = frame_bytes(*flow.moved().layout, segment, flow.moved().flow.ring.shape);
+  frame.window_bytes = peers_[frame.peer].window_bytes;
+  const PathIndex path = paths_.choose(frame);
   if (path != kNoPath) return send(flow, flow.next(), path);
   ++flow.counters.stalled_link_full;
-  const auto paths = paths_.of(wanted);
+  const auto paths = paths_.of(frame);
   if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_link_full;
   return false;
 }
@@ -113,12 +113,12 @@ bool Mover::State::send_again(OutgoingFlow& flow, uint64_t sequence) {
 // Another path; the same one only if its link has let go of the frame, and no other will have room by itself: what is
 // in transit there may be lost as well, and wait for this very frame to be acknowledged.
 PathIndex Mover::State::choose_again(const OutgoingFlow& flow, const Flight& before) {
-  FrameWanted wanted = frame_of(flow);
-  wanted.bytes = before.bytes;
-  wanted.avoid = before.path;
-  const PathIndex other = paths_.choose(wanted);
-  if (other != kNoPath || before.puts > 0 || paths_.is_sending(wanted, before.path)) return other;
-  return paths_.has_room(before.path, wanted) ? before.path : kNoPath;
+  FrameWanted frame = frame_of(flow);
+  frame.bytes = before.bytes;
+  frame.avoid = before.path;
+  const PathIndex other = paths_.choose(frame);
+  if (other != kNoPath || before.puts > 0 || paths_.is_sending(frame, before.path)) return other;
+  return paths_.has_room(before.path, frame) ? before.path : kNoPath;
 }
 
 bool Mover::State::send(OutgoingFlow& flow, uint64_t sequence, PathIndex path) {
@@ -188,12 +188,12 @@ bool Mover::State::pass_one(transports::PeerIndex to) {
     transit_.release(transit_.take(to));
     return true;
   }
-  FrameWanted wanted;
-  wanted.peer = to;
-  wanted.bytes = next.header.bytes;
-  wanted.is_passed_on = true;
-  wanted.now = now_;
-  const PathIndex path = paths_.choose(wanted);
+  FrameWanted request;
+  request.peer = to;
+  request.bytes = next.header.bytes;
+  request.is_passed_on = true;
+  request.now = now_;
+  const PathIndex path = paths_.choose(request);
   if (path == kNoPath) return false;
   LinkUse& use = paths_.link_of(path);
   uint64_t token = 0;
@@ -256,14 +256,14 @@ std::byte* Mover::State::place(transports::LinkIndex link, const rings::SegmentH
 std::byte* Mover::State::place_own(transports::LinkIndex link, const rings::SegmentHeader& header) {
   LinkCounters& counters = links_[link].counters;
   const FlowId id{.channel = header.channel, .source = header.source, .outlet = header.outlet};
-  auto found = incoming_.find(id);
-  if (found == incoming_.end() && drain()) found = incoming_.find(id);
-  if (found == incoming_.end()) {
+  auto entry = incoming_.find(id);
+  if (entry == incoming_.end() && drain()) entry = incoming_.find(id);
+  if (entry == incoming_.end()) {
     ++(finished_.contains(id) ? counters.duplicates : counters.dropped);
     answer_stray(id, header.from_rank, NoteKind::kAsk);
     return nullptr;
   }
-  const std::shared_ptr<IncomingFlow> flow = found->second;
+  const std::shared_ptr<IncomingFlow> flow = entry->second;
   look_at(*flow);
   const Status checked = flow->check(header, ranks_);
   if (!checked.ok()) {
@@ -309,12 +309,12 @@ void Mover::State::placed(transports::LinkIndex link,
                           std::byte* payload,
                           std::optional<uint32_t> checksum) {
   if (transit_.placed(link, payload, header.checksum)) return;
-  const auto found = std::ranges::find_if(placements_, [&](const Placement& placement) {
+  const auto written = std::ranges::find_if(placements_, [&](const Placement& placement) {
     return placement.link == link && placement.payload == payload;
   });
-  CD_CHECK(found != placements_.end(), "link {} wrote where it had no place", link);
-  Placement placement = std::move(*found);
-  placements_.erase(found);
+  CD_CHECK(written != placements_.end(), "link {} wrote where it had no place", link);
+  Placement placement = std::move(*written);
+  placements_.erase(written);
   placement.header.checksum = header.checksum;
   const Status checked = placement.flow->placed(placement.header, checksum);
   const MovedFlow& moved = placement.flow->moved();

@@ -209,8 +209,8 @@ void Mover::State::take(transports::LinkIndex link,
     case NoteKind::kFailed:
       return take_failed(from, entry);
     case NoteKind::kFailedSeen: {
-      const auto found = failures_.find(entry.flow.channel);
-      if (found != failures_.end()) found->second.unaware.erase(from);
+      const auto failure = failures_.find(entry.flow.channel);
+      if (failure != failures_.end()) failure->second.unaware.erase(from);
       return;
     }
     case NoteKind::kKeepalive: {
@@ -230,9 +230,9 @@ void Mover::State::take(transports::LinkIndex link,
 void Mover::State::take_credit(transports::LinkIndex link,
                                transports::PeerIndex from,
                                const NoteEntry& entry) {
-  const auto found = outgoing_.find(entry.flow);
-  if (found == outgoing_.end() || found->second->moved().peer != from) return;
-  const std::shared_ptr<OutgoingFlow> flow = found->second;
+  const auto outgoing = outgoing_.find(entry.flow);
+  if (outgoing == outgoing_.end() || outgoing->second->moved().peer != from) return;
+  const std::shared_ptr<OutgoingFlow> flow = outgoing->second;
   arrived_.clear();
   look_at(*flow);
   const Status taken = flow->acknowledge(entry, now_, arrived_);
@@ -260,13 +260,13 @@ void Mover::State::take_credit(transports::LinkIndex link,
 void Mover::State::take_total(transports::LinkIndex link,
                               transports::PeerIndex from,
                               const NoteEntry& entry) {
-  auto found = incoming_.find(entry.flow);
-  if (found == incoming_.end() && drain()) found = incoming_.find(entry.flow);
-  if (found == incoming_.end()) {
+  auto incoming = incoming_.find(entry.flow);
+  if (incoming == incoming_.end() && drain()) incoming = incoming_.find(entry.flow);
+  if (incoming == incoming_.end()) {
     answer_stray(entry.flow, from, entry.kind);
     return;
   }
-  const std::shared_ptr<IncomingFlow> flow = found->second;
+  const std::shared_ptr<IncomingFlow> flow = incoming->second;
   if (flow->moved().peer != from) return;
   look_at(*flow);
   flow->answer();
@@ -287,8 +287,9 @@ void Mover::State::take_total(transports::LinkIndex link,
 }
 
 void Mover::State::take_total_seen(transports::PeerIndex from, const NoteEntry& entry) {
-  const auto found = outgoing_.find(entry.flow);
-  if (found != outgoing_.end() && found->second->moved().peer == from) found->second->total_seen();
+  const auto outgoing = outgoing_.find(entry.flow);
+  if (outgoing != outgoing_.end() && outgoing->second->moved().peer == from)
+    outgoing->second->total_seen();
   std::erase_if(last_totals_, [&](const LastTotal& last) {
     return last.peer == from && last.entry.flow == entry.flow;
   });
@@ -296,9 +297,9 @@ void Mover::State::take_total_seen(transports::PeerIndex from, const NoteEntry& 
 
 // It may still be about to add the flow. If it goes on saying so, it has removed it, too long ago to remember how.
 void Mover::State::take_unknown(transports::PeerIndex from, const NoteEntry& entry) {
-  const auto found = outgoing_.find(entry.flow);
-  if (found == outgoing_.end() || found->second->moved().peer != from) return;
-  const double since = found->second->unknown_since(now_);
+  const auto outgoing = outgoing_.find(entry.flow);
+  if (outgoing == outgoing_.end() || outgoing->second->moved().peer != from) return;
+  const double since = outgoing->second->unknown_since(now_);
   if (now_ - since < parts_.settings.lost_after_s) return;
   fail(entry.flow.channel,
        make_error(ErrorCode::kChannelClosed,

@@ -173,13 +173,13 @@ NoteEntry read_fields(NoteKind kind, FieldReader in) {
   return entry;
 }
 
-Error malformed(const char* what, uint64_t value, uint64_t wanted) {
+Error malformed(const char* what, uint64_t value, uint64_t expected) {
   return make_error(ErrorCode::kMalformedMessage,
                     "a mover's note: {} is {}, not {}; the peer speaks another version or sends "
                     "damaged data",
                     what,
                     value,
-                    wanted);
+                    expected);
 }
 
 uint32_t checksum_of(WireHead head, std::span<const std::byte> rest) {

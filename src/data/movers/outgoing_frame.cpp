@@ -41,7 +41,7 @@ std::span<const std::byte> fill_frame(FrameUnderWay& frame,
                                       uint64_t sequence) {
   const MovedFlow& moved = flow.moved();
   const std::byte* segment = flow.segment(sequence);
-  const rings::SegmentHeader& own = header_of(segment);
+  const rings::SegmentHeader& sent = header_of(segment);
   rings::SegmentHeader& header = frame.header;
   header = {};
   header.source = moved.id.source;
@@ -49,8 +49,8 @@ std::span<const std::byte> fill_frame(FrameUnderWay& frame,
   header.to_rank = static_cast<uint16_t>(moved.peer);
   header.channel = moved.id.channel;
   header.sequence = sequence;
-  header.rows = own.rows;
-  header.heap_bytes = own.heap_bytes;
+  header.rows = sent.rows;
+  header.heap_bytes = sent.heap_bytes;
   const uint64_t whole = moved.layout->segments().bytes;
   const uint64_t packed = packed_bytes(*moved.layout, segment);
   if (!is_worth_packing(packed, whole)) {

@@ -190,9 +190,9 @@ PathIndex PathChoice::choose_for_note(transports::PeerIndex peer,
   const auto sound = static_cast<size_t>(
       std::ranges::count_if(left, [&](PathIndex index) { return is_sound(paths_[index]); }));
   const size_t among = sound == 0 || skip % kAllEvery == kAllEvery - 1 ? left.size() : sound;
-  const auto wanted = left.begin() + static_cast<ptrdiff_t>(skip % among);
-  std::ranges::nth_element(left, wanted, std::less(), rank);
-  return *wanted;
+  const auto chosen = left.begin() + static_cast<ptrdiff_t>(skip % among);
+  std::ranges::nth_element(left, chosen, std::less(), rank);
+  return *chosen;
 }
 
 bool PathChoice::has_path(transports::PeerIndex peer, PathIndex except) const {
@@ -229,9 +229,9 @@ double PathChoice::resend_after_s(PathIndex index) const {
   const double planned = 2 *
                          static_cast<double>(std::max(use.bytes_under_way, path.unacked_bytes)) /
                          std::min(use.rate_bytes_per_s, path.rate_bytes_per_s);
-  const double wanted = std::max({settings_.resend_after_s, measured, planned});
+  const double seconds = std::max({settings_.resend_after_s, measured, planned});
   // Acknowledgements that come late because notes were lost are measured too, so there is an end to patience.
-  return std::min(std::ldexp(wanted, path.doublings),
+  return std::min(std::ldexp(seconds, path.doublings),
                   std::max(settings_.resend_after_s, settings_.lost_after_s / 4));
 }
 
@@ -243,16 +243,16 @@ double PathChoice::overtaken_after_s(PathIndex index) const {
 }
 
 SoundPaths PathChoice::sound(const FrameWanted& frame) const {
-  SoundPaths found;
+  SoundPaths sound;
   for (const PathIndex index : of(frame)) {
     if (!is_usable(index) || !is_sound(paths_[index])) continue;
-    if (found.first != kNoPath) {
-      found.second = index;
+    if (sound.first != kNoPath) {
+      sound.second = index;
       break;
     }
-    found.first = index;
+    sound.first = index;
   }
-  return found;
+  return sound;
 }
 
 PathThen PathChoice::put(PathIndex index, uint64_t bytes, double now) {

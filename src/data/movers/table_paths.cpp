@@ -15,12 +15,12 @@ namespace {
 using Names = std::set<std::string_view>;
 
 // The NICs here by which a path leaves the server: those before its network.
-void add_nics(const topology::ServerShape& own, const topology::HopPath& path, Names& nics) {
+void add_nics(const topology::ServerShape& shape, const topology::HopPath& path, Names& nics) {
   for (const topology::PlacedVertex& vertex : path.between) {
     if (vertex.place != topology::Place::kHere) return;
-    if (own.kind(vertex.vertex) == topology::VertexKind::kNetwork) return;
-    if (own.kind(vertex.vertex) == topology::VertexKind::kNic)
-      nics.insert(own.vertex(vertex.vertex).name);
+    if (shape.kind(vertex.vertex) == topology::VertexKind::kNetwork) return;
+    if (shape.kind(vertex.vertex) == topology::VertexKind::kNic)
+      nics.insert(shape.vertex(vertex.vertex).name);
   }
 }
 
@@ -32,7 +32,7 @@ Names nics_to(const PlannedTables& planned, const topology::DestinationKey& dest
     if (entry == nullptr) continue;
     for (const topology::NextHop& hop : entry->next_hops) {
       if (hop.next.place != topology::Place::kThere) continue;
-      for (const topology::HopPath& path : hop.paths) add_nics(planned.own, path, nics);
+      for (const topology::HopPath& path : hop.paths) add_nics(planned.shape, path, nics);
     }
   }
   return nics;
@@ -84,12 +84,12 @@ Result<std::map<transports::PeerIndex, std::vector<PathIndex>>> table_paths(
       const auto is_named = [&](const std::string& name) { return nics.contains(name); };
       return device.empty() || std::ranges::any_of(devices.at(device), is_named);
     };
-    std::vector<PathIndex>& found = allowed[peer];
+    std::vector<PathIndex>& usable = allowed[peer];
     for (size_t i = 0; i < paths.size(); ++i) {
       if (paths[i].peer != peer || !is_planned(links[paths[i].first]->device())) continue;
-      found.push_back(static_cast<PathIndex>(i));
+      usable.push_back(static_cast<PathIndex>(i));
     }
-    if (found.empty()) return has_no_link(peer, nics, devices);
+    if (usable.empty()) return has_no_link(peer, nics, devices);
   }
   return allowed;
 }

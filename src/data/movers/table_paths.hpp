@@ -15,9 +15,9 @@
 
 namespace crossdock::movers {
 
-// What tables of a server say of NICs: by which rows may leave it (`own`) for a destination.
+// What tables of a server say of NICs: by which rows may leave it (`shape`) for a destination.
 struct PlannedTables {
-  const topology::ServerShape& own;
+  const topology::ServerShape& shape;
   std::span<const topology::ForwardingTable> tables;
 };
 

@@ -24,12 +24,12 @@ std::byte* Transit::place(transports::LinkIndex link, const rings::SegmentHeader
 }
 
 bool Transit::placed(transports::LinkIndex link, const std::byte* payload, uint32_t checksum) {
-  const auto found = std::ranges::find_if(arriving_, [&](const auto& frame) {
+  const auto entry = std::ranges::find_if(arriving_, [&](const auto& frame) {
     return frame->from == link && frame->payload.get() == payload;
   });
-  if (found == arriving_.end()) return false;
-  std::unique_ptr<TransitFrame> frame = std::move(*found);
-  arriving_.erase(found);
+  if (entry == arriving_.end()) return false;
+  std::unique_ptr<TransitFrame> frame = std::move(*entry);
+  arriving_.erase(entry);
   frame->header.checksum = checksum;
   ++frame->header.hop;
   waiting_[frame->header.to_rank].push_back(std::move(frame));
@@ -43,11 +43,11 @@ void Transit::lost(transports::LinkIndex link) {
 }
 
 std::unique_ptr<TransitFrame> Transit::take(transports::PeerIndex to) {
-  const auto found = waiting_.find(to);
-  CD_CHECK(found != waiting_.end(), "nothing waits for rank {}", to);
-  std::unique_ptr<TransitFrame> frame = std::move(found->second.front());
-  found->second.pop_front();
-  if (found->second.empty()) waiting_.erase(found);
+  const auto queue = waiting_.find(to);
+  CD_CHECK(queue != waiting_.end(), "nothing waits for rank {}", to);
+  std::unique_ptr<TransitFrame> frame = std::move(queue->second.front());
+  queue->second.pop_front();
+  if (queue->second.empty()) waiting_.erase(queue);
   return frame;
 }
 

@@ -64,8 +64,8 @@ void RowTotals::add(const RowTotals& other, uint64_t times) {
 
 Result<std::shared_ptr<const MadeRows>> MadeRows::make(const MadeRowsSpec& spec, Memory& memory) {
   CD_TRY(check_spec(spec));
-  std::shared_ptr<MadeRows> made(new MadeRows());
-  made->spec_ = spec;
+  std::shared_ptr<MadeRows> maker(new MadeRows());
+  maker->spec_ = spec;
   CD_ASSIGN(const DataType integers, parse_arrow_format("l"));
   auto schema = std::make_shared<Schema>();
   for (int column = 0; column < spec.columns; ++column) {
@@ -75,9 +75,9 @@ Result<std::shared_ptr<const MadeRows>> MadeRows::make(const MadeRowsSpec& spec,
     field.nullable = false;
     schema->fields.push_back(field);
   }
-  made->schema_ = std::move(schema);
-  if (spec.zipf_theta > 0) CD_TRY(made->make_zipf(memory));
-  return std::shared_ptr<const MadeRows>(std::move(made));
+  maker->schema_ = std::move(schema);
+  if (spec.zipf_theta > 0) CD_TRY(maker->make_zipf(memory));
+  return std::shared_ptr<const MadeRows>(std::move(maker));
 }
 
 Status MadeRows::make_zipf(Memory& memory) {
@@ -92,19 +92,19 @@ Status MadeRows::make_zipf(Memory& memory) {
   guide_.resize((size_t{1} << kGuideBits) + 1);
   for (size_t i = 0; i < guide_.size(); ++i) {
     const double begin = std::ldexp(static_cast<double>(i), -kGuideBits);
-    const double* found = std::upper_bound(cumulated, cumulated + kZipfKeys, begin);
-    guide_[i] = static_cast<uint32_t>(found - cumulated);
+    const double* place = std::upper_bound(cumulated, cumulated + kZipfKeys, begin);
+    guide_[i] = static_cast<uint32_t>(place - cumulated);
   }
   return {};
 }
 
 uint32_t MadeRows::zipf_rank(uint64_t random) const {
   const auto* cumulated = cumulated_.as<double>();
-  const double wanted = std::ldexp(static_cast<double>(random >> 11), -53);
+  const double share = std::ldexp(static_cast<double>(random >> 11), -53);
   const size_t cell = random >> (64 - kGuideBits);
   const size_t end = std::min<size_t>(guide_[cell + 1] + size_t{1}, kZipfKeys);
-  const double* found = std::upper_bound(cumulated + guide_[cell], cumulated + end, wanted);
-  return static_cast<uint32_t>(std::min<size_t>(found - cumulated, kZipfKeys - 1));
+  const double* place = std::upper_bound(cumulated + guide_[cell], cumulated + end, share);
+  return static_cast<uint32_t>(std::min<size_t>(place - cumulated, kZipfKeys - 1));
 }
 
 uint64_t MadeRows::key(uint64_t row_word) const {
@@ -148,10 +148,10 @@ std::vector<RowTotals> MadeRows::totals(const Batch& table, int64_t rows, int de
   const auto* keys = table.columns[0].data<uint64_t>();
   for (int64_t row = 0; row < table.rows; ++row) {
     if (row == rest_rows) rest = whole;
-    RowTotals& found = whole[keys[row] % static_cast<uint64_t>(destinations)];
-    ++found.rows;
+    RowTotals& totals = whole[keys[row] % static_cast<uint64_t>(destinations)];
+    ++totals.rows;
     for (size_t column = 0; column < table.columns.size(); ++column) {
-      found.sums[column] += table.columns[column].data<uint64_t>()[row];
+      totals.sums[column] += table.columns[column].data<uint64_t>()[row];
     }
   }
   for (size_t i = 0; i < rest.size(); ++i) {

@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kWindowBytesMax = int64_t{64} << 20;
 
 int place_of(const std::vector<int>& endpoints, int endpoint) {
-  const auto found = std::find(endpoints.begin(), endpoints.end(), endpoint);
-  return found == endpoints.end() ? -1 : static_cast<int>(found - endpoints.begin());
+  const auto entry = std::find(endpoints.begin(), endpoints.end(), endpoint);
+  return entry == endpoints.end() ? -1 : static_cast<int>(entry - endpoints.begin());
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ void RowTally::check_rows(const Batch& batch, int made_by) {
     const uint64_t row = words[i] - MadeRows::row_word(maker, 0);
     bool is_right = row < table_rows;
     for (int column = 0; is_right && column < rows_->spec().columns; ++column) {
-      const uint64_t found = batch.columns[static_cast<size_t>(column)].data<uint64_t>()[i];
-      is_right = found == rows_->value(maker, row, column);
+      const uint64_t value = batch.columns[static_cast<size_t>(column)].data<uint64_t>()[i];
+      is_right = value == rows_->value(maker, row, column);
     }
     wrong_rows_ += is_right ? 0 : 1;
   }
@@ -56,13 +56,13 @@ void RowTally::add(const RowTally& other) {
 uint64_t RowTally::wrong(std::span<const RowTotals> expected) const {
   uint64_t wrong = wrong_rows_;
   for (size_t i = 0; i < received_.size(); ++i) {
-    const RowTotals& found = received_[i];
+    const RowTotals& received = received_[i];
     const RowTotals& sent = expected[i];
     const uint64_t missing =
-        sent.rows > found.rows ? sent.rows - found.rows : found.rows - sent.rows;
+        sent.rows > received.rows ? sent.rows - received.rows : received.rows - sent.rows;
     wrong += missing;
     // As many rows as there should be, and yet others.
-    if (missing == 0 && wrong_rows_ == 0 && found.sums != sent.sums) ++wrong;
+    if (missing == 0 && wrong_rows_ == 0 && received.sums != sent.sums) ++wrong;
   }
   return wrong;
 }

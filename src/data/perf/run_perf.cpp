@@ -221,9 +221,9 @@ Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& optio
   CD_TRY(check_options(options));
   CD_ASSIGN(Meeting meeting, Meeting::make(context.group, context.meet_within));
   context.memory->reset_peak();
-  auto made = PerfSide::make(context, options, meeting);
-  CD_TRY(meeting.agree(made.ok() ? Status() : Status(made.error())));
-  PerfSide& side = *made.value();
+  auto opened = PerfSide::make(context, options, meeting);
+  CD_TRY(meeting.agree(opened.ok() ? Status() : Status(opened.error())));
+  PerfSide& side = *opened.value();
   CD_TRY(side.expect(meeting));
   CD_ASSIGN(const CopyRates rates, side.rates(meeting));
   const PredictedWork work = side.work(meeting);

@@ -55,51 +55,53 @@ std::vector<std::string> places_of(const std::string& file) {
     return {(std::filesystem::absolute(folder) / file).string()};
   }
   std::vector<std::string> places;
-  if (const std::string own = own_folder(); !own.empty()) places.push_back(own + "/" + file);
+  if (const std::string beside = own_folder(); !beside.empty()) {
+    places.push_back(beside + "/" + file);
+  }
   places.push_back(file);
   return places;
 }
 
-Error not_loaded(const PluginWanted& wanted, const std::vector<std::string>& reasons) {
+Error not_loaded(const PluginWanted& plugin, const std::vector<std::string>& reasons) {
   return make_error(
       ErrorCode::kInvalidArgument,
       "the plugin \"{}\" cannot be loaded: {}. Install {}; if it is there and Crossdock was built "
       "without it, build it again (`make ranks` in its sources), or name the plugin's folder in "
       "CROSSDOCK_PLUGINS",
-      wanted.name,
+      plugin.name,
       fmt::join(reasons, "; "),
-      wanted.install);
+      plugin.install);
 }
 
 }  // namespace
 
-Result<void*> load_plugin(const PluginWanted& wanted) {
+Result<void*> load_plugin(const PluginWanted& plugin) {
   static std::mutex one_at_a_time;  // signal handlers are the whole process's
   const std::lock_guard<std::mutex> lock(one_at_a_time);
   std::vector<std::string> reasons;
   void* library = nullptr;
-  for (const std::string& place : places_of("libcrossdock_" + wanted.name + ".so")) {
+  for (const std::string& place : places_of("libcrossdock_" + plugin.name + ".so")) {
     const FaultHandlersKept kept;
     library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library != nullptr) break;
     const char* const reason = dlerror();
     reasons.emplace_back(reason == nullptr ? place : reason);
   }
-  if (library == nullptr) return not_loaded(wanted, reasons);
+  if (library == nullptr) return not_loaded(plugin, reasons);
   const auto* const interface =
-      static_cast<const char*>(dlsym(library, ("crossdock_" + wanted.name + "_interface").c_str()));
-  if (interface == nullptr || wanted.interface != interface) {
+      static_cast<const char*>(dlsym(library, ("crossdock_" + plugin.name + "_interface").c_str()));
+  if (interface == nullptr || plugin.interface != interface) {
     return make_error(ErrorCode::kInvalidArgument,
                       "the plugin \"{}\" is of another build: its interface is {}, {} is needed. "
                       "Install both from "
                       "one build of Crossdock",
-                      wanted.name,
+                      plugin.name,
                       interface == nullptr ? "unknown" : interface,
-                      wanted.interface);
+                      plugin.interface);
   }
-  void* const entry = dlsym(library, wanted.entry.c_str());
+  void* const entry = dlsym(library, plugin.entry.c_str());
   if (entry == nullptr) {
-    return not_loaded(wanted, {"it has no symbol " + wanted.entry});
+    return not_loaded(plugin, {"it has no symbol " + plugin.entry});
   }
   return entry;
 }

@@ -23,6 +23,6 @@ struct PluginWanted {
 // that has this code, then where the system looks for libraries. What a plugin's libraries do to the handlers of
 // SIGSEGV and the like while they are loaded is undone. CD-105 with where was looked, the system's reason and what to
 // install; or if the plugin is of another build. Thread-safe.
-Result<void*> load_plugin(const PluginWanted& wanted);
+Result<void*> load_plugin(const PluginWanted& plugin);
 
 }  // namespace crossdock::plugins

@@ -53,11 +53,11 @@ Shares share(const std::vector<rings::LaneShape>& lanes, const RowLayoutOptions&
     edges_bytes += rings::kSegmentAlignment * (1 + lane.nullable);
     text_lanes += lane.is_text;
   }
-  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(options.segment_bytes, 0));
+  const auto segment_bytes = static_cast<uint64_t>(std::max<int64_t>(options.segment_bytes, 0));
   const auto text_bytes = static_cast<uint64_t>(std::max<int64_t>(options.text_bytes, 0));
   const uint64_t row_heap_bytes = text_lanes * text_bytes;
   if (text_lanes != 0) edges_bytes += kHeapBytesMin;
-  const uint64_t free_bytes = wanted > edges_bytes ? wanted - edges_bytes : 0;
+  const uint64_t free_bytes = segment_bytes > edges_bytes ? segment_bytes - edges_bytes : 0;
   Shares shares;
   shares.rows = std::min(free_bytes * 8 / (row_bits + row_heap_bytes * 8), kRowsMax);
   if (text_lanes == 0) return shares;
@@ -99,17 +99,17 @@ Status check_options(const Schema& schema, const RowLayoutOptions& options) {
 Result<std::shared_ptr<const RowLayout>> RowLayout::make(SchemaPtr schema,
                                                          RowLayoutOptions options) {
   CD_TRY(check_options(*schema, options));
-  std::shared_ptr<RowLayout> made(new RowLayout);
+  std::shared_ptr<RowLayout> layout(new RowLayout);
   auto received = std::make_shared<Schema>();
   for (const Field& field : schema->fields) {
     received->fields.push_back(received_field(field));
-    made->lanes_.push_back(lane_of(received->fields.back()));
+    layout->lanes_.push_back(lane_of(received->fields.back()));
   }
   if (options.has_destinations) {
-    made->destination_lane_ = static_cast<int>(made->lanes_.size());
-    made->lanes_.push_back({.width_bytes = sizeof(uint16_t)});
+    layout->destination_lane_ = static_cast<int>(layout->lanes_.size());
+    layout->lanes_.push_back({.width_bytes = sizeof(uint16_t)});
   }
-  const Shares shares = share(made->lanes_, options);
+  const Shares shares = share(layout->lanes_, options);
   if (shares.rows < kSegmentRowsMin) {
     return make_error(ErrorCode::kInvalidArgument,
                       "a segment of {} bytes holds {} rows of these {} columns, and needs {} or "
@@ -119,12 +119,12 @@ Result<std::shared_ptr<const RowLayout>> RowLayout::make(SchemaPtr schema,
                       schema->fields.size(),
                       kSegmentRowsMin);
   }
-  CD_ASSIGN(made->segments_,
+  CD_ASSIGN(layout->segments_,
             rings::make_segment_layout(
-                made->lanes_, static_cast<uint32_t>(shares.rows), shares.heap_bytes));
-  made->schema_ = std::move(schema);
-  made->received_schema_ = std::move(received);
-  return std::shared_ptr<const RowLayout>(std::move(made));
+                layout->lanes_, static_cast<uint32_t>(shares.rows), shares.heap_bytes));
+  layout->schema_ = std::move(schema);
+  layout->received_schema_ = std::move(received);
+  return std::shared_ptr<const RowLayout>(std::move(layout));
 }
 
 rings::RingShape RowLayout::ring_shape(int slot_bits) const {

@@ -14,9 +14,9 @@ namespace {
 using namespace filling;
 
 // Whether values of one type can lie in the lane that was made for another.
-bool is_same_lane(const DataType& sent, const DataType& wanted) {
+bool is_same_lane(const DataType& sent, const DataType& expected) {
   const DataType& one = value_type(sent);
-  const DataType& other = value_type(wanted);
+  const DataType& other = value_type(expected);
   if (is_string(one.id)) return is_string(other.id);
   if (is_binary(one.id)) return is_binary(other.id);
   return one == other;
@@ -31,13 +31,13 @@ Status check_counts(const RowLayout& layout,
                       batch.rows,
                       UINT32_MAX);
   }
-  const auto wanted = layout.destination_lane() < 0 ? 0 : static_cast<size_t>(batch.rows);
-  if (destinations.size() != wanted) {
+  const auto expected = layout.destination_lane() < 0 ? 0 : static_cast<size_t>(batch.rows);
+  if (destinations.size() != expected) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{} destinations come with {} rows, and this layout takes {}",
                       destinations.size(),
                       batch.rows,
-                      wanted);
+                      expected);
   }
   return {};
 }

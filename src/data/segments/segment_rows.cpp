@@ -114,13 +114,13 @@ Status check_count(const char* what, uint64_t value, uint64_t limit) {
                     limit);
 }
 
-Status check_size(uint64_t bytes, uint64_t wanted) {
-  if (bytes == wanted) return {};
+Status check_size(uint64_t bytes, uint64_t expected) {
+  if (bytes == expected) return {};
   return make_error(ErrorCode::kMalformedMessage,
                     "a segment has {} bytes, and those of its rows and heap are {}; the peer "
                     "speaks another version or sends damaged data",
                     bytes,
-                    wanted);
+                    expected);
 }
 
 // Copies `bytes` and clears what is left up to `end`.

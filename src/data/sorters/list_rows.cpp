@@ -37,12 +37,12 @@ bool list_few(std::span<const uint16_t> outlets,
   uint32_t* at = rows;
   for (uint32_t outlet = 0; outlet + 1 < begins.size(); ++outlet) {
     begins[outlet] = static_cast<uint32_t>(at - rows);
-    const auto wanted = hn::Set(lanes, outlet);
+    const auto target = hn::Set(lanes, outlet);
     auto numbers = hn::Iota(lanes, first_row);
     size_t i = 0;
     for (; i + step <= outlets.size(); i += step) {
-      const auto found = hn::PromoteTo(lanes, hn::LoadU(narrow, outlets.data() + i));
-      const auto is_wanted = hn::Eq(found, wanted);
+      const auto targets = hn::PromoteTo(lanes, hn::LoadU(narrow, outlets.data() + i));
+      const auto is_wanted = hn::Eq(targets, target);
       // The next rows take the place of those behind the last one that is wanted.
       hn::StoreU(hn::Compress(numbers, is_wanted), lanes, at);
       at += hn::CountTrue(lanes, is_wanted);

@@ -175,9 +175,9 @@ Result<std::unique_ptr<RowRouter>> make_range_router(SchemaPtr schema, RouteSpec
         common_key_kind(schema->fields[spec.keys[k]].type, spec.bounds.schema->fields[k].type));
     terms.push_back({kind, false, false});
   }
-  auto made = std::make_unique<RangeRouter>(std::move(schema), std::move(spec), std::move(terms));
-  CD_TRY(made->open());
-  return std::unique_ptr<RowRouter>(std::move(made));
+  auto router = std::make_unique<RangeRouter>(std::move(schema), std::move(spec), std::move(terms));
+  CD_TRY(router->open());
+  return std::unique_ptr<RowRouter>(std::move(router));
 }
 
 }  // namespace crossdock::sorters

@@ -340,20 +340,20 @@ Result<std::unique_ptr<RowRouter>> RowRouter::make(SchemaPtr schema, RouteSpec s
   CD_TRY(check_spec(*schema, spec));
   const DataType& first = schema->fields[spec.keys[0]].type;
   const bool is_one = spec.keys.size() == 1;
-  std::unique_ptr<RowRouter> made;
+  std::unique_ptr<RowRouter> router;
   if (spec.by == RouteBy::kRange) return make_range_router(std::move(schema), std::move(spec));
   if (spec.by == RouteBy::kExplicit) {
-    made = std::make_unique<NumberRouter>(*schema, spec);
+    router = std::make_unique<NumberRouter>(*schema, spec);
   } else if (spec.destinations == 1) {
-    made = std::make_unique<OneDestination>();
+    router = std::make_unique<OneDestination>();
   } else if (spec.by == RouteBy::kKey && is_one && is_integer(first)) {
-    made = std::make_unique<IntegerRouter>(*schema, spec);
+    router = std::make_unique<IntegerRouter>(*schema, spec);
   } else if (spec.by == RouteBy::kKey && is_one && is_decimal(first)) {
-    made = std::make_unique<DecimalRouter>(*schema, spec);
+    router = std::make_unique<DecimalRouter>(*schema, spec);
   } else {
-    made = std::make_unique<HashRouter>(*schema, spec);
+    router = std::make_unique<HashRouter>(*schema, spec);
   }
-  return made;
+  return router;
 }
 
 }  // namespace crossdock::sorters

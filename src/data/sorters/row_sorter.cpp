@@ -76,13 +76,13 @@ class RowSorter::Listing {
   std::vector<uint16_t> who_waits;  // outlets with rows there, in any order
 
   void add(uint16_t outlet, std::span<const uint32_t> rows) {
-    Waiting& own = waiting[outlet];
-    if (own.is_empty()) {
+    Waiting& queued = waiting[outlet];
+    if (queued.is_empty()) {
       who_waits.push_back(outlet);
-      own.rows.clear();
-      own.done = 0;
+      queued.rows.clear();
+      queued.done = 0;
     }
-    own.rows.insert(own.rows.end(), rows.begin(), rows.end());
+    queued.rows.insert(queued.rows.end(), rows.begin(), rows.end());
   }
 };
 
@@ -196,10 +196,10 @@ void RowSorter::move_waiting(std::vector<uint16_t>& published) {
   auto& who = listing_->who_waits;
   size_t kept = 0;
   for (const uint16_t outlet : who) {
-    Listing::Waiting& own = listing_->waiting[outlet];
-    const auto left = static_cast<uint32_t>(own.rows.size()) - own.done;
-    own.done += move(outlet, {own.rows.data() + own.done, 0, left}, published);
-    if (!own.is_empty()) who[kept++] = outlet;
+    Listing::Waiting& queued = listing_->waiting[outlet];
+    const auto left = static_cast<uint32_t>(queued.rows.size()) - queued.done;
+    queued.done += move(outlet, {queued.rows.data() + queued.done, 0, left}, published);
+    if (!queued.is_empty()) who[kept++] = outlet;
   }
   who.resize(kept);
 }

@@ -109,10 +109,10 @@ Result<TraceNotes> SegmentTrace::finish() {
                       "no trace is running in this process; start one");
   }
   is_on_.store(false, std::memory_order_release);
-  TraceNotes found;
-  for (const auto& buffer : run().buffers) buffer->read(found);
+  TraceNotes notes;
+  for (const auto& buffer : run().buffers) buffer->read(notes);
   run().buffers.clear();
-  return found;
+  return notes;
 }
 
 }  // namespace crossdock::trace

@@ -21,8 +21,8 @@ namespace crossdock::transports {
 
 class NeighbourMeeting {
  public:
-  NeighbourMeeting(PeerIndex rank, const NeighbourAddress& own, int listening_fd)
-      : rank_(rank), own_(own), listening_(listening_fd) {}
+  NeighbourMeeting(PeerIndex rank, const NeighbourAddress& address, int listening_fd)
+      : rank_(rank), own_(address), listening_(listening_fd) {}
 
   // Connections to all of addresses[rank] that are on this host, by rank. CD-612 if one is of another user; CD-613 for
   // what is no address; CD-617 with those who did not come in time, or who are gone.

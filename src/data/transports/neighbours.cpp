@@ -80,9 +80,9 @@ Error gone_error(const Neighbour& neighbour) {
 
 class SocketNeighbours : public Neighbours {
  public:
-  SocketNeighbours(int rank, NeighbourAddress own, Descriptor listening, Descriptor epoll)
+  SocketNeighbours(int rank, NeighbourAddress address, Descriptor listening, Descriptor epoll)
       : rank_(static_cast<PeerIndex>(rank)),
-        own_(std::move(own)),
+        own_(std::move(address)),
         listening_(std::move(listening)),
         epoll_(std::move(epoll)) {}
 
@@ -310,10 +310,10 @@ void SocketNeighbours::end(Neighbour& neighbour,
 }
 
 void SocketNeighbours::progress(NeighbourEvents& events) {
-  std::array<epoll_event, kEventsPerTurn> found;
-  const int count = ::epoll_wait(epoll_.get(), found.data(), kEventsPerTurn, 0);
+  std::array<epoll_event, kEventsPerTurn> turn;
+  const int count = ::epoll_wait(epoll_.get(), turn.data(), kEventsPerTurn, 0);
   for (int i = 0; i < count; ++i) {
-    const epoll_event& event = found[static_cast<size_t>(i)];
+    const epoll_event& event = turn[static_cast<size_t>(i)];
     Neighbour& neighbour = neighbours_.at(static_cast<PeerIndex>(event.data.u64));
     if ((event.events & EPOLLOUT) != 0) send_waiting(neighbour);
     take_notes(neighbour, (event.data.u64 & kProcessEnded) != 0, events);
@@ -323,12 +323,12 @@ void SocketNeighbours::progress(NeighbourEvents& events) {
 }  // namespace
 
 Result<std::unique_ptr<Neighbours>> Neighbours::listen(int rank) {
-  CD_ASSIGN(NeighbourAddress own, NeighbourAddress::make());
-  CD_ASSIGN(Descriptor listening, listen_at(own.name, kBacklog));
+  CD_ASSIGN(NeighbourAddress address, NeighbourAddress::make());
+  CD_ASSIGN(Descriptor listening, listen_at(address.name, kBacklog));
   Descriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return system_error("processes of this host cannot be watched", errno);
   return std::unique_ptr<Neighbours>(std::make_unique<SocketNeighbours>(
-      rank, std::move(own), std::move(listening), std::move(epoll)));
+      rank, std::move(address), std::move(listening), std::move(epoll)));
 }
 
 }  // namespace crossdock::transports

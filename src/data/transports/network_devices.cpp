@@ -124,7 +124,7 @@ Result<std::vector<NetworkDevice>> list_interfaces() {
   }
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(first, freeifaddrs);
   CD_ASSIGN(const auto routed, routed_interfaces());
-  std::vector<NetworkDevice> found;
+  std::vector<NetworkDevice> devices;
   for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
     if (at->ifa_addr == nullptr || at->ifa_netmask == nullptr) continue;
     if ((at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_RUNNING) == 0) continue;
@@ -142,10 +142,10 @@ Result<std::vector<NetworkDevice>> list_interfaces() {
     // Link-local addresses of version 6 say nothing about who can reach whom.
     if (family == AF_INET6 && static_cast<unsigned char>(ip[0]) == 0xFE) continue;
     const auto same = [&](const NetworkDevice& one) { return one.name == at->ifa_name; };
-    const auto known = std::find_if(found.begin(), found.end(), same);
+    const auto known = std::find_if(devices.begin(), devices.end(), same);
     // The first address counts, one of version 4 before those of version 6.
-    if (known != found.end() && (known->ip.size() == 4 || family == AF_INET6)) continue;
-    NetworkDevice& device = known != found.end() ? *known : found.emplace_back();
+    if (known != devices.end() && (known->ip.size() == 4 || family == AF_INET6)) continue;
+    NetworkDevice& device = known != devices.end() ? *known : devices.emplace_back();
     device.name = device.interface = at->ifa_name;
     device.ip = ip;
     device.prefix_bits = 0;
@@ -155,7 +155,7 @@ Result<std::vector<NetworkDevice>> list_interfaces() {
     device.is_loopback = (at->ifa_flags & IFF_LOOPBACK) != 0;
     device.is_routed = routed.contains({device.name, family});
   }
-  return found;
+  return devices;
 }
 
 std::vector<std::string> wanted_devices(const std::vector<std::string>& devices) {
@@ -175,14 +175,14 @@ std::vector<std::string> wanted_devices(const std::vector<std::string>& devices)
 }
 
 Result<std::vector<NetworkDevice>> choose_devices(std::vector<NetworkDevice> interfaces,
-                                                  const std::vector<std::string>& wanted,
+                                                  const std::vector<std::string>& names,
                                                   const std::string& sysfs,
                                                   RdmaDevices rdma) {
   std::vector<NetworkDevice> chosen;
-  for (const std::string& name : wanted) {
+  for (const std::string& name : names) {
     CD_ASSIGN(chosen.emplace_back(), named_device(name, interfaces, sysfs, rdma));
   }
-  if (!wanted.empty()) return chosen;
+  if (!names.empty()) return chosen;
   for (NetworkDevice& device : interfaces) {
     if (device.is_loopback) continue;
     const std::string port =

@@ -31,12 +31,12 @@ Result<std::vector<NetworkDevice>> list_interfaces();
 std::vector<std::string> wanted_devices(const std::vector<std::string>& devices);
 
 enum class RdmaDevices : uint8_t { kPreferred, kAsInterfaces };
-// Those to use. `wanted` empty: all but loopback, or loopback if there is no other; where RDMA is preferred, an
+// Those to use. `names` empty: all but loopback, or loopback if there is no other; where RDMA is preferred, an
 // interface whose NIC is an RDMA device with an active port stands for that port. Else the named ones: interfaces
 // (through TCP) or, likewise, RDMA ports. Rates are filled in. `sysfs`: "/sys". CD-105 with what there is, if a name is
 // unknown or there is nothing.
 Result<std::vector<NetworkDevice>> choose_devices(std::vector<NetworkDevice> interfaces,
-                                                  const std::vector<std::string>& wanted,
+                                                  const std::vector<std::string>& names,
                                                   const std::string& sysfs,
                                                   RdmaDevices rdma = RdmaDevices::kPreferred);
 

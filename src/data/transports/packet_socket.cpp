@@ -22,14 +22,14 @@ struct AbstractName {
 };
 
 AbstractName abstract_name(const RandomBytes& name) {
-  AbstractName made;
-  made.address.sun_family = AF_UNIX;
+  AbstractName socket;
+  socket.address.sun_family = AF_UNIX;
   std::string text(1, '\0');  // a first byte of 0 makes it abstract
   text += "crossdock-";
   for (const std::byte byte : name) text += fmt::format("{:02x}", std::to_integer<int>(byte));
-  std::memcpy(made.address.sun_path, text.data(), text.size());
-  made.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size());
-  return made;
+  std::memcpy(socket.address.sun_path, text.data(), text.size());
+  socket.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size());
+  return socket;
 }
 
 // Owns all descriptors that came with a message, so that none is left open.

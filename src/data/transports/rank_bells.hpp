@@ -19,9 +19,9 @@ class RankBells {
   static constexpr int64_t kPlace = 128;
 
   RankBells() = default;
-  // `own`: cleared but for its first bytes; null: nothing wakes this rank, and it does not wait here.
-  RankBells(int ranks, std::unique_ptr<SharedRegion> own)
-      : own_(std::move(own)), others_(static_cast<size_t>(ranks)) {}
+  // `region`: cleared but for its first bytes; null: nothing wakes this rank, and it does not wait here.
+  RankBells(int ranks, std::unique_ptr<SharedRegion> region)
+      : own_(std::move(region)), others_(static_cast<size_t>(ranks)) {}
   void add(int rank, std::unique_ptr<SharedRegion> page) {
     others_[static_cast<size_t>(rank)] = std::move(page);
   }

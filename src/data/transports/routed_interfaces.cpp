@@ -22,17 +22,17 @@ Error cannot_list(int number) {
       ErrorCode::kProbeFailed, "the network routes cannot be listed: {}", std::strerror(number));
 }
 
-void add(int interface, int family, Routed& found) {
+void add(int interface, int family, Routed& routed) {
   char name[IF_NAMESIZE] = {};
   if (if_indextoname(static_cast<unsigned>(interface), name) != nullptr)
-    found.emplace(name, family);
+    routed.emplace(name, family);
 }
 
 bool is_gateway(const rtattr* part) {
   return part->rta_type == RTA_GATEWAY || part->rta_type == RTA_VIA;
 }
 
-void take_next_hops(rtattr* list, int family, bool is_for_all, Routed& found) {
+void take_next_hops(rtattr* list, int family, bool is_for_all, Routed& routed) {
   auto left = static_cast<int>(RTA_PAYLOAD(list));
   auto* hop = static_cast<rtnexthop*>(RTA_DATA(list));
   while (left >= static_cast<int>(sizeof *hop) && hop->rtnh_len >= sizeof *hop &&
@@ -42,13 +42,13 @@ void take_next_hops(rtattr* list, int family, bool is_for_all, Routed& found) {
     for (rtattr* part = RTNH_DATA(hop); RTA_OK(part, bytes); part = RTA_NEXT(part, bytes)) {
       is_through |= is_gateway(part);
     }
-    if (is_through) add(hop->rtnh_ifindex, family, found);
+    if (is_through) add(hop->rtnh_ifindex, family, routed);
     left -= static_cast<int>(RTNH_ALIGN(hop->rtnh_len));
     hop = RTNH_NEXT(hop);
   }
 }
 
-void take_route(nlmsghdr* message, Routed& found) {
+void take_route(nlmsghdr* message, Routed& routed) {
   auto* const route = static_cast<rtmsg*>(NLMSG_DATA(message));
   if (message->nlmsg_len < NLMSG_LENGTH(sizeof *route) || route->rtm_type != RTN_UNICAST) return;
   const bool is_for_all = route->rtm_dst_len == 0;
@@ -58,9 +58,10 @@ void take_route(nlmsghdr* message, Routed& found) {
   for (rtattr* part = RTM_RTA(route); RTA_OK(part, bytes); part = RTA_NEXT(part, bytes)) {
     is_through |= is_gateway(part);
     if (part->rta_type == RTA_OIF) std::memcpy(&interface, RTA_DATA(part), sizeof interface);
-    if (part->rta_type == RTA_MULTIPATH) take_next_hops(part, route->rtm_family, is_for_all, found);
+    if (part->rta_type == RTA_MULTIPATH)
+      take_next_hops(part, route->rtm_family, is_for_all, routed);
   }
-  if (is_through && interface != 0) add(interface, route->rtm_family, found);
+  if (is_through && interface != 0) add(interface, route->rtm_family, routed);
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ Result<Routed> routed_interfaces() {
   request.head.nlmsg_type = RTM_GETROUTE;
   request.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   if (::send(socket.get(), &request, sizeof request, 0) < 0) return cannot_list(errno);
-  Routed found;
+  Routed routed;
   std::vector<nlmsghdr> buffer((size_t{64} << 10) / sizeof(nlmsghdr));
   while (true) {
     const ssize_t count = ::recv(socket.get(), buffer.data(), buffer.size() * sizeof(nlmsghdr), 0);
@@ -84,11 +85,11 @@ Result<Routed> routed_interfaces() {
     if (count <= 0) return cannot_list(count < 0 ? errno : EPIPE);
     auto left = static_cast<unsigned>(count);
     for (nlmsghdr* one = buffer.data(); NLMSG_OK(one, left); one = NLMSG_NEXT(one, left)) {
-      if (one->nlmsg_type == NLMSG_DONE) return found;
+      if (one->nlmsg_type == NLMSG_DONE) return routed;
       if (one->nlmsg_type == NLMSG_ERROR) {
         return cannot_list(-static_cast<nlmsgerr*>(NLMSG_DATA(one))->error);
       }
-      if (one->nlmsg_type == RTM_NEWROUTE) take_route(one, found);
+      if (one->nlmsg_type == RTM_NEWROUTE) take_route(one, routed);
     }
   }
 }

@@ -209,8 +209,8 @@ bool SocketLink::receive(LinkEvents* events) {
     msghdr message = {};
     message.msg_iov = parts.data();
     message.msg_iovlen = next_parts(parts);
-    size_t wanted = 0;
-    for (size_t i = 0; i < message.msg_iovlen; ++i) wanted += parts[i].iov_len;
+    size_t message_bytes = 0;
+    for (size_t i = 0; i < message.msg_iovlen; ++i) message_bytes += parts[i].iov_len;
     const ssize_t got = ::recvmsg(fd(), &message, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     const bool is_empty = got < 0 && errno == EAGAIN;
@@ -226,7 +226,7 @@ bool SocketLink::receive(LinkEvents* events) {
     }
     // What comes from now on is reported as a change, and so is the end, unless it has been reported; of a short
     // message whose head came with the end of a long one, too, as soon as it is there.
-    if (is_empty || (bytes < wanted && !is_closing_ && has_socket())) {
+    if (is_empty || (bytes < message_bytes && !is_closing_ && has_socket())) {
       is_readable_ = false;
       wait_for_more();
     }
@@ -307,16 +307,16 @@ void SocketLink::end_message(LinkEvents* events) {
 
 // What is to leave next, and how many bytes that are. Of frames that are summed up a piece, whose sum is made now.
 size_t SocketLink::outgoing_parts(Parts& parts) {
-  size_t count = 0, wanted = 0, skipped = first_sent_;
+  size_t count = 0, total = 0, skipped = first_sent_;
   const auto add = [&](const void* at, size_t bytes) {
     const size_t left_out = std::min(skipped, bytes);
     skipped -= left_out;
     if (left_out == bytes) return;
     parts.of[count++] = part_of(static_cast<const std::byte*>(at) + left_out, bytes - left_out);
-    wanted += bytes - left_out;
+    total += bytes - left_out;
   };
   for (Outgoing& message : queue_) {
-    if (count + 3 > parts.of.size() || wanted >= kPieceBytes) break;
+    if (count + 3 > parts.of.size() || total >= kPieceBytes) break;
     add(&message.head, sizeof message.head);
     if (message.tail_bytes() == 0) {
       add(message.body.data(), message.body.size());
@@ -335,14 +335,14 @@ size_t SocketLink::outgoing_parts(Parts& parts) {
     add(&message.sum, sizeof message.sum);
   }
   parts.count = count;
-  return wanted;
+  return total;
 }
 
 bool SocketLink::send(LinkEvents* events) {
   size_t sent = 0;
   while (is_writable_ && !queue_.empty() && sent < kTurnBytes) {
     Parts parts;
-    const size_t wanted = outgoing_parts(parts);
+    const size_t total = outgoing_parts(parts);
     msghdr message = {};
     message.msg_iov = parts.of.data();
     message.msg_iovlen = parts.count;
@@ -353,7 +353,7 @@ bool SocketLink::send(LinkEvents* events) {
       return true;
     }
     const size_t bytes = went < 0 ? 0 : static_cast<size_t>(went);
-    if (bytes < wanted) is_writable_ = false;
+    if (bytes < total) is_writable_ = false;
     sent += bytes;
     advance(bytes, events);
   }

@@ -202,10 +202,10 @@ void SocketTransport::take_callers(const Descriptor& listener) {
 }
 
 void SocketTransport::hear(uint32_t number) {
-  const auto found = std::ranges::find_if(
+  const auto entry = std::ranges::find_if(
       strangers_, [number](const Stranger& one) { return one.number == number; });
-  if (found == strangers_.end()) return;
-  Stranger& stranger = *found;
+  if (entry == strangers_.end()) return;
+  Stranger& stranger = *entry;
   auto* const at = reinterpret_cast<std::byte*>(&stranger.greeting) + stranger.bytes;
   const ssize_t got =
       ::recv(stranger.socket.get(), at, sizeof stranger.greeting - stranger.bytes, MSG_DONTWAIT);
@@ -213,17 +213,17 @@ void SocketTransport::hear(uint32_t number) {
   stranger.bytes += got > 0 ? static_cast<size_t>(got) : 0;
   if (got > 0 && stranger.bytes < sizeof stranger.greeting) return;
   Stranger known = std::move(stranger);
-  strangers_.erase(found);
+  strangers_.erase(entry);
   if (got > 0) introduce(std::move(known));  // or it has gone
 }
 
 // A caller without a link's key is no peer, and a link has one connection.
 void SocketTransport::introduce(Stranger stranger) {
   if (stranger.greeting.magic != kSocketMagic) return;
-  const auto found = callers_.find(stranger.greeting.key);
-  if (found == callers_.end() || found->second->is_over()) return;
-  SocketLink& link = *found->second;
-  callers_.erase(found);
+  const auto entry = callers_.find(stranger.greeting.key);
+  if (entry == callers_.end() || entry->second->is_over()) return;
+  SocketLink& link = *entry->second;
+  callers_.erase(entry);
   const auto place =
       std::ranges::find_if(links_, [&link](const auto& one) { return one.get() == &link; });
   const Status watched = watch(stranger.socket.get(),

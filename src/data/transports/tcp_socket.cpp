@@ -45,11 +45,11 @@ Result<SocketAddress> address_of(const std::string& ip, uint16_t port) {
       ErrorCode::kInvalidArgument, "an IP address has 4 or 16 bytes, and this one {}", ip.size());
 }
 
-Result<Descriptor> make_socket(const SocketAddress& own) {
+Result<Descriptor> make_socket(const SocketAddress& address) {
   Descriptor socket(
-      ::socket(own.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+      ::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (!socket) return system_error("no socket of TCP can be made", errno);
-  if (::bind(socket.get(), own.get(), own.size) != 0) {
+  if (::bind(socket.get(), address.get(), address.size) != 0) {
     return system_error("a socket of TCP cannot have the address of its NIC", errno);
   }
   return socket;
@@ -77,28 +77,28 @@ void prepare(int fd, double lost_after_s) {
 }  // namespace
 
 Result<Descriptor> listen_on(const std::string& ip) {
-  CD_ASSIGN(const SocketAddress own, address_of(ip, 0));
-  CD_ASSIGN(Descriptor socket, make_socket(own));
+  CD_ASSIGN(const SocketAddress address, address_of(ip, 0));
+  CD_ASSIGN(Descriptor socket, make_socket(address));
   if (::listen(socket.get(), kTcpBacklog) != 0)
     return system_error("a socket of TCP cannot listen", errno);
   return socket;
 }
 
 uint16_t port_of(int fd) {
-  sockaddr_storage own = {};
-  socklen_t size = sizeof own;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0) return 0;
-  return ntohs(own.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(own).sin_port
-                                        : reinterpret_cast<sockaddr_in6&>(own).sin6_port);
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(address).sin_port
+                                            : reinterpret_cast<sockaddr_in6&>(address).sin6_port);
 }
 
 Result<Descriptor> connect_from(const std::string& ip,
                                 const std::string& peer_ip,
                                 uint16_t port,
                                 double lost_after_s) {
-  CD_ASSIGN(const SocketAddress own, address_of(ip, 0));
+  CD_ASSIGN(const SocketAddress address, address_of(ip, 0));
   CD_ASSIGN(const SocketAddress peer, address_of(peer_ip, port));
-  CD_ASSIGN(Descriptor socket, make_socket(own));
+  CD_ASSIGN(Descriptor socket, make_socket(address));
   prepare(socket.get(), lost_after_s);
   if (::connect(socket.get(), peer.get(), peer.size) != 0 && errno != EINPROGRESS)
     return system_error("a connection cannot be made", errno);

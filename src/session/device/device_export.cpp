@@ -119,16 +119,16 @@ Result<std::unique_ptr<OwnedArray>> host_column(const DeviceTable& table,
 
 template <class MakeColumn>
 Result<std::unique_ptr<OwnedArray>> all_columns(const DeviceTable& table, const MakeColumn& make) {
-  std::vector<std::unique_ptr<OwnedArray>> made;
+  std::vector<std::unique_ptr<OwnedArray>> children;
   for (const TableColumn& column : table.columns) {
     CD_ASSIGN(std::unique_ptr<OwnedArray> one, make(table, column));
-    made.push_back(std::move(one));
+    children.push_back(std::move(one));
   }
   auto owned = std::make_unique<OwnedArray>();
-  for (size_t at = 0; at < made.size(); ++at) {
+  for (size_t at = 0; at < children.size(); ++at) {
     ArrowArray& child = owned->children.emplace_back();
     fill_array(&child,
-               made[at].release(),
+               children[at].release(),
                table.rows,
                operators::is_text(table.columns[at].stored) ? 3 : 2);
     child.null_count = static_cast<int64_t>(table.columns[at].null_count);
@@ -229,10 +229,10 @@ Result<dlpack::Managed*> export_tensor(const DeviceTable& table,
 Result<dlpack::ManagedVersioned*> export_versioned_tensor(const DeviceTable& table,
                                                           const std::string& name,
                                                           uint64_t stream) {
-  CD_ASSIGN(dlpack::ManagedVersioned* const made,
+  CD_ASSIGN(dlpack::ManagedVersioned* const managed,
             tensor_of<dlpack::ManagedVersioned>(table, name, stream));
-  made->flags = dlpack::kReadOnly;  // other tables may share the column
-  return made;
+  managed->flags = dlpack::kReadOnly;  // other tables may share the column
+  return managed;
 }
 
 }  // namespace crossdock::session

@@ -77,9 +77,9 @@ Result<uint64_t> count_zeros(const ArrowSource& source,
   constexpr uint64_t kBitsPerBlock = uint64_t{1} << 15;
   CD_TRY(
       device.launch(work, operators::grid_of(device, operators::tiles_of(count, kBitsPerBlock))));
-  uint64_t found = 0;
-  CD_TRY(device.read(&found, zeros.words(), sizeof(found)));
-  return found;
+  uint64_t zero_count = 0;
+  CD_TRY(device.read(&zero_count, zeros.words(), sizeof(zero_count)));
+  return zero_count;
 }
 
 Status check_column(const ArrowArray& array, const TableColumn& column) {
@@ -220,10 +220,10 @@ Result<TableColumn> decode_column(const ArrowSource& source,
                       dictionary_rows);
   }
   const TakenRows taken{.rows = chosen.words(), .count = rows, .has_absent = true};
-  CD_ASSIGN(TableColumn made, take_column({.device = source.device}, dictionary, taken));
-  made.name = indices.name;
+  CD_ASSIGN(TableColumn decoded, take_column({.device = source.device}, dictionary, taken));
+  decoded.name = indices.name;
   CD_TRY(device.driver().wait());  // the producer's memory may go now
-  return made;
+  return decoded;
 }
 
 Result<TableColumn> import_column(const ArrowSource& source,
@@ -341,16 +341,16 @@ Result<TableColumn> import_tensor(const DevicePtr& device, const TensorColumn& c
   CD_ASSIGN(
       const Reach reach,
       reach_of(*device, tensor.device.type, tensor.device.id, "column \"" + column.name + "\""));
-  TableColumn made{.name = column.name, .format = kind.second, .stored = kind.first};
+  TableColumn imported{.name = column.name, .format = kind.second, .stored = kind.first};
   const std::byte* const values = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
   CD_TRY(check_alignment(column, values, width_of(kind.first)));
-  made.values.data = values;
+  imported.values.data = values;
   if (reach == Reach::kCopied) {
     CD_ASSIGN(
-        made.values,
+        imported.values,
         copy_in(device, values, static_cast<uint64_t>(tensor.shape[0]) * width_of(kind.first)));
   }
-  return made;
+  return imported;
 }
 
 }  // namespace
@@ -398,7 +398,7 @@ Result<DeviceTable> import_tensors(const DevicePtr& device, std::vector<TensorCo
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
   DeviceTable table{.device = device};
   for (const TensorColumn& column : columns) {
-    CD_ASSIGN(TableColumn made, import_tensor(device, column));
+    CD_ASSIGN(TableColumn imported, import_tensor(device, column));
     const auto rows = static_cast<uint64_t>(column.tensor.shape[0]);
     if (!table.columns.empty() && rows != table.rows) {
       return make_error(ErrorCode::kInvalidArgument,
@@ -409,7 +409,7 @@ Result<DeviceTable> import_tensors(const DevicePtr& device, std::vector<TensorCo
                         table.rows);
     }
     table.rows = rows;
-    table.columns.push_back(std::move(made));
+    table.columns.push_back(std::move(imported));
   }
   // Only now, since an error leaves the tensors to the caller.
   for (size_t at = 0; at < columns.size(); ++at) {

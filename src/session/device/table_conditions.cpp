@@ -93,14 +93,15 @@ Result<operators::TestRows> test_of(const DeviceTable& table, const TableConditi
 }
 
 Result<operators::DeviceBuffer> run_test(const DeviceTable& table, operators::TestRows test) {
-  CD_ASSIGN(operators::DeviceBuffer made, operators::DeviceBuffer::make(*table.device, table.rows));
-  test.to = made.as<uint8_t>();
+  CD_ASSIGN(operators::DeviceBuffer bytes,
+            operators::DeviceBuffer::make(*table.device, table.rows));
+  test.to = bytes.as<uint8_t>();
   if (test.count != 0)
     CD_TRY(table.device->launch(
         test,
         operators::grid_of(*table.device,
                            operators::tiles_of(test.count, operators::TestRows::kThreads))));
-  return Result<operators::DeviceBuffer>(std::move(made));
+  return Result<operators::DeviceBuffer>(std::move(bytes));
 }
 
 }  // namespace
@@ -108,14 +109,14 @@ Result<operators::DeviceBuffer> run_test(const DeviceTable& table, operators::Te
 Result<operators::DeviceBuffer> rows_that_fit(const DeviceTable& table,
                                               const std::vector<TableCondition>& conditions,
                                               const uint8_t* before) {
-  operators::DeviceBuffer made;
+  operators::DeviceBuffer passing;
   for (const TableCondition& condition : conditions) {
     CD_ASSIGN(operators::TestRows test, test_of(table, condition));
     test.before = before;
-    CD_ASSIGN(made, run_test(table, test));
-    before = made.as<uint8_t>();
+    CD_ASSIGN(passing, run_test(table, test));
+    before = passing.as<uint8_t>();
   }
-  if (!conditions.empty()) return Result<operators::DeviceBuffer>(std::move(made));
+  if (!conditions.empty()) return Result<operators::DeviceBuffer>(std::move(passing));
   // A column without NULLs passes everywhere.
   return run_test(table, {.from = {}, .before = before, .count = table.rows});
 }

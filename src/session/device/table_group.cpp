@@ -195,22 +195,22 @@ Result<operators::DeviceBuffer> no_misfits(Device& device) {
 }
 
 Result<bool> has_misfits(Device& device, const operators::DeviceBuffer& misfits) {
-  uint64_t found = 0;
-  CD_TRY(device.read(&found, misfits.words(), sizeof(found)));
-  return found != 0;
+  uint64_t misfit_count = 0;
+  CD_TRY(device.read(&misfit_count, misfits.words(), sizeof(misfit_count)));
+  return misfit_count != 0;
 }
 
 Result<TableColumn> decimal_sums(const DevicePtr& device,
                                  const operators::DeviceGroups& groups,
                                  const operators::AggregateColumn& sum,
                                  const TableColumn& of) {
-  TableColumn made{
+  TableColumn sums{
       .name = of.name, .format = fmt::format("d:38,{}", scale_of(of)), .stored = Stored::kInt128};
-  CD_ASSIGN(made.values, own_bytes(device, groups.groups * width_of(made.stored)));
+  CD_ASSIGN(sums.values, own_bytes(device, groups.groups * width_of(sums.stored)));
   CD_ASSIGN(const operators::DeviceBuffer misfits, no_misfits(*device));
   const operators::DecimalSums work{
       .words = groups.column(sum.word),
-      .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(made.values.data)),
+      .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(sums.values.data)),
       .misfits = misfits.words(),
       .count = groups.groups};
   CD_TRY(device->launch(
@@ -218,7 +218,7 @@ Result<TableColumn> decimal_sums(const DevicePtr& device,
       operators::grid_of(*device,
                          operators::tiles_of(groups.groups, operators::DecimalSums::kThreads))));
   CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
-  if (!is_beyond) return made;
+  if (!is_beyond) return sums;
   return make_error(ErrorCode::kValueOutOfRange,
                     "a sum of \"{}\" does not fit the 38 digits of a decimal128\n"
                     "  try      a mean, or a sum of float64 values",
@@ -230,17 +230,17 @@ Result<TableColumn> whole_sums(const DevicePtr& device,
                                const operators::AggregateColumn& sum,
                                const TableColumn& of) {
   const bool has_no_sign = operators::is_unsigned(of.stored);
-  TableColumn made{.name = of.name,
+  TableColumn sums{.name = of.name,
                    .format = has_no_sign ? "L" : "l",
                    .stored = has_no_sign ? Stored::kUInt64 : Stored::kInt64};
-  CD_ASSIGN(made.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
+  CD_ASSIGN(sums.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
   CD_ASSIGN(const operators::DeviceBuffer misfits, no_misfits(*device));
   const operators::NarrowSums work{
       .low = groups.column(sum.word),
       .high = groups.column(sum.word + 1),
       .shifted_counts = of.stored == Stored::kUInt64 ? groups.column(sum.count_word) : nullptr,
       .is_unsigned = has_no_sign,
-      .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(made.values.data)),
+      .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(sums.values.data)),
       .misfits = misfits.words(),
       .count = groups.groups};
   CD_TRY(device->launch(
@@ -248,7 +248,7 @@ Result<TableColumn> whole_sums(const DevicePtr& device,
       operators::grid_of(*device,
                          operators::tiles_of(groups.groups, operators::NarrowSums::kThreads))));
   CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
-  if (!is_beyond) return made;
+  if (!is_beyond) return sums;
   return make_error(
       ErrorCode::kValueOutOfRange,
       "a sum of \"{}\" does not fit 64 bits\n  try      to_arrow(), and the dock's own "
@@ -263,9 +263,9 @@ Result<TableColumn> real_column(const DevicePtr& device,
                                 const operators::DeviceFinish& finish) {
   CD_ASSIGN(operators::DeviceAggregateValues values,
             operators::finish_on_device(*device, groups, at, finish));
-  TableColumn made{.name = "", .format = "g", .stored = Stored::kFloat64};
-  made.values = own_buffer(device, std::move(values.words));
-  return made;
+  TableColumn column{.name = "", .format = "g", .stored = Stored::kFloat64};
+  column.values = own_buffer(device, std::move(values.words));
+  return column;
 }
 
 // The values of rows that have the least or the greatest; NULL where no row does.
@@ -285,14 +285,15 @@ Result<TableColumn> sums_or_means(const DevicePtr& device,
                                   size_t place,
                                   bool is_mean,
                                   const TableColumn& of) {
-  const operators::AggregateColumn& found = groups.aggregates[place];
-  const bool is_wide = found.aggregate == operators::DeviceAggregate::kWideSum;
-  if (is_mean || found.aggregate == operators::DeviceAggregate::kRealSum) {
+  const operators::AggregateColumn& aggregate = groups.aggregates[place];
+  const bool is_wide = aggregate.aggregate == operators::DeviceAggregate::kWideSum;
+  if (is_mean || aggregate.aggregate == operators::DeviceAggregate::kRealSum) {
     const double unit = is_wide ? std::pow(10.0, scale_of(of)) : 1.0;
     return real_column(
         device, groups, place, {.is_mean = is_mean, .stored = of.stored, .unit = unit});
   }
-  return is_wide ? decimal_sums(device, groups, found, of) : whole_sums(device, groups, found, of);
+  return is_wide ? decimal_sums(device, groups, aggregate, of)
+                 : whole_sums(device, groups, aggregate, of);
 }
 
 Result<TableColumn> answer_column(const DeviceTable& table,
@@ -303,18 +304,19 @@ Result<TableColumn> answer_column(const DeviceTable& table,
   const DevicePtr& device = table.device;
   const TableColumn count{.name = "", .format = "l"};
   if (place == kRows) return column_of_words(device, count, groups.counts(), groups.groups);
-  const operators::AggregateColumn& found = groups.aggregates[place];
-  const uint64_t* const counts = groups.column(found.count_word);
+  const operators::AggregateColumn& aggregate = groups.aggregates[place];
+  const uint64_t* const counts = groups.column(aggregate.count_word);
   if (function == TableFunction::kCount)
     return column_of_words(device, count, counts, groups.groups);
   const TableColumn& of = *input.sources[place].column;
-  if (operators::is_extreme_row(found.aggregate)) return extreme_values(table, groups, found, of);
+  if (operators::is_extreme_row(aggregate.aggregate))
+    return extreme_values(table, groups, aggregate, of);
   const bool is_mean = function == TableFunction::kMean;
-  auto made = operators::is_extreme(found.aggregate)
-                ? column_of_words(device, of, groups.column(found.word), groups.groups)
-                : sums_or_means(device, groups, place, is_mean, of);
-  CD_ASSIGN(TableColumn column, std::move(made));
-  if (found.valid != nullptr) CD_TRY(set_presence(device, counts, groups.groups, &column));
+  auto values = operators::is_extreme(aggregate.aggregate)
+                  ? column_of_words(device, of, groups.column(aggregate.word), groups.groups)
+                  : sums_or_means(device, groups, place, is_mean, of);
+  CD_ASSIGN(TableColumn column, std::move(values));
+  if (aggregate.valid != nullptr) CD_TRY(set_presence(device, counts, groups.groups, &column));
   return column;
 }
 
@@ -341,8 +343,8 @@ Result<DeviceTable> group_table(const DeviceTable& table,
                              .are_groups = true};
   for (const std::string& key : keys) {
     CD_ASSIGN(const TableColumn* const column, table.find(key));
-    CD_ASSIGN(TableColumn made, take_column(table, *column, first_rows));
-    result.columns.push_back(std::move(made));
+    CD_ASSIGN(TableColumn key_values, take_column(table, *column, first_rows));
+    result.columns.push_back(std::move(key_values));
   }
   for (size_t at = 0; at < aggregates.size(); ++at) {
     CD_ASSIGN(TableColumn column,

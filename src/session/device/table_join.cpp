@@ -52,29 +52,29 @@ struct JoinWanted {
 };
 
 Result<std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec>> key_columns(
-    const JoinWanted& wanted) {
-  std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec> found;
-  found.first.rows = wanted.left.rows;
-  found.second.rows = wanted.right.rows;
-  for (const auto& [left, right] : wanted.join.keys) {
-    CD_ASSIGN(const TableColumn* const left_key, wanted.left.find(left));
-    CD_ASSIGN(const TableColumn* const right_key, wanted.right.find(right));
+    const JoinWanted& request) {
+  std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec> specs;
+  specs.first.rows = request.left.rows;
+  specs.second.rows = request.right.rows;
+  for (const auto& [left, right] : request.join.keys) {
+    CD_ASSIGN(const TableColumn* const left_key, request.left.find(left));
+    CD_ASSIGN(const TableColumn* const right_key, request.right.find(right));
     CD_TRY(check_keys(*left_key, *right_key));
-    found.first.columns.push_back(left_key->view());
-    found.second.columns.push_back(right_key->view());
+    specs.first.columns.push_back(left_key->view());
+    specs.second.columns.push_back(right_key->view());
   }
-  return Result<std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec>>(std::move(found));
+  return Result<std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec>>(std::move(specs));
 }
 
 // Where no left row matched, a shared key has the right table's value: in a right join all rows have one.
-Result<TableColumn> left_column(const JoinWanted& wanted,
+Result<TableColumn> left_column(const JoinWanted& request,
                                 const TableColumn& column,
                                 const JoinedRows& rows) {
-  const bool may_miss = rows.left.has_absent && wanted.is_shared(column.name);
-  if (!may_miss) return take_column(wanted.left, column, rows.left);
-  CD_ASSIGN(const TableColumn* const other, wanted.right.find(column.name));
-  if (wanted.join.kind == operators::DeviceJoinKind::kRight && other->format == column.format)
-    return take_column(wanted.right, *other, rows.right);
+  const bool may_miss = rows.left.has_absent && request.is_shared(column.name);
+  if (!may_miss) return take_column(request.left, column, rows.left);
+  CD_ASSIGN(const TableColumn* const other, request.right.find(column.name));
+  if (request.join.kind == operators::DeviceJoinKind::kRight && other->format == column.format)
+    return take_column(request.right, *other, rows.right);
   return make_error(
       ErrorCode::kInvalidArgument,
       "the key \"{}\" has values of both tables in this join, which is not made on a device\n"
@@ -83,26 +83,26 @@ Result<TableColumn> left_column(const JoinWanted& wanted,
       column.name);
 }
 
-Result<DeviceTable> joined_table(const JoinWanted& wanted, const JoinedRows& rows) {
-  DeviceTable result{.device = wanted.left.device, .rows = rows.count};
-  for (const TableColumn& column : wanted.left.columns) {
-    CD_ASSIGN(TableColumn made, left_column(wanted, column, rows));
-    result.columns.push_back(std::move(made));
+Result<DeviceTable> joined_table(const JoinWanted& request, const JoinedRows& rows) {
+  DeviceTable result{.device = request.left.device, .rows = rows.count};
+  for (const TableColumn& column : request.left.columns) {
+    CD_ASSIGN(TableColumn joined, left_column(request, column, rows));
+    result.columns.push_back(std::move(joined));
   }
-  for (const TableColumn& column : wanted.right.columns) {
-    if (!wanted.gives_pairs() || wanted.is_shared(column.name)) continue;
-    CD_ASSIGN(TableColumn made, take_column(wanted.right, column, rows.right));
+  for (const TableColumn& column : request.right.columns) {
+    if (!request.gives_pairs() || request.is_shared(column.name)) continue;
+    CD_ASSIGN(TableColumn joined, take_column(request.right, column, rows.right));
     const auto is_taken = [&] {
-      return std::ranges::any_of(result.columns,
-                                 [&](const TableColumn& other) { return other.name == made.name; });
+      return std::ranges::any_of(
+          result.columns, [&](const TableColumn& other) { return other.name == joined.name; });
     };
-    if (is_taken()) made.name += wanted.join.suffix;
+    if (is_taken()) joined.name += request.join.suffix;
     if (is_taken()) {
       return make_error(ErrorCode::kDuplicateColumn,
                         "two columns of the join would be named \"{}\"\n  try      another suffix",
-                        made.name);
+                        joined.name);
     }
-    result.columns.push_back(std::move(made));
+    result.columns.push_back(std::move(joined));
   }
   CD_TRY(result.device->driver().wait());
   return Result<DeviceTable>(std::move(result));
@@ -113,10 +113,10 @@ Result<DeviceTable> joined_table(const JoinWanted& wanted, const JoinedRows& row
 Result<DeviceTable> join_tables(const DeviceTable& left,
                                 const DeviceTable& right,
                                 const TableJoin& join) {
-  const JoinWanted wanted{left, right, join};
+  const JoinWanted request{left, right, join};
   const DevicePtr& device = left.device;
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
-  CD_ASSIGN(const auto keys, key_columns(wanted));
+  CD_ASSIGN(const auto keys, key_columns(request));
   // The smaller side is built where either may be.
   const bool builds_left = join.kind == operators::DeviceJoinKind::kInner && left.rows < right.rows;
   CD_ASSIGN(const operators::DeviceKeys build_keys,
@@ -134,7 +134,7 @@ Result<DeviceTable> join_tables(const DeviceTable& left,
   rows.left.has_absent = is_full || join.kind == operators::DeviceJoinKind::kRight;
   rows.right = {.rows = of_right.words(), .count = matches.count};
   rows.right.has_absent = is_full || join.kind == operators::DeviceJoinKind::kLeft;
-  return joined_table(wanted, rows);
+  return joined_table(request, rows);
 }
 
 }  // namespace crossdock::session

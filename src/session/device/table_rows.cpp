@@ -18,7 +18,7 @@ Status launch_rows(const DevicePtr& device, const Work& work, uint64_t units) {
 Result<TableColumn> take_column(const DeviceTable& table,
                                 const TableColumn& column,
                                 const TakenRows& rows) {
-  CD_ASSIGN(operators::DeviceColumnData made,
+  CD_ASSIGN(operators::DeviceColumnData gathered,
             operators::gather_column_on_device(*table.device,
                                                {.from = column.view(),
                                                 .rows = rows.rows,
@@ -26,19 +26,19 @@ Result<TableColumn> take_column(const DeviceTable& table,
                                                 .can_miss = rows.has_absent,
                                                 .is_key = rows.are_groups}));
   TableColumn taken{.name = column.name, .format = column.format, .stored = column.stored};
-  taken.null_count = made.null_count;
-  taken.values = own_buffer(table.device, std::move(made.values));
+  taken.null_count = gathered.null_count;
+  taken.values = own_buffer(table.device, std::move(gathered.values));
   if (operators::is_text(column.stored))
-    taken.bytes = own_buffer(table.device, std::move(made.bytes));
-  if (taken.has_nulls()) taken.valid = own_buffer(table.device, std::move(made.validity));
+    taken.bytes = own_buffer(table.device, std::move(gathered.bytes));
+  if (taken.has_nulls()) taken.valid = own_buffer(table.device, std::move(gathered.validity));
   return taken;
 }
 
 Result<DeviceTable> take_rows(const DeviceTable& table, const uint64_t* rows, uint64_t count) {
   DeviceTable taken{.device = table.device, .rows = count};
   for (const TableColumn& column : table.columns) {
-    CD_ASSIGN(TableColumn made, take_column(table, column, {.rows = rows, .count = count}));
-    taken.columns.push_back(std::move(made));
+    CD_ASSIGN(TableColumn part, take_column(table, column, {.rows = rows, .count = count}));
+    taken.columns.push_back(std::move(part));
   }
   CD_TRY(table.device->driver().wait());
   return Result<DeviceTable>(std::move(taken));
@@ -48,15 +48,15 @@ Result<TableColumn> column_of_words(const DevicePtr& device,
                                     const TableColumn& like,
                                     const uint64_t* words,
                                     uint64_t count) {
-  TableColumn made{.name = like.name, .format = like.format, .stored = like.stored};
-  CD_ASSIGN(made.values, own_bytes(device, count * width_of(like.stored)));
+  TableColumn column{.name = like.name, .format = like.format, .stored = like.stored};
+  CD_ASSIGN(column.values, own_bytes(device, count * width_of(like.stored)));
   CD_TRY(launch_rows(device,
                      operators::WriteWords{.words = words,
                                            .stored = like.stored,
-                                           .to = const_cast<std::byte*>(made.values.data),
+                                           .to = const_cast<std::byte*>(column.values.data),
                                            .count = count},
                      count));
-  return made;
+  return column;
 }
 
 Status set_presence(const DevicePtr& device,

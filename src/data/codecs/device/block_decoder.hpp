@@ -58,13 +58,13 @@ class BlockDecoder {
       }
     }
     if (head_.value_bits > 64) return CodecFault::kBits;
-    int64_t wanted = head_words(scheme) + stream_words(left_, head_.value_bits);
+    int64_t expected_words = head_words(scheme) + stream_words(left_, head_.value_bits);
     for (int level = 0; level < kRunLevelsMax; ++level) {
       if (level >= scheme.runs) continue;
       if (head_.run_bits[level] > 16) return CodecFault::kBits;
-      wanted += stream_words(head_.runs[level], head_.run_bits[level]);
+      expected_words += stream_words(head_.runs[level], head_.run_bits[level]);
     }
-    return wanted == words ? CodecFault::kNone : CodecFault::kBlockWords;
+    return expected_words == words ? CodecFault::kNone : CodecFault::kBlockWords;
   }
 
   // All streams. Answers whether every run has one value to kBlockValues.
@@ -111,29 +111,29 @@ class BlockDecoder {
   // Lengths of runs become where they start, and words as many as there were. Answers whether they do.
   CD_HOST_DEVICE bool decode_runs(int level) {
     const int runs = head_.runs[level];
-    const int wanted = unmerged_[level];
+    const int values = unmerged_[level];
     uint16_t* const starts = scratch_.starts[level];
     const CodecShare share = share_of(coop_, runs);
     uint64_t mine = 0;
     for (int i = share.begin; i < share.end; ++i) mine += starts[i];
     const SumBefore sum = sum_before(mine, scratch_, coop_);
-    if (sum.total != static_cast<uint64_t>(wanted)) return false;
-    if (runs == wanted) return true;  // runs of one value each
+    if (sum.total != static_cast<uint64_t>(values)) return false;
+    if (runs == values) return true;  // runs of one value each
     uint64_t at = sum.before;
     for (int i = share.begin; i < share.end; ++i) {
       const uint64_t run = starts[i];
       starts[i] = static_cast<uint16_t>(at);
       at += run;
     }
-    if (coop_.rank() == 0) starts[runs] = static_cast<uint16_t>(wanted);
+    if (coop_.rank() == 0) starts[runs] = static_cast<uint16_t>(values);
     coop_.sync();
-    repeat(starts, runs, wanted);
+    repeat(starts, runs, values);
     return true;
   }
 
   // Each thread finds the run of its first word, and goes on from there.
-  CD_HOST_DEVICE void repeat(const uint16_t* starts, int runs, int wanted) {
-    const CodecShare share = share_of(coop_, wanted);
+  CD_HOST_DEVICE void repeat(const uint16_t* starts, int runs, int values) {
+    const CodecShare share = share_of(coop_, values);
     int from = 0;
     for (int behind = runs; behind - from > 1;) {
       const int middle = (from + behind) / 2;

@@ -76,17 +76,17 @@ class BlockEncoder {
     const CodecShare share = share_of(coop_, left_);
     uint64_t mine = 0;
     for (int i = share.begin; i < share.end; ++i) mine += begins_run(i) ? 1 : 0;
-    const SumBefore found = sum_before(mine, scratch_, coop_);
-    auto at = static_cast<int>(found.before);
+    const SumBefore sums = sum_before(mine, scratch_, coop_);
+    auto at = static_cast<int>(sums.before);
     for (int i = share.begin; i < share.end; ++i) {
       if (!begins_run(i)) continue;
       scratch_.starts[level][at] = static_cast<uint16_t>(i);
       words_.next(at) = words_.at(i);
       ++at;
     }
-    if (coop_.rank() == 0) scratch_.starts[level][found.total] = static_cast<uint16_t>(left_);
+    if (coop_.rank() == 0) scratch_.starts[level][sums.total] = static_cast<uint16_t>(left_);
     words_.turn();
-    return static_cast<int>(found.total);
+    return static_cast<int>(sums.total);
   }
 
   CD_HOST_DEVICE int encode_deltas(int level) {

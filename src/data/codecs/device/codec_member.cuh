@@ -35,14 +35,14 @@ class CodecMember {
     }
     if (lane() + 1 == kLanes) of_warp[number()][warp()] = sum;
     sync();
-    SumBefore found{sum - value, 0};
+    SumBefore sums{sum - value, 0};
     for (uint32_t at = 0; at < kWarps; ++at) {
       const uint64_t other = of_warp[number()][at];
-      if (at < warp()) found.before += other;
-      found.total += other;
+      if (at < warp()) sums.before += other;
+      sums.total += other;
     }
     sync();  // no thread puts the next sum in before all have read this one
-    return found;
+    return sums;
   }
 
   __device__ WordEnds range(int64_t least, int64_t most) const {

@@ -72,9 +72,9 @@ CD_HOST_DEVICE SumBefore sum_before(uint64_t mine, CodecScratch& scratch, const 
       scratch.parts[side ^ 1][rank] = left + scratch.parts[side][rank];
       coop.sync();
     }
-    const SumBefore found{scratch.parts[side][rank] - mine, scratch.parts[side][coop.size() - 1]};
+    const SumBefore sums{scratch.parts[side][rank] - mine, scratch.parts[side][coop.size() - 1]};
     coop.sync();  // no thread writes the next parts before all have read these
-    return found;
+    return sums;
   }
 }
 

@@ -193,13 +193,13 @@ Status MpiCommunicator::check_lengths(std::span<const Incoming> in, const MpiFli
   size_t piece = 0;
   for (const Incoming& message : in) {
     size_t come = 0;
-    const size_t wanted = message.bytes.size();
-    for (size_t at = 0; at == 0 || at < wanted; at += kPieceBytes) {
+    const size_t length = message.bytes.size();
+    for (size_t at = 0; at == 0 || at < length; at += kPieceBytes) {
       int count = 0;
       MPI_Get_count(&flight.statuses[piece++], MPI_BYTE, &count);
       come += static_cast<size_t>(count);
     }
-    if (come != wanted) return unlike_lengths(message.from, come, wanted);
+    if (come != length) return unlike_lengths(message.from, come, length);
   }
   return {};
 }
@@ -379,12 +379,12 @@ Result<std::shared_ptr<MpiParts>> MpiCommunicator::share(std::span<const int64_t
   Status status;
   int64_t fd = -1;
   if (bytes_by_rank[self] > 0) {
-    auto own = SharedRegion::create(bytes_by_rank[self]);
-    if (own.ok()) {
-      fd = own.value()->fd();
-      parts->shared[self] = std::move(own.value());
+    auto region = SharedRegion::create(bytes_by_rank[self]);
+    if (region.ok()) {
+      fd = region.value()->fd();
+      parts->shared[self] = std::move(region.value());
     } else {
-      status = own.error();
+      status = region.error();
     }
   }
   CD_ASSIGN(const std::vector<int64_t> fds, all_gather(std::span<const int64_t>(&fd, 1)));
@@ -414,14 +414,14 @@ Result<std::shared_ptr<ranks::Window>> MpiCommunicator::make_window(
     // All ranks have just been here: what MPI does together now does not wait for one that is gone.
     win = std::make_shared<MpiWin>();
     win->memory = parts;
-    const Status made =
-        make_win(parts->own(rank_), bytes_by_rank[static_cast<size_t>(rank_)], *win);
+    const Status opened =
+        make_win(parts->memory_of(rank_), bytes_by_rank[static_cast<size_t>(rank_)], *win);
     // What some ranks have made can only be freed by all: MPI is not ended then, which would wait for them.
-    CD_ASSIGN(const int64_t any_made, fold(int64_t{made.ok()}, ranks::Fold::kMax));
-    const Status all_made = any_made != 0 ? agree(made) : made;
+    CD_ASSIGN(const int64_t any_made, fold(int64_t{opened.ok()}, ranks::Fold::kMax));
+    const Status all_made = any_made != 0 ? agree(opened) : opened;
     if (!all_made.ok() && any_made != 0) core_.set_broken();
     CD_ASSIGN(const auto held, core_.lock());
-    if (made.ok()) core_.keep(win);
+    if (opened.ok()) core_.keep(win);
     CD_TRY(all_made);
   }
   return std::shared_ptr<ranks::Window>(

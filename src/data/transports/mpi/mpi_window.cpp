@@ -20,7 +20,7 @@ MpiWindow::MpiWindow(MpiCore& core,
                      int rank,
                      std::shared_ptr<MpiParts> parts,
                      std::shared_ptr<MpiWin> win)
-    : ranks::Window(rank, parts->own(rank), places(*parts)),
+    : ranks::Window(rank, parts->memory_of(rank), places(*parts)),
       core_(core),
       parts_(std::move(parts)),
       win_(std::move(win)) {}

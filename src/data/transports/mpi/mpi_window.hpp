@@ -13,7 +13,7 @@ namespace crossdock::transports {
 // The parts that this process has mapped, by rank: its own, and those of neighbours.
 struct MpiParts {
   std::vector<std::unique_ptr<SharedRegion>> shared;
-  std::byte* own(int rank) const { return at(static_cast<size_t>(rank)); }
+  std::byte* memory_of(int rank) const { return at(static_cast<size_t>(rank)); }
   std::byte* at(size_t rank) const {
     return shared[rank] == nullptr ? nullptr : shared[rank]->bytes().data();
   }

@@ -109,9 +109,9 @@ Status UcxWorker::start() {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return cannot_use(device_, "ucp_config_read", status);
-  const Status made = make_context(config);
+  const Status opened = make_context(config);
   ucp_config_release(config);
-  CD_TRY(made);
+  CD_TRY(opened);
   CD_TRY(check_device());
 
   ucp_worker_params_t params = {};

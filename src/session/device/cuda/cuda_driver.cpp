@@ -50,11 +50,11 @@ class CudaDriver : public DeviceDriver {
   Result<void*> record_event() override {
     auto holder = std::make_unique<void*>(nullptr);
     CD_TRY(checked(device::cuda_calls::open_event(holder.get()), "opening an event"));
-    if (const Status made =
+    if (const Status opened =
             checked(device::cuda_calls::record(*holder, runner_->stream()), "an event");
-        !made.ok()) {
+        !opened.ok()) {
       device::cuda_calls::close_event(*holder);
-      return made.error();
+      return opened.error();
     }
     return static_cast<void*>(holder.release());
   }
@@ -81,12 +81,12 @@ class CudaDriver : public DeviceDriver {
 
 Result<std::unique_ptr<DeviceDriver>> open_cuda_driver(int gpu) {
   CD_ASSIGN(std::unique_ptr<operators::CudaRunner> runner, operators::CudaRunner::open(gpu));
-  device::cuda_calls::GpuFacts found;
-  CD_TRY(checked(device::cuda_calls::open_gpu(gpu, &found), "asking what it is"));
-  DeviceFacts facts{.label = found.name,
+  device::cuda_calls::GpuFacts gpu_facts;
+  CD_TRY(checked(device::cuda_calls::open_gpu(gpu, &gpu_facts), "asking what it is"));
+  DeviceFacts facts{.label = gpu_facts.name,
                     .place = MemoryPlace::kCuda,
                     .id = gpu,
-                    .free_bytes = found.free_bytes,
+                    .free_bytes = gpu_facts.free_bytes,
                     .stream = reinterpret_cast<uint64_t>(runner->stream())};
   return std::unique_ptr<DeviceDriver>(
       std::make_unique<CudaDriver>(std::move(facts), std::move(runner)));
