@@ -8,6 +8,7 @@
 #include "execution/far_pages.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_units.hpp"
+#include "execution/footer_promise.hpp"
 #include "execution/page_pruning.hpp"
 #include "execution/row_group_bounds.hpp"
 #include "operators/run/operator_run.hpp"
@@ -16,7 +17,6 @@ namespace crossdock::execution {
 namespace {
 
 using expressions::ExpressionPtr;
-using operators::KeyRange;
 using operators::OperatorRun;
 using scan::ColumnCursor;
 using scan::ParquetTable;
@@ -25,58 +25,7 @@ constexpr int32_t kStepRows = 1 << 14;  // of which nothing is known
 constexpr int32_t kStepRowsMost = 1 << 16;
 constexpr int32_t kKeptRowsWanted = 1 << 13;
 constexpr int64_t kSampledUnits = 4;
-
-// What the footers promise of a column, and steps are held against.
-struct Promise {
-  bool no_nulls = false;
-  std::optional<KeyRange> range;
-};
-
-Promise promise_of(const ParquetTable& table, int column) {
-  const scan::ParquetColumn& read = table.columns()[static_cast<size_t>(column)];
-  Promise promise{true, KeyRange()};
-  const auto& files = table.files().files();
-  for (size_t f = 0; f < files.size(); ++f) {
-    const auto groups = static_cast<int>(files[f]->metadata().row_groups.size());
-    const scan::ColumnForm& form = read.form_in(static_cast<int>(f));
-    for (int g = 0; g < groups; ++g) {
-      const scan::ColumnChunk& chunk = table.chunk(column, static_cast<int>(f), g);
-      promise.no_nulls &= !form.nullable || chunk.statistics.null_count == 0;
-      const auto range = value_range(form, chunk);
-      if (!range.has_value()) promise.range.reset();
-      if (promise.range.has_value()) promise.range->widen(*range);
-    }
-  }
-  return promise;
-}
-
-template <class T>
-bool is_within(const ColumnView& column, const KeyRange& range) {
-  const auto* values = column.data<T>();
-  T min = std::numeric_limits<T>::max();
-  T max = std::numeric_limits<T>::min();
-  for (int64_t i = 0; i < column.length; ++i) {
-    const bool counts = column.validity == nullptr || column.is_valid(i);
-    min = counts ? std::min(min, values[i]) : min;
-    max = counts ? std::max(max, values[i]) : max;
-  }
-  return max < min || (min >= range.min && max <= range.max);
-}
-
-bool is_kept(const Promise& promise, const ColumnView& column, const DataType& type) {
-  if (promise.no_nulls && column.validity != nullptr) return false;
-  if (!promise.range.has_value()) return true;
-  switch (fixed_bytes(type)) {
-    case 1:
-      return is_within<int8_t>(column, *promise.range);
-    case 2:
-      return is_within<int16_t>(column, *promise.range);
-    case 4:
-      return is_within<int32_t>(column, *promise.range);
-    default:
-      return is_within<int64_t>(column, *promise.range);
-  }
-}
+constexpr int64_t kPairsPerWorker = 8;  // at least, for workers to end at about the same time
 
 // A test of a stage, as long as it drops enough to pay for reading a column first.
 struct SourceTest {
@@ -128,6 +77,9 @@ class FileSource final : public Source {
   Result<Worker*> worker(int index);
   // `rows`: that will be asked for.
   void open(Worker& worker, const Unit& unit, int64_t rows);
+  void expect(Worker& worker,
+              int64_t number,
+              const std::vector<ColumnConditions>& conditions);
   bool can_match(const Unit& unit, const std::vector<ColumnConditions>& conditions) const;
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
   Status run_rows(
@@ -149,6 +101,7 @@ class FileSource final : public Source {
   std::vector<Promise> promises_;                                // by column
   std::vector<Unit> units_;
   int64_t rows_;
+  int64_t units_in_turn_ = 1;  // of one worker
   std::vector<bool> used_;  // by column
   bool is_numbered_ = false;
   std::vector<ColumnConditions> conditions_;
@@ -213,6 +166,20 @@ void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
     }
   }
   for (ColumnFilter& filter : worker.filters) filter.open();
+}
+
+// The unit behind this one, where it is the worker's next.
+void FileSource::expect(Worker& worker,
+                        int64_t number,
+                        const std::vector<ColumnConditions>& conditions) {
+  if (number % units_in_turn_ == units_in_turn_ - 1 || number + 1 == std::ssize(units_)) return;
+  const Unit& unit = units_[static_cast<size_t>(number)];
+  const Unit& next = units_[static_cast<size_t>(number) + 1];
+  if (next.file != unit.file || next.part >= 0 || !can_match(next, conditions)) return;
+  for (size_t c = 0; c < worker.cursors.size(); ++c) {
+    if (worker.cursors[c] == nullptr) continue;
+    worker.cursors[c]->expect(table_.chunk(static_cast<int>(c), next.file, next.group));
+  }
 }
 
 bool FileSource::can_match(const Unit& unit,
@@ -330,6 +297,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
   int64_t rows = 0;
   for (const RowsLeft::Run& some : left.runs) rows += some.end - some.begin;
   open(*state, unit, rows);
+  expect(*state, number, conditions);
   for (const RowsLeft::Run& some : left.runs) CD_TRY(run_rows(run, index, number, some, first));
   return {};
 }
@@ -377,9 +345,16 @@ Status FileSource::run(OperatorRun& run, BlockSink& first) {
   sample_.clear();
   begin_ahead();
   const auto count = static_cast<int64_t>(units_.size());
-  const int64_t rows_each = count == 0 ? 0 : rows() / count;
-  return run.for_indices("pipeline", count, rows_each, [&](int index, int64_t number) {
-    return ended(index, number, run_unit(run, index, number, first));
+  const bool are_many = count >= 2 * kPairsPerWorker * options_.workers;
+  units_in_turn_ = are_many ? 2 : 1;
+  const int64_t turns = (count + units_in_turn_ - 1) / units_in_turn_;
+  const int64_t rows_each = turns == 0 ? 0 : rows() / turns;
+  return run.for_indices("pipeline", turns, rows_each, [&](int index, int64_t turn) -> Status {
+    const int64_t end = std::min(count, (turn + 1) * units_in_turn_);
+    for (int64_t number = turn * units_in_turn_; number < end; ++number) {
+      CD_TRY(ended(index, number, run_unit(run, index, number, first)));
+    }
+    return {};
   });
 }
 

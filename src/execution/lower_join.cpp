@@ -55,10 +55,6 @@ ProbeKind probe_kind(JoinKind kind, bool build_is_left) {
   return rows;
 }
 
-bool is_plain_integer(const DataType& left, const DataType& right) {
-  return left.id == right.id && (is_signed_integer(left.id) || is_unsigned_integer(left.id));
-}
-
 // The sides of a join, seen from the build and the probe side.
 class Sides {
  public:

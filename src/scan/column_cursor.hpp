@@ -31,6 +31,8 @@ class ColumnCursor {
             const ColumnChunk& chunk,
             int64_t rows,
             std::span<const PagePlace> places = {});
+  // What open() may go to next, of the same file.
+  void expect(const ColumnChunk& chunk) { store_.expect(chunk); }
   // What was decoded for the last step is no longer valid. Steps of a row group ascend.
   void step(int64_t begin, int32_t rows);
 

@@ -14,6 +14,7 @@ constexpr int64_t kReadAtOnce = int64_t{4} << 20;
 constexpr int64_t kHeaderGuess = int64_t{4} << 10;
 constexpr int64_t kHeaderMost = int64_t{1} << 20;  // statistics of a page can be long
 constexpr size_t kSparePages = 4;
+constexpr size_t kPairedLeast = size_t{64} << 10;  // bytes of a dictionary that is worth another one
 
 Error bad_page(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
 
@@ -53,7 +54,15 @@ Status PageStore::begin(const ByteSource& file,
   dictionary_values_ = 0;
   const int64_t bytes = end_ - next_;
   has_whole_ = places_.empty() && bytes <= (ahead == Ahead::kChunk ? kReadAtOnce : kHeaderGuess);
+  ready_dictionary_bytes_ = -1;
   if (!has_whole_) return {};
+  if (expected_.is_ready && expected_.chunk == chunk_) {
+    expected_.is_ready = false;
+    std::swap(whole_, expected_.whole);
+    std::swap(dictionary_memory_, expected_.dictionary);
+    ready_dictionary_bytes_ = expected_.dictionary_bytes;
+    return {};
+  }
   CD_TRY(reserve(whole_, bytes));
   return file.read(next_, {whole_.data(), static_cast<size_t>(bytes)});
 }
@@ -171,13 +180,57 @@ void PageStore::drop_before(int64_t row) {
   }
 }
 
+void PageStore::expect(const ColumnChunk& chunk) {
+  expected_.chunk = &chunk;
+  expected_.is_ready = false;
+}
+
+// The chunk, and of its dictionary what the header says of it.
+Status PageStore::read_expected(SnappyBlock& block) {
+  const ColumnChunk& chunk = *expected_.chunk;
+  CD_TRY(reserve(expected_.whole, chunk.compressed_bytes));
+  const std::span<uint8_t> bytes(expected_.whole.data(),
+                                 static_cast<size_t>(chunk.compressed_bytes));
+  CD_TRY(file_->read(chunk.begin(), bytes));
+  CD_ASSIGN(const PageHeader header,
+            parse_page_header(bytes.first(std::min(bytes.size(), size_t{kHeaderGuess}))));
+  const auto rest = bytes.subspan(static_cast<size_t>(header.header_bytes));
+  if (header.type != PageType::kDictionary || header.compressed_bytes > std::ssize(rest)) {
+    return bad_page("a column has no dictionary");
+  }
+  block.in = rest.first(static_cast<size_t>(header.compressed_bytes));
+  CD_TRY(check_page(header, block.in));
+  CD_TRY(reserve(expected_.dictionary, std::max(header.uncompressed_bytes, 1)));
+  block.out = {expected_.dictionary.data(), static_cast<size_t>(header.uncompressed_bytes)};
+  expected_.dictionary_bytes = header.uncompressed_bytes;
+  return {};
+}
+
+// False where one is to be decompressed alone: that of the chunk that is expected then waits for its turn, which also
+// says what is wrong with it.
+bool PageStore::decompress_both(std::span<const uint8_t> body, std::span<uint8_t> room) {
+  const ColumnChunk* next = expected_.chunk;
+  const bool is_pair = next != nullptr && next != chunk_ && has_whole_ &&
+                       chunk_->codec == Codec::kSnappy && next->codec == Codec::kSnappy &&
+                       room.size() >= kPairedLeast && next->begin() < next->data_page_offset &&
+                       next->compressed_bytes <= kReadAtOnce;
+  SnappyBlock block;
+  if (!is_pair || !read_expected(block).ok()) return false;
+  const auto good = snappy_decompress({body, room}, block);
+  expected_.is_ready = good[1];
+  return good[0];
+}
+
 Status PageStore::read_dictionary(const PageHeader& header) {
   CD_ASSIGN(const auto body, stored(next_, header.compressed_bytes, body_memory_));
-  CD_TRY(check_page(header, body));
-  CD_TRY(reserve(dictionary_memory_, std::max(header.uncompressed_bytes, 1)));
+  const bool is_ready = ready_dictionary_bytes_ == header.uncompressed_bytes;
+  if (!is_ready) {
+    CD_TRY(check_page(header, body));
+    CD_TRY(reserve(dictionary_memory_, std::max(header.uncompressed_bytes, 1)));
+  }
   const std::span<uint8_t> room(dictionary_memory_.data(),
                                 static_cast<size_t>(header.uncompressed_bytes));
-  CD_TRY(decompress(chunk_->codec, body, room));
+  if (!is_ready && !decompress_both(body, room)) CD_TRY(decompress(chunk_->codec, body, room));
   dictionary_ = room;
   dictionary_values_ = header.values;
   return {};

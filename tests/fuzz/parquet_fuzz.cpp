@@ -116,6 +116,10 @@ void read_parts(std::span<const uint8_t> bytes) {
   if (!deltas.ok()) check_error(deltas.error());
   std::vector<uint8_t> out(1000);
   scan::snappy_decompress(bytes, bytes.empty() ? 0 : bytes[0], out);
+  std::vector<uint8_t> behind(bytes.empty() ? 0 : bytes[half]);
+  const size_t begin = bytes.empty() ? 0 : bytes[0];
+  scan::snappy_decompress({bytes.first(half), std::span(out).first(begin)},
+                          {bytes.subspan(half), behind});
   scan::lz4_decompress(bytes, out);
   scan::hadoop_lz4_decompress(bytes, out);
   for (const int encoding : {5, 6, 7, 9}) {

@@ -134,25 +134,32 @@ void add_copy(std::mt19937& random, size_t offset, Drawn& drawn) {
     drawn.plain.push_back(drawn.plain[drawn.plain.size() - offset]);
 }
 
+// A block of elements of every kind.
+Drawn drawn_block(std::mt19937& random) {
+  Drawn drawn;
+  add_literal(random, 1 + random() % 100, drawn);
+  for (uint32_t elements = random() % 300; elements > 0; --elements) {
+    const size_t most = random() % 2 == 0 ? 20 : 60'000;
+    if (random() % 3 == 0) {
+      add_literal(random, random() % 20 == 0 ? 61 + random() % 2000 : 1 + random() % 60, drawn);
+    } else {
+      add_copy(random, 1 + random() % std::min(most, drawn.plain.size()), drawn);
+    }
+  }
+  Bytes coded;
+  for (size_t rest = drawn.plain.size(); rest > 0; rest >>= 7) {
+    coded.push_back(static_cast<uint8_t>((rest & 0x7F) | (rest >= 0x80 ? 0x80 : 0)));
+  }
+  drawn.coded.insert(drawn.coded.begin(), coded.begin(), coded.end());
+  return drawn;
+}
+
 TEST(Snappy, ReadsElementsOfEveryKind) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
-    Drawn drawn;
-    add_literal(random, 1 + random() % 100, drawn);
-    for (uint32_t elements = random() % 300; elements > 0; --elements) {
-      const size_t most = random() % 2 == 0 ? 20 : 60'000;
-      if (random() % 3 == 0) {
-        add_literal(random, random() % 20 == 0 ? 61 + random() % 2000 : 1 + random() % 60, drawn);
-      } else {
-        add_copy(random, 1 + random() % std::min(most, drawn.plain.size()), drawn);
-      }
-    }
+    const Drawn drawn = drawn_block(random);
     const auto bytes = static_cast<uint32_t>(drawn.plain.size());
-    Bytes coded;
-    for (uint32_t rest = bytes; rest > 0; rest >>= 7) {
-      coded.push_back(static_cast<uint8_t>((rest & 0x7F) | (rest >= 0x80 ? 0x80 : 0)));
-    }
-    coded.insert(coded.end(), drawn.coded.begin(), drawn.coded.end());
+    const Bytes& coded = drawn.coded;
     Bytes out(bytes);
     ASSERT_TRUE(snappy_decompress(coded, bytes, out)) << round;
     ASSERT_EQ(out, drawn.plain) << round;
@@ -161,6 +168,39 @@ TEST(Snappy, ReadsElementsOfEveryKind) {
     ASSERT_TRUE(std::equal(begin.begin(), begin.end(), drawn.plain.begin())) << round;
     ASSERT_FALSE(snappy_decompress(std::span(coded).first(coded.size() - 1), bytes, out)) << round;
   }
+}
+
+// Of a block that is cut or changed: what decoding it alone says and, where it is sound, writes.
+void expect_as_alone(std::span<const uint8_t> coded, bool good, const Bytes& out, int round) {
+  Bytes alone(out.size());
+  ASSERT_EQ(snappy_decompress(coded, std::ssize(alone), alone), good) << round;
+  if (good) {
+    ASSERT_EQ(out, alone) << round;
+  }
+}
+
+TEST(Snappy, ReadsTwoBlocksInTurnsAsEachAlone) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 600; ++round) {
+    Drawn drawn[2] = {drawn_block(random), drawn_block(random)};
+    Bytes out[2];
+    for (int b = 0; b < 2; ++b) {
+      Bytes& coded = drawn[b].coded;
+      out[b].resize(drawn[b].plain.size());
+      const uint32_t fault = random() % 6;
+      if (fault == 0) coded.resize(random() % coded.size());
+      if (fault == 1) coded[random() % coded.size()] = static_cast<uint8_t>(random());
+      if (fault == 2) out[b].resize(out[b].size() + 1);
+    }
+    const auto good = snappy_decompress({drawn[0].coded, out[0]}, {drawn[1].coded, out[1]});
+    for (size_t b = 0; b < 2; ++b) expect_as_alone(drawn[b].coded, good[b], out[b], round);
+  }
+  const Bytes coded = {3, 2 << 2, 'a', 'b', 'c'};
+  Bytes out(3);
+  const auto good = snappy_decompress({{}, {}}, {coded, out});
+  EXPECT_FALSE(good[0]);
+  EXPECT_TRUE(good[1]);
+  EXPECT_EQ(as_string(out), "abc");
 }
 
 TEST(Snappy, RefusesCopiesFromBeforeTheBeginWhereverTheyStand) {

@@ -387,3 +387,32 @@ def test_damaged_files(tmp_path: Path, dock: xd.Dock) -> None:
         except (_native.NativeError, pa.ArrowException):
             outcomes["errors"] += 1
     assert min(outcomes.values()) > 20, outcomes
+
+
+def test_dictionaries_of_neighbours(tmp_path: Path, dock: xd.Dock) -> None:
+    """Row groups are read in pairs, whose dictionaries are decompressed together. A fault of one is
+    an error where its rows are asked for, and nothing where they are not."""
+    groups, each = 40, 12_000
+    draw = random.Random(3)
+    rows = pa.table(
+        {
+            "group": pa.array([row // each for row in range(groups * each)], pa.int32()),
+            "n": pa.array([draw.randrange(2**40) for _ in range(groups * each)], pa.int64()),
+            "text": pa.array([f"text {draw.randrange(10**6)}" for _ in range(groups * each)]),
+        }
+    )
+    path, damaged = tmp_path / "rows.parquet", tmp_path / "damaged.parquet"
+    pq.write_table(rows, path, row_group_size=each, compression="snappy")
+    require_same(path)
+    assert xd.connect(threads=1).read_parquet(path).collect().equals(rows)
+    whole = bytearray(path.read_bytes())
+    chunk = pq.read_metadata(path).row_group(21).column(1)
+    body = chunk.dictionary_page_offset + 200
+    whole[body : body + 5000] = bytes(5000)
+    damaged.write_bytes(whole)
+    files = dock.read_parquet(damaged)
+    others = files.filter(col("group") != 21).agg(n=xd.sum("n")).collect()["n"]
+    expected = rows.filter(pa.compute.not_equal(rows["group"], 21))["n"]
+    assert others.to_pylist() == [pa.compute.sum(expected).as_py()]
+    with pytest.raises(xd.DataError, match="does not decompress"):
+        files.agg(n=xd.sum("n")).collect()
