@@ -32,7 +32,8 @@ struct GroupByOptions {
 // defined. Aggregates leave NULLs out; of no values they are NULL (counts: 0). Sums of integers that
 // do not fit 64 bits are CD-303, decimals beyond 38 digits too. Approximate: approx_distinct (standard
 // error 1.6 %, exact up to 64 values), quantile (0.1 % of the value, exact up to 64 values; of dates and
-// times: of the distance from the column's earliest; NaN is left out).
+// times: of the distance from the column's earliest; NaN is left out). quantile_exact keeps all values of
+// numbers, eight bytes each, and has NaN above them.
 class GroupBy : public Operation {
  public:
   GroupBy(const Engine& engine, const ArrowTable& table, const GroupByOptions& options);

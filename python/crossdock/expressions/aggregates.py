@@ -20,8 +20,8 @@ Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 # Functions that give a number of rows: never NULL.
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 # Functions that need the rows of a group in order.
-ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg", "quantile_exact"))
-_OF_GROUPS = (ORDERED | {"list_agg"}) - {"last"}  # no functions of windows
+ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg"))
+_OF_GROUPS = (ORDERED | {"list_agg", "quantile_exact"}) - {"last"}  # no functions of windows
 _SAME_TYPE = frozenset(("first", "any", "min", "max"))
 _OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
 _FLOAT_SUMS = ("fast", "exact")

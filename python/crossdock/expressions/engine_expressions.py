@@ -124,6 +124,8 @@ class Compiler:
         if function == "is_in":
             return self._is_in(call)
         if function == "cast":
+            if self._type_of(call.arguments[0]) == call.option:
+                return self._compiled(call.arguments[0])
             if not self._castable(call):
                 return None
             return self._of("cast", call.arguments, type=_format(call.option) or "")

@@ -17,6 +17,7 @@ from crossdock.plan.list_planning import ListColumns, group_lists, in_input_orde
 from crossdock.plan.nodes import GroupBy, Node
 from crossdock.plan.ordered_groups import is_ordered, with_ordered_columns
 from crossdock.plan.planning import plan_project, require_columns, require_different
+from crossdock.plan.shared_sums import with_shared_sums
 from crossdock.values.type_checks import require_aggregable, require_groupable
 
 Key = tuple[str, Expr]
@@ -41,8 +42,8 @@ def group_keys(
 def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> Node:
     """Aggregates of `node` per combination of keys, those that need an order by windows below.
     ColumnError, TypeError, OptionError, ExpressionError."""
-    if not any(is_list(item) or is_ordered(item) for item in items.values()):
-        return plan_plain_group(node, keys, items)
+    if not any(is_list(item) or is_ordered(item, node.schema) for item in items.values()):
+        return with_shared_sums(plan_plain_group(node, keys, items))
     require_different([*keys, *items.items()], "agg()")
     type_of = TypesOver(node.schema)
     for name, item in items.items():
@@ -50,15 +51,15 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
     items = {name: _typed(item, type_of) for name, item in items.items()}
     scalars = {name: item for name, item in items.items() if not is_list(item)}
     lists = {name: item for name, item in items.items() if is_list(item)}
-    if lists and any(map(is_ordered, scalars.values())):
+    if lists and any(is_ordered(item, node.schema) for item in scalars.values()):
         node, lists = in_input_order(node, lists)
-    below, grouped, computed = with_ordered_columns(node, keys, scalars)
+    below, grouped = with_ordered_columns(node, keys, scalars)
     columns: list[tuple[str, Expr]] = [(name, Column(name)) for name, _ in keys]
     if lists:
         group, columns = _with_lists(below, keys, grouped, lists)
     else:
         group = plan_plain_group(below, keys, grouped)
-    columns += [(name, computed.get(name, Column(name))) for name in items]
+    columns += [(name, Column(name)) for name in items]
     return plan_project(group, columns, "agg()")
 
 

@@ -1,5 +1,5 @@
 """Aggregates that need the rows of each group in order: first and last by an order, the value at an
-extreme, exact quantiles and joined strings. Each becomes a window function below the grouping, and
+extreme, exact quantiles of dates and times, and joined strings. Each becomes a window function below the grouping, and
 the value that it has for a whole group is taken from any of the group's rows.
 """
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.errors import make_error
 from crossdock.expressions.aggregates import ORDERED, Aggregate
 from crossdock.expressions.expression import Call, Column, Expr, Literal, lit
 from crossdock.expressions.free_functions import coalesce
@@ -22,36 +21,47 @@ from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import require_columns
 from crossdock.plan.windows import project
-from crossdock.values.arrow_kinds import is_moment, is_number
+from crossdock.values.arrow_kinds import is_moment
 
 _WHOLE = Frame("rows", None, None)
 
 
 def with_ordered_columns(
     node: Node, keys: Sequence[tuple[str, Expr]], items: Mapping[str, Aggregate]
-) -> tuple[Node, dict[str, Aggregate], dict[str, Expr]]:
-    """`node` with the columns that ordered aggregates need; the aggregates that are left to group;
-    and, for results that are computed from several of these, how. Errors: those of windows."""
-    planner = _Planner(node, keys, items)
+) -> tuple[Node, dict[str, Aggregate]]:
+    """`node` with the columns that ordered aggregates need, and the aggregates that are left to
+    group. Errors: those of windows."""
+    planner = _Planner(node, keys)
     grouped: dict[str, Aggregate] = {}
-    computed: dict[str, Expr] = {}
     for name, item in items.items():
-        if not is_ordered(item) and item.function != "first":  # windows change the order of rows
+        if (
+            not is_ordered(item, node.schema) and item.function != "first"
+        ):  # windows change the order of rows
             grouped[name] = item
             continue
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
-        if item.function == "quantile_exact":
-            computed[name] = planner.quantile(name, item, grouped)
-        else:
-            grouped[name] = Aggregate("any", planner.column(_function(item, planner.keys)))
-    return planner.input_node(), grouped, computed
+        is_quantile = item.function == "quantile_exact"
+        column = (
+            planner.moment(item) if is_quantile else planner.column(_function(item, planner.keys))
+        )
+        grouped[name] = Aggregate("any", column)
+    return planner.input_node(), grouped
 
 
-def is_ordered(item: object) -> bool:
-    """Whether the aggregate needs the rows of its group in order."""
-    return isinstance(item, Aggregate) and (
-        item.function in ORDERED or bool(item.orders) or _takes_nulls(item)
-    )
+def is_ordered(item: object, schema: pa.Schema) -> bool:
+    """Whether the aggregate, over columns of `schema`, needs the rows of its group in order."""
+    if not isinstance(item, Aggregate):
+        return False
+    if item.function == "quantile_exact":
+        return _is_of_moments(item, schema)
+    return item.function in ORDERED or bool(item.orders) or _takes_nulls(item)
+
+
+def _is_of_moments(item: Aggregate, schema: pa.Schema) -> bool:
+    """False also where the schema lacks a column, which whoever groups says."""
+    if item.argument is None or not item.columns().issubset(schema.names):
+        return False
+    return is_moment(TypesOver(schema)(item.argument))
 
 
 def _takes_nulls(item: Aggregate) -> bool:
@@ -61,13 +71,10 @@ def _takes_nulls(item: Aggregate) -> bool:
 class _Planner:
     """Collects the columns that windows compute."""
 
-    def __init__(
-        self, node: Node, keys: Sequence[tuple[str, Expr]], items: Mapping[str, Aggregate]
-    ) -> None:
+    def __init__(self, node: Node, keys: Sequence[tuple[str, Expr]]) -> None:
         self.node = node
         self.keys = tuple(key for _, key in keys)
         self._taken = set(node.schema.names)
-        self._results = {*items, *(name for name, _ in keys)}
         self._columns: dict[str, Expr] = {}
 
     def column(self, expression: Expr) -> Column:
@@ -80,42 +87,16 @@ class _Planner:
         items: list[tuple[str, Expr]] = [(name, Column(name)) for name in self.node.schema.names]
         return project(self.node, [*items, *self._columns.items()], "agg()")
 
-    def quantile(self, name: str, item: Aggregate, grouped: dict[str, Aggregate]) -> Expr:
-        """Between the two values beside the place of the quantile; of dates and times, the first
-        value that at least the share lies up to."""
+    def moment(self, item: Aggregate) -> Column:
+        """The first date or time that at least the share lies up to."""
         assert item.argument is not None
         share = dict(item.options)["q"]
-        data_type = TypesOver(self.node.schema)(item.argument)
         value = _kept(item, item.argument)
-        scope = Scope(self.keys, (Order(value),))
-        number = Over("row_number", None, (), scope)
+        number = Over("row_number", None, (), Scope(self.keys, (Order(value),)))
         count = Over("count", value, (), Scope(self.keys))
-        if is_moment(data_type):
-            place = _ceiling(count.cast(pa.float64()) * share)
-            least = Call("case", (place < lit(1.0), lit(1.0), place))
-            at = self.column(_where(number.cast(pa.float64()) == least, value))
-            grouped[name] = Aggregate("any", at)
-            return Column(name)
-        if not is_number(data_type):
-            raise make_error(
-                "CD-102", f"{item!r} needs a number, date or time, not {data_type}",
-                try_="xd.min or xd.max of it",
-            )  # fmt: skip
-        real = value.cast(pa.float64())
-        place = (count.cast(pa.float64()) - 1.0) * share
-        numbered = number.cast(pa.float64()) - 1.0
-        below = self._taken_from(grouped, name, _where(numbered == _floor(place), real))
-        above = self._taken_from(grouped, name, _where(numbered == _ceiling(place), real))
-        part = self._taken_from(grouped, name, place - _floor(place))
-        between = below + (above - below) * part
-        return Call("case", (part > lit(0.0), between, below))
-
-    def _taken_from(self, grouped: dict[str, Aggregate], name: str, value: Expr) -> Column:
-        """The one value of a group, as a column of the grouping."""
-        result = unused_name(name, self._results)
-        self._results.add(result)
-        grouped[result] = Aggregate("any", self.column(value))
-        return Column(result)
+        place = (count.cast(pa.float64()) * share).ceil()
+        least = Call("case", (place < lit(1.0), lit(1.0), place))
+        return self.column(_where(number.cast(pa.float64()) == least, value))
 
 
 def _function(item: Aggregate, keys: tuple[Expr, ...]) -> Over:
@@ -146,11 +127,3 @@ def _kept(item: Aggregate, value: Expr) -> Expr:
 
 def _where(condition: Expr, value: Expr) -> Expr:
     return Call("case", (condition, value, Literal(None)))
-
-
-def _floor(value: Expr) -> Expr:
-    return value.floor()
-
-
-def _ceiling(value: Expr) -> Expr:
-    return value.ceil()

@@ -70,6 +70,7 @@ enum class AccumulatorKind : uint8_t {
   kMoments,
   kDistinctSketch,
   kQuantileSketch,
+  kQuantileValues,
 };
 
 struct AccumulatorSpec {

@@ -51,6 +51,8 @@ class AggregateWriter {
       }
       case AggregateFunction::kQuantile:
         return write_quantile();
+      case AggregateFunction::kQuantileExact:
+        return write_exact_quantile();
       case AggregateFunction::kCountDistinct:
         break;
     }
@@ -224,6 +226,15 @@ class AggregateWriter {
                 const double q = planned_.spec.quantile;
                 if (is_real) return __builtin_bit_cast(uint64_t, state.quantile(group, q));
                 return static_cast<uint64_t>(state.instant(group, q, unit));
+              }));
+    CD_TRY(write_validity(column, [&](uint32_t group) { return state.count(group) > 0; }));
+    return column;
+  }
+
+  Result<ColumnView> write_exact_quantile() {
+    const auto& state = main<QuantileValuesAccumulator>();
+    CD_ASSIGN(ColumnView column, write_words([&](uint32_t group) {
+                return __builtin_bit_cast(uint64_t, state.quantile(group, planned_.spec.quantile));
               }));
     CD_TRY(write_validity(column, [&](uint32_t group) { return state.count(group) > 0; }));
     return column;

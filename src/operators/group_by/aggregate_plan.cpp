@@ -172,6 +172,9 @@ class AggregatePlanner {
       case AggregateFunction::kQuantile:
         planned.main = accumulator(AccumulatorKind::kQuantileSketch, input, planned);
         return {};
+      case AggregateFunction::kQuantileExact:
+        planned.main = accumulator(AccumulatorKind::kQuantileValues, input, planned);
+        return {};
       default:
         planned.main = accumulator(AccumulatorKind::kMoments, input, planned);
         return {};

@@ -128,6 +128,8 @@ std::unique_ptr<Accumulator> make_accumulator(const AccumulatorSpec& spec,
       return std::make_unique<DistinctSketchAccumulator>(memory, spec.input);
     case AccumulatorKind::kQuantileSketch:
       return std::make_unique<QuantileSketchAccumulator>(memory, spec);
+    case AccumulatorKind::kQuantileValues:
+      return std::make_unique<QuantileValuesAccumulator>(memory, spec);
     case AccumulatorKind::kFirstRef:
     case AccumulatorKind::kMinRef:
     case AccumulatorKind::kMaxRef:

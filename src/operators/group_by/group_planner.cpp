@@ -65,6 +65,7 @@ int64_t accumulator_bytes(const PlannedAccumulator& planned) {
       return 576;
     case AccumulatorKind::kDistinctSketch:
     case AccumulatorKind::kQuantileSketch:
+    case AccumulatorKind::kQuantileValues:
       return 1024;
     case AccumulatorKind::kMinRef:
     case AccumulatorKind::kMaxRef:

@@ -27,6 +27,7 @@ constexpr std::array kFunctions = {
     FunctionName{AggregateFunction::kCountDistinct, "count_distinct"},
     FunctionName{AggregateFunction::kApproxDistinct, "approx_distinct"},
     FunctionName{AggregateFunction::kQuantile, "quantile"},
+    FunctionName{AggregateFunction::kQuantileExact, "quantile_exact"},
 };
 
 struct StrategyName {
@@ -168,6 +169,7 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kMean:
     case AggregateFunction::kVar:
     case AggregateFunction::kStddev:
+    case AggregateFunction::kQuantileExact:
       if (!is_number(type.id)) return no_meaning(aggregate, field, "a number or bool");
       return float64_type();
     case AggregateFunction::kQuantile:

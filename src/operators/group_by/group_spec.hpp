@@ -28,6 +28,7 @@ enum class AggregateFunction : uint8_t {
   kCountDistinct,
   kApproxDistinct,
   kQuantile,
+  kQuantileExact,  // of numbers, from all values
 };
 
 // How sums of floats are made. Fast: one addition per value in the order of arrival, so the last bits
@@ -43,7 +44,7 @@ struct AggregateSpec {
   bool wide = false;  // sums of integers as decimal128(38, 0)
   FloatSums floats = FloatSums::kFast;
   int ddof = 1;           // var, stddev: the divisor is n - ddof
-  double quantile = 0.5;  // 0 to 1
+  double quantile = 0.5;  // of both kinds: 0 to 1
 };
 
 enum class GroupStrategy : uint8_t { kAuto, kTable, kRadix, kAdaptive, kDense, kSorted };

@@ -3,24 +3,14 @@
 #include <cmath>
 #include <cstring>
 
+#include "operators/group_by/ordered_bits.hpp"
 #include "operators/group_by/sketches.hpp"
 
 namespace crossdock::operators {
 namespace {
 
-constexpr uint64_t kSketchSignBit = uint64_t{1} << 63;
 constexpr int kDroppedBits = 52 - QuantileSketchAccumulator::kMantissaBits;
 constexpr int32_t kBucketsMin = 128;
-
-uint64_t ordered_bits(double value) {
-  const auto bits = __builtin_bit_cast(uint64_t, value + 0.0);
-  return bits ^ (static_cast<uint64_t>(static_cast<int64_t>(bits) >> 63) | kSketchSignBit);
-}
-double ordered_value(uint64_t ordered) {
-  const uint64_t bits =
-      ordered ^ (static_cast<uint64_t>(~static_cast<int64_t>(ordered) >> 63) | kSketchSignBit);
-  return __builtin_bit_cast(double, bits);
-}
 
 int64_t bucket_of(double value) {
   return static_cast<int64_t>(ordered_bits(value) >> kDroppedBits);
@@ -28,7 +18,7 @@ int64_t bucket_of(double value) {
 
 double middle_of(int64_t number) {
   const uint64_t first = static_cast<uint64_t>(number) << kDroppedBits;
-  if (first == kSketchSignBit)
+  if (first == kOrderedSignBit)
     return 0;  // zeros, and what is too small for a share of it to matter
   return ordered_value(first + (uint64_t{1} << (kDroppedBits - 1)));
 }

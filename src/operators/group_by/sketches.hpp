@@ -1,8 +1,9 @@
 // Accumulators whose states are larger than a few words: approximate distinct counts, quantiles, and
-// exact sums of floats. All three depend on which values came, not on their order, the threads or how
+// exact sums of floats. All depend on which values came, not on their order, the threads or how
 // partial states were merged.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -106,6 +107,34 @@ class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
 
   StateArray<Sketch> sketches_;
   SketchHeap heap_;
+  AccumulatorSpec spec_;
+};
+
+// All values, for exact quantiles: 8 bytes each, and as many again where they have just become more than fit. NaN is
+// above all numbers.
+class QuantileValuesAccumulator : public Accumulator {  // kQuantileValues
+ public:
+  QuantileValuesAccumulator(Memory& memory, const AccumulatorSpec& spec)
+      : groups_(memory), heap_(memory), spec_(spec) {}
+  Status resize(int64_t groups) override { return groups_.grow(groups, {}); }
+  void clear() override;
+  Status update(const GroupBlock& block) override;
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override;
+  int64_t count(uint32_t group) const { return groups_[group].count; }
+  // Between the two values next to rank q * (n - 1), by distance. Needs count > 0.
+  double quantile(uint32_t group, double q) const;
+
+ private:
+  struct Values {
+    uint64_t* values = nullptr;  // ordered_bits
+    int64_t count = 0;
+    int64_t capacity = 0;  // a power of two
+  };
+  Status reserve(Values& group, int64_t count);
+
+  StateArray<Values> groups_;
+  SketchHeap heap_;
+  std::array<uint64_t*, 64> spare_ = {};  // by binary logarithm of the capacity
   AccumulatorSpec spec_;
 };
 

@@ -85,6 +85,50 @@ TEST(QuantileSketch, StaysWithinItsErrorAndTheSameWhenMerged) {
   }
 }
 
+// The exact value, from values as they come and from parts of them, also where memory of other groups is used again.
+TEST(QuantileValues, AreThoseOfSortedValuesHoweverTheyCome) {
+  const auto memory = Memory::create(int64_t{64} << 20);
+  const AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
+  std::mt19937_64 random(4);
+  QuantileValuesAccumulator one(*memory, spec);
+  for (const int64_t count : {1, 2, 3, 4, 5, 64, 65, 50'000}) {
+    Reals values;
+    for (int64_t i = 0; i < count; ++i) {
+      values.push_back(static_cast<double>(static_cast<int64_t>(random() % 2'000)) - 1000.5);
+    }
+    one.clear();
+    feed(one, words_of(values));
+    QuantileValuesAccumulator left(*memory, spec);
+    QuantileValuesAccumulator right(*memory, spec);
+    feed(left, words_of(Reals(values.begin(), values.begin() + count / 5)));
+    feed(right, words_of(Reals(values.begin() + count / 5, values.end())));
+    merge_one(left, right);
+    std::sort(values.begin(), values.end());
+    EXPECT_EQ(one.count(0), count);
+    for (const double q : {1.0, 0.0, 0.01, 0.5, 0.9}) {
+      const double place = q * static_cast<double>(count - 1);
+      const auto rank = static_cast<int64_t>(place);
+      const double low = values[rank];
+      const double high = values[std::min(rank + 1, count - 1)];
+      EXPECT_EQ(one.quantile(0, q), low + (high - low) * (place - static_cast<double>(rank)));
+      EXPECT_EQ(one.quantile(0, q), left.quantile(0, q));
+    }
+  }
+}
+
+TEST(QuantileValues, HaveNanAboveAllNumbersAndOneZero) {
+  const auto memory = Memory::create(int64_t{64} << 20);
+  const AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
+  QuantileValuesAccumulator values(*memory, spec);
+  const double infinite = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  feed(values, words_of({-nan, infinite, -0.0, -infinite, nan}));
+  EXPECT_EQ(values.quantile(0, 0), -infinite);
+  EXPECT_FALSE(std::signbit(values.quantile(0, 0.25)));
+  EXPECT_EQ(values.quantile(0, 0.5), infinite);
+  EXPECT_TRUE(std::isnan(values.quantile(0, 0.75)));
+}
+
 // As doubles, distances beyond 2^53 would be rounded to their neighbours.
 TEST(QuantileSketch, KeepsFewInstantsExactlyHoweverFarTheyLieApart) {
   const auto memory = Memory::create(int64_t{64} << 20);
