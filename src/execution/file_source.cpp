@@ -77,9 +77,7 @@ class FileSource final : public Source {
   Result<Worker*> worker(int index);
   // `rows`: that will be asked for.
   void open(Worker& worker, const Unit& unit, int64_t rows);
-  void expect(Worker& worker,
-              int64_t number,
-              const std::vector<ColumnConditions>& conditions);
+  void expect(Worker& worker, int64_t number, const std::vector<ColumnConditions>& conditions);
   bool can_match(const Unit& unit, const std::vector<ColumnConditions>& conditions) const;
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
   Status run_rows(
@@ -102,7 +100,7 @@ class FileSource final : public Source {
   std::vector<Unit> units_;
   int64_t rows_;
   int64_t units_in_turn_ = 1;  // of one worker
-  std::vector<bool> used_;  // by column
+  std::vector<bool> used_;     // by column
   bool is_numbered_ = false;
   std::vector<ColumnConditions> conditions_;
   std::vector<const Stage*> testing_;

@@ -6,6 +6,7 @@
 #include "execution/collect_sink.hpp"
 #include "execution/column_ranges.hpp"
 #include "execution/csv_source.hpp"
+#include "execution/early_test_stage.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_source.hpp"
 #include "execution/late_sort.hpp"
@@ -395,7 +396,10 @@ Result<Chain> Lowering::lower_sort(const plan::Node& node) {
                           sort.spec.strategy == operators::SortStrategy::kTopK;
   if (rules_.has(Rule::kTopRows) && may_choose && !chain.is_bare()) {
     auto stage = make_top_rows_stage(chain.schema, sort.spec, workers_);
-    if (stage != nullptr) chain.stages.push_back(std::move(stage));
+    if (stage != nullptr) {
+      chain.stages.push_back(std::move(stage));
+      test_early(chain, workers_);
+    }
   }
   if (rules_.has(Rule::kLateSort)) {
     const LateSourceSort of_source = late_source_columns(sort.spec, chain);

@@ -275,7 +275,8 @@ Status prepare_source(Chain& chain) {
   return chain.source->prepare(std::move(demand));
 }
 
-// Every column of a batch, as it stands there.
+}  // namespace
+
 BlockSchema batch_schema(SchemaPtr schema, const RowStore* store) {
   BlockSchema blocks;
   for (int c = 0; c < schema->column_count(); ++c) blocks.places.push_back({0, c});
@@ -284,8 +285,6 @@ BlockSchema batch_schema(SchemaPtr schema, const RowStore* store) {
   blocks.stores = {store};
   return blocks;
 }
-
-}  // namespace
 
 Status Source::emit(OperatorRun&, operators::RowSink&) {
   return make_error(

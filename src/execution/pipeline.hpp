@@ -108,6 +108,9 @@ struct Dependency {
   int origin = 0;
 };
 
+// Every column of a batch, as it stands there.
+BlockSchema batch_schema(SchemaPtr schema, const RowStore* store);
+
 // A pipeline that has no sink yet.
 struct Chain {
   std::unique_ptr<Source> source;

@@ -46,6 +46,8 @@ class Stage : public BlockSink {
   virtual std::vector<expressions::ExpressionPtr> conditions() const { return {}; }
   // nullptr: not known.
   virtual std::unique_ptr<RowTest> make_test() const { return nullptr; }
+  // Whether the test costs no more than a comparison, so that it may come before conditions.
+  virtual bool tests_cheaply() const { return false; }
   // What rows that it passes on are known to meet by now, each over one column of origin 0, for statistics to be held
   // against: a join knows the range of its keys. During the run, from any worker.
   virtual std::vector<expressions::ExpressionPtr> known_bounds() const { return {}; }

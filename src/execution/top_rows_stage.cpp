@@ -245,6 +245,7 @@ class TopRows final : public Stage {
     if (place.origin != 0) return nullptr;
     return std::make_unique<TopRowsTest>(place.column, words_, bound_);
   }
+  bool tests_cheaply() const override { return true; }
   // It narrows as rows come: of files in order, most are not read.
   std::vector<expressions::ExpressionPtr> known_bounds() const override {
     if (input_.places[key_].origin != 0) return {};

@@ -39,9 +39,17 @@ inline const char* skip_characters(const char* at, const char* end, int64_t coun
 }
 
 inline int64_t count_characters(std::string_view string) {
-  int64_t count = 0;
-  for (const char byte : string) count += is_continuation(byte) ? 0 : 1;
-  return count;
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  const char* at = string.data();
+  const char* const end = at + string.size();
+  uint64_t continued = 0;
+  for (; end - at >= 8; at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    continued += (((word >> 7) & ~(word >> 6) & kOnes) * kOnes) >> 56;
+  }
+  for (; at < end; ++at) continued += is_continuation(*at) ? 1 : 0;
+  return static_cast<int64_t>(string.size() - continued);
 }
 
 struct CodePoint {

@@ -14,7 +14,8 @@ constexpr int64_t kReadAtOnce = int64_t{4} << 20;
 constexpr int64_t kHeaderGuess = int64_t{4} << 10;
 constexpr int64_t kHeaderMost = int64_t{1} << 20;  // statistics of a page can be long
 constexpr size_t kSparePages = 4;
-constexpr size_t kPairedLeast = size_t{64} << 10;  // bytes of a dictionary that is worth another one
+constexpr size_t kPairedLeast = size_t{64}
+                             << 10;  // bytes of a dictionary that is worth another one
 
 Error bad_page(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
 

@@ -427,3 +427,53 @@ def test_distinct_counts_of_no_rows_beside_dictionaries(
         groups = rows.group_by(*keys) if keys else rows
         result = groups.agg(**items).collect().to_pylist()
     assert result == ([] if keys else [{"n": 0, "m": 0, "s": None}])
+
+
+def test_keyless_sums_and_extremes_of_wide_integers(dock: xd.Dock, rows_of: Rows) -> None:
+    """Sums that leave 64 bits on their way, over blocks with and without NULL."""
+    signs = [2**63 - 1, -(2**63), 2**62, -1, 0]
+    for values in (signs * 1000, [*signs * 500, None, *signs * 500], [2**63 - 1] * 3000):
+        both = pa.table({"v": pa.array(values, pa.int64())})
+        known = [value for value in values if value is not None]
+        result = dock.from_arrow(both).agg(
+            s=xd.sum("v", wide=True), m=xd.mean("v"), least=xd.min("v"), most=xd.max("v")
+        )
+        mean = sum(known) / len(known)
+        assert rows_of(result.collect()) == [
+            (Decimal(sum(known)), pytest.approx(mean), min(known), max(known))
+        ]
+    unsigned = pa.table({"v": pa.array([2**64 - 1, 0, 1] * 2000, pa.uint64())})
+    result = dock.from_arrow(unsigned).agg(s=xd.sum("v", wide=True), most=xd.max("v"))
+    assert rows_of(result.collect()) == [(Decimal(2**64 * 2000), 2**64 - 1)]
+    reals = pa.table({"v": [float("nan"), 3.0, None, -1.0, 2.0, float("nan"), 8.0] * 400})
+    result = dock.from_arrow(reals).agg(least=xd.min("v"), most=xd.max("v"))
+    assert rows_of(result.collect()) == [(-1.0, 8.0)]
+
+
+def test_exact_medians_of_many_groups(dock: xd.Dock) -> None:
+    """Groups that grow in turns, of one value and of thousands, take memory that others left."""
+    count = 60_000
+    keys = [n % 1000 if n % 3 else 5 for n in range(count)]
+    values = [(n * 7919) % 10_007 for n in range(count)]
+    result = (
+        dock.from_arrow(pa.table({"k": keys, "v": values}))
+        .group_by("k")
+        .agg(m=xd.median_exact("v"), q=xd.quantile_exact("v", 0.25), n=xd.count())
+    )
+    by_key: dict[int, list[int]] = {}
+    for key, value in zip(keys, values, strict=True):
+        by_key.setdefault(key, []).append(value)
+    for row in result.collect().to_pylist():
+        ordered = sorted(by_key[row["k"]])
+        assert row["n"] == len(ordered)
+        for name, share in (("m", 0.5), ("q", 0.25)):
+            place = share * (len(ordered) - 1)
+            low, high = ordered[int(place)], ordered[min(int(place) + 1, len(ordered) - 1)]
+            assert row[name] == pytest.approx(low + (high - low) * (place - int(place)))
+
+
+def test_casts_to_the_same_type_are_computed_here(dock: xd.Dock) -> None:
+    rows = dock.from_arrow(pa.table({"x": [1.0, 2.0], "y": [3, None]}))
+    same = rows.select(x=col("x").cast("float64") + 1, y=col("y").cast("int64").cast("float64"))
+    assert "runs in pipelines" in same.explain()
+    assert same.collect().to_pydict() == {"x": [2.0, 3.0], "y": [3.0, None]}

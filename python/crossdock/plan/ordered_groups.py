@@ -1,6 +1,6 @@
 """Aggregates that need the rows of each group in order: first and last by an order, the value at an
-extreme, exact quantiles of dates and times, and joined strings. Each becomes a window function below the grouping, and
-the value that it has for a whole group is taken from any of the group's rows.
+extreme, exact quantiles of dates and times, and joined strings. Each becomes a window function
+below the grouping, and the value that it has for a whole group is taken from any of its rows.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ def with_ordered_columns(
     planner = _Planner(node, keys)
     grouped: dict[str, Aggregate] = {}
     for name, item in items.items():
-        if (
-            not is_ordered(item, node.schema) and item.function != "first"
-        ):  # windows change the order of rows
+        # Windows change the order of rows, and so which one is the first.
+        if not is_ordered(item, node.schema) and item.function != "first":
             grouped[name] = item
             continue
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
-        is_quantile = item.function == "quantile_exact"
-        column = (
-            planner.moment(item) if is_quantile else planner.column(_function(item, planner.keys))
-        )
+        if item.function == "quantile_exact":
+            column = planner.moment(item)
+        else:
+            column = planner.column(_function(item, planner.keys))
         grouped[name] = Aggregate("any", column)
     return planner.input_node(), grouped
 
@@ -58,7 +57,7 @@ def is_ordered(item: object, schema: pa.Schema) -> bool:
 
 
 def _is_of_moments(item: Aggregate, schema: pa.Schema) -> bool:
-    """False also where the schema lacks a column, which whoever groups says."""
+    """False also where the schema lacks a column, which the group-by itself says."""
     if item.argument is None or not item.columns().issubset(schema.names):
         return False
     return is_moment(TypesOver(schema)(item.argument))

@@ -1,4 +1,5 @@
-"""Sums of a column and a number each, `sum(x + 1)` beside `sum(x + 2)`: one sum and one count serve them all."""
+"""Sums of a column and a number each, `sum(x + 1)` beside `sum(x + 2)`: one sum and one count serve
+them all."""
 
 from __future__ import annotations
 
@@ -58,8 +59,9 @@ def _shifted(item: Aggregate, type_of: TypesOver) -> _Shifted | None:
 
 
 def _without_widening(item: Expr) -> Expr:
-    is_wider = isinstance(item, Call) and item.function == "cast" and item.option == pa.int64()
-    return item.arguments[0] if is_wider else item
+    if isinstance(item, Call) and item.function == "cast" and item.option == pa.int64():
+        return item.arguments[0]
+    return item
 
 
 def _grouped(group: GroupBy, shared: Iterable[Mapping[str, _Shifted]]) -> Project:

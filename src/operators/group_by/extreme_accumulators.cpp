@@ -33,6 +33,24 @@ void take_in(const GroupBlock& block, const InputLane& lane, T* held) {
   }
 }
 
+// Of one group: in several copies, which do not wait for each other.
+template <bool kIsMin, class T>
+void take_in_one(const InputLane& lane, int32_t rows, T* held) {
+  const auto* values = reinterpret_cast<const T*>(lane.words);
+  constexpr int32_t kCopies = 4;
+  T best[kCopies] = {*held, *held, *held, *held};
+  const auto take = [&](int32_t i, T& of) {
+    const bool counts = lane.valid == nullptr || lane.valid[i] != 0;
+    of = counts && replaces<kIsMin>(values[i], of) ? values[i] : of;
+  };
+  int32_t i = 0;
+  for (; i + kCopies <= rows; i += kCopies) {
+    for (int32_t c = 0; c < kCopies; ++c) take(i + c, best[c]);
+  }
+  for (; i < rows; ++i) take(i, best[0]);
+  for (const T& of : best) *held = replaces<kIsMin>(of, *held) ? of : *held;
+}
+
 template <bool kIsMin, class T>
 void merge_states(const GroupPairs& pairs, const T* from, T* to) {
   for (int32_t i = 0; i < pairs.count; ++i) {
@@ -160,7 +178,9 @@ Status ExtremeAccumulator::update(const GroupBlock& block) {
   const InputLane& lane = block.inputs[input_];
   if (form_ != ValueForm::kWide) {
     with_type(form_, is_min_, [&]<bool kIsMin, class T>() {
-      take_in<kIsMin>(block, lane, reinterpret_cast<T*>(words_.data()));
+      T* held = reinterpret_cast<T*>(words_.data());
+      words_.size() == 1 ? take_in_one<kIsMin>(lane, block.rows, held)
+                         : take_in<kIsMin>(block, lane, held);
     });
     return {};
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/group_cost.hpp"
+#include "model/rates.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -33,6 +34,14 @@ Result<std::shared_ptr<RowStore>> assumed_store(const StreamedRows& rows) {
 bool streams(const AggregateSpec& aggregate) {
   return aggregate.function != AggregateFunction::kCountDistinct &&
          aggregate.function != AggregateFunction::kQuantile;
+}
+
+// Whether an array for all dense keys in each worker costs less than a scatter before.
+bool is_cheaper_whole(const model::GroupShape& shape, const model::Machine& machine) {
+  const auto in_force = model::rates_in_force();
+  const model::Machine seen = model::seen_by(*in_force, machine);
+  return model::dense_group_cost(shape, seen, in_force->group).seconds() <=
+         model::radix_group_cost(shape, seen, in_force->group).seconds();
 }
 
 std::vector<int> columns_read(const GroupSpec& spec) {
@@ -96,8 +105,9 @@ void GroupStream::plan_course() {
   BlockPlan blocks;
   blocks.keys = &keys_;
   blocks.aggregates = &aggregates_;
-  const bool few = sample.groups <= std::max(kGroupsWithoutScatter, course_.table_groups_max);
   const bool dense = keys_.mode == GroupKeyMode::kDense;
+  const bool few = sample.groups <= std::max(kGroupsWithoutScatter, course_.table_groups_max) ||
+                   (dense && is_cheaper_whole(shape, environment_.machine));
   const bool scatters = !keyless && !few && plan_carried_lanes(blocks).has_value();
   course_.strategy = !scatters ? GroupStrategy::kTable
                    : dense     ? GroupStrategy::kRadix

@@ -24,9 +24,9 @@ void QuantileValuesAccumulator::clear() {
 // The first word of a spare array is the place of the next one of its size.
 Status QuantileValuesAccumulator::reserve(Values& group, int64_t count) {
   if (count <= group.capacity) return {};
-  const auto wanted = static_cast<uint64_t>(std::max(kValuesFirst, count));
-  const auto capacity = static_cast<int64_t>(std::bit_ceil(wanted));
-  uint64_t*& spare = spare_[static_cast<size_t>(std::countr_zero(std::bit_ceil(wanted)))];
+  const auto least = static_cast<uint64_t>(std::max(kValuesFirst, count));
+  const auto capacity = static_cast<int64_t>(std::bit_ceil(least));
+  uint64_t*& spare = spare_[static_cast<size_t>(std::countr_zero(std::bit_ceil(least)))];
   uint64_t* data = spare;
   if (data != nullptr) {
     spare = reinterpret_cast<uint64_t*>(data[0]);
@@ -36,8 +36,8 @@ Status QuantileValuesAccumulator::reserve(Values& group, int64_t count) {
   }
   if (group.capacity > 0) {
     std::memcpy(data, group.values, static_cast<size_t>(group.count) * 8);
-    uint64_t*& old = spare_[static_cast<size_t>(
-        std::countr_zero(static_cast<uint64_t>(group.capacity)))];
+    uint64_t*& old =
+        spare_[static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(group.capacity)))];
     group.values[0] = reinterpret_cast<uint64_t>(old);
     old = group.values;
   }

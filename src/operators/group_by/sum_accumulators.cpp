@@ -66,6 +66,32 @@ Status CountAccumulator::merge(const Accumulator& from, const GroupPairs& pairs)
   return {};
 }
 
+namespace {
+
+// Of a block, halves of words have sums that fit 64 bits.
+Int128 sum_of_halves(const InputLane& lane, int32_t rows, bool is_unsigned) {
+  const uint64_t* words = lane.words;
+  const uint8_t* valid = lane.valid;
+  uint64_t low = 0;
+  uint64_t high = 0;
+  uint64_t negative = 0;  // what the upper halves have too much
+  const auto add = [&](uint64_t word) {
+    low += word & 0xFFFF'FFFFU;
+    high += word >> 32;
+    negative += word >> 63;
+  };
+  if (valid == nullptr) {
+    for (int32_t i = 0; i < rows; ++i) add(words[i]);
+  } else {
+    for (int32_t i = 0; i < rows; ++i) add(words[i] & (0 - uint64_t{valid[i]}));
+  }
+  Int128 upper = static_cast<Int128>(high);
+  if (!is_unsigned) upper -= static_cast<Int128>(negative) << 32;
+  return (upper << 32) + static_cast<Int128>(low);
+}
+
+}  // namespace
+
 Status IntegerSumAccumulator::resize(int64_t groups) {
   CD_TRY(narrow_.grow(groups, 0));
   if (!wide_.empty()) CD_TRY(wide_.grow(groups, 0));
@@ -117,6 +143,9 @@ void IntegerSumAccumulator::update_narrow(const GroupBlock& block, const InputLa
 
 Status IntegerSumAccumulator::update_wide(const GroupBlock& block, const InputLane& lane) {
   CD_TRY(make_wide());
+  if (narrow_.size() == 1 && lane.high == nullptr) {
+    return add_wide(0, sum_of_halves(lane, block.rows, form_ == ValueForm::kUnsigned));
+  }
   for (int32_t i = 0; i < block.rows; ++i) {
     if (lane.valid != nullptr && lane.valid[i] == 0) continue;
     CD_TRY(add_wide(block.groups[i], lane_integer(lane, i, form_)));

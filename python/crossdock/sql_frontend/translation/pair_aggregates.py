@@ -27,7 +27,7 @@ def _covariance(of: Mapping[str, Expr]) -> Expr:
 
 def _correlation(of: Mapping[str, Expr]) -> Expr:
     spread = (of["var_x"] * of["var_y"]).sqrt()
-    value = _covariance(of) / spread
+    value = (of["sums"] - of["var_x"] - of["var_y"]) / 2.0 / spread
     return when(of["n"] == 0).then(None).when(spread == 0.0).then(_NAN).otherwise(value)
 
 
