@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-scan bench-control bench-channels bench-mpi bench-sim fault-schedules soak coverage wheel gpu-bundle lint format clean
+.PHONY: help run ranks test test-long bench-join bench-operators bench-queries bench-analytics bench-scan bench-control bench-channels bench-mpi bench-sim fault-schedules soak coverage wheel gpu-bundle lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -35,6 +35,10 @@ bench-operators:  ## measure group-by, sort and merge join against five engines
 bench-queries:  ## measure all queries of TPC-H and SSB against DuckDB and Polars
 	@$(SETUP) dev
 	@$(BIN)/python bench queries
+
+bench-analytics:  ## measure group-bys, joins and page views against DuckDB and Polars
+	@$(SETUP) dev
+	@$(BIN)/python bench analytics
 
 bench-scan:  ## measure reading of files against DuckDB and Polars
 	@$(SETUP) dev

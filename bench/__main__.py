@@ -1,5 +1,5 @@
-"""The benches: `python bench join`, `operators`, `queries`, `scan`, `control`, `channels`, `mpi` or
-`sim`; then `--help`.
+"""The benches: `python bench join`, `operators`, `queries`, `analytics`, `scan`, `control`,
+`channels`, `mpi` or `sim`; then `--help`.
 
 Exit status: 0 all results agree (whether or not the bars are met), 1 two engines disagree or a row
 died, 2 wrong usage.
@@ -15,7 +15,7 @@ from harness.programs import ROOT
 
 BENCHES = ("join", "operators")  # engines beside engines
 # With a command line of their own: whole queries, and programs beside other programs.
-PROGRAMS = ("queries", "scan", "control", "channels", "mpi", "sim")
+PROGRAMS = ("queries", "analytics", "scan", "control", "channels", "mpi", "sim")
 
 
 def run(arguments: list[str]) -> int:

@@ -1,0 +1,1 @@
+"""What people try first that is not TPC-H: group-bys, joins and page views of one wide table."""
