@@ -93,6 +93,7 @@ class BatchWriter::Column {
 
   Status append(const ColumnView& from, int64_t rows, int64_t at) {
     CD_TRY(append_validity(from, rows, at));
+    if (from.is_narrow) return append_words(from, rows, at);
     if (converts_) return append_converted(from, rows, at);
     // Columns of nulls alone come with an empty dictionary.
     const bool is_new = from.dictionary != nullptr && from.dictionary != dictionary_;
@@ -231,6 +232,22 @@ class BatchWriter::Column {
     const auto moved = static_cast<Offset>(string_bytes_ - of[0]);
     for (int64_t i = 1; i <= rows; ++i) offsets[at + i] = of[i] + moved;
     string_bytes_ += bytes;
+    return {};
+  }
+
+  // Decimals that come in 64 bits: as they are, or widened.
+  Status append_words(const ColumnView& from, int64_t rows, int64_t at) {
+    CD_TRY(grow(values_, at * width_, (at + rows) * width_));
+    const auto* words = from.data<int64_t>();
+    if (converts_) {
+      std::copy_n(words, rows, values_.as<int64_t>() + at);
+      return {};
+    }
+    auto* to = values_.as<int64_t>() + 2 * at;  // low, high
+    for (int64_t i = 0; i < rows; ++i) {
+      to[2 * i] = words[i];
+      to[2 * i + 1] = words[i] >> 63;
+    }
     return {};
   }
 

@@ -20,8 +20,7 @@ constexpr int64_t kCopiedBatchRows = int64_t{1} << kChunkRowBits;
 constexpr int32_t kBuildSegmentRows = 256;
 
 void narrow_decimal(DataType& type) {
-  constexpr int kDigitsOfWord = 18;
-  if (type.id != TypeId::kDecimal128 || type.precision > kDigitsOfWord) return;
+  if (type.id != TypeId::kDecimal128 || type.precision > kNarrowDecimalDigits) return;
   type = DataType();
   type.id = TypeId::kInt64;
   type.arrow_format = "l";
@@ -39,7 +38,7 @@ int bits_for(int64_t rows) {
 struct BuildSink::Worker {
   Worker(const BuildSink& sink)
       : keys(sink.options_.input, sink.join_->keys().columns(Side::kRight)),
-        payload(sink.options_.input, sink.options_.payload),
+        payload(sink.options_.input, sink.options_.payload, Decimals::kAsStored),
         encoder(sink.join_->keys(), *sink.options_.input.schema, Side::kRight),
         writer(sink.store_schema_, sink.options_.memory, "the build side", sink.copied_schema_),
         scatter(*sink.options_.memory,

@@ -138,7 +138,7 @@ bool passes_batches(const Chain& chain) {
 CollectSink::Worker::Worker(const BlockSchema& schema,
                             SchemaPtr written,
                             std::shared_ptr<Memory> memory)
-    : columns(schema, all_columns(schema)),
+    : columns(schema, all_columns(schema), Decimals::kAsStored),
       writer(std::move(written), std::move(memory), "the result", schema.schema) {}
 
 CollectSink::CollectSink(const Chain& chain, int workers, std::shared_ptr<Memory> memory)

@@ -21,6 +21,18 @@ T load_as(const uint8_t* from) {
   return value;
 }
 
+// Rows of a batch side by side, of decimals in 64 bits.
+struct NarrowRows {
+  const ColumnView& column;
+  int64_t begin;
+
+  const uint8_t* value(int32_t i, int64_t width) const {
+    return column.values + (column.offset + begin + i) * width;
+  }
+  bool any_nulls(int32_t) const { return column.validity != nullptr; }
+  bool valid(int32_t i) const { return bit_at(column.validity, column.offset + begin + i); }
+};
+
 // Rows of a batch, by number.
 struct BatchRows {
   const ColumnView& column;
@@ -138,8 +150,11 @@ void set_bit(uint8_t* bits, int64_t at, bool value) {
 
 }  // namespace
 
-ColumnBuffer::ColumnBuffer(DataType type)
-    : type_(std::move(type)), layout_(layout(type_)), width_(fixed_bytes(type_)) {
+ColumnBuffer::ColumnBuffer(DataType type, Decimals decimals)
+    : type_(std::move(type)),
+      decimals_(decimals),
+      layout_(layout(type_)),
+      width_(fixed_bytes(type_)) {
   const int64_t bytes = layout_ == Layout::kBits ? kBlockRows / 8 : int64_t{width_} * kBlockRows;
   values_.resize(static_cast<size_t>(bytes) / 8 + 1);
   validity_.resize(kBlockRows / 64);
@@ -214,22 +229,33 @@ ColumnView ColumnBuffer::gather_from(const Rows& rows, int32_t count) {
 }
 
 template <class Rows>
-ColumnView ColumnBuffer::widen_decimals(const Rows& rows, int32_t count) {
+ColumnView ColumnBuffer::gather_narrow(const Rows& rows, int32_t count) {
   ColumnView out;
   out.length = count;
+  out.is_narrow = decimals_ == Decimals::kAsStored;
+  out.values = reinterpret_cast<const uint8_t*>(values_.data());
   gather_validity(rows, count, out);
+  if (out.is_narrow) {
+    copy_values<8>(rows, count, reinterpret_cast<uint8_t*>(values_.data()));
+    return out;
+  }
   auto* words = reinterpret_cast<int64_t*>(values_.data());  // low, high
   for (int32_t i = 0; i < count; ++i) {
     if (i + kPrefetchAhead < count) __builtin_prefetch(rows.value(i + kPrefetchAhead, 8));
     words[2 * i] = load_as<int64_t>(rows.value(i, 8));
     words[2 * i + 1] = words[2 * i] >> 63;
   }
-  out.values = reinterpret_cast<const uint8_t*>(words);
   return out;
 }
 
+ColumnView ColumnBuffer::take(const ColumnView& column, int64_t begin, int32_t count) {
+  const bool is_widened = column.is_narrow && decimals_ == Decimals::kWide;
+  return is_widened ? gather_narrow(NarrowRows{column, begin}, count) : slice(column, begin, count);
+}
+
 ColumnView ColumnBuffer::gather(const ColumnView& column, const uint32_t* rows, int32_t count) {
-  return gather_from(BatchRows{column, rows}, count);
+  const BatchRows from{column, rows};
+  return column.is_narrow ? gather_narrow(from, count) : gather_from(from, count);
 }
 
 ColumnView ColumnBuffer::gather(const ChunkedColumn& column, const RowRef* refs, int32_t count) {
@@ -237,7 +263,7 @@ ColumnView ColumnBuffer::gather(const ChunkedColumn& column, const RowRef* refs,
   if (column.any_ref == kNullRef) return nulls(count);  // a store without rows: all are missing
   const StoreRows rows{column, refs, any_missing};
   const bool is_narrow = type_.id == TypeId::kDecimal128 && column.field->type.id == TypeId::kInt64;
-  return is_narrow ? widen_decimals(rows, count) : gather_from(rows, count);
+  return is_narrow ? gather_narrow(rows, count) : gather_from(rows, count);
 }
 
 ColumnView ColumnBuffer::nulls(int32_t count) {
@@ -324,13 +350,13 @@ ColumnView ColumnBuffer::appended(int32_t count) {
   return out;
 }
 
-FlatColumns::FlatColumns(const BlockSchema& schema, std::vector<int> columns)
+FlatColumns::FlatColumns(const BlockSchema& schema, std::vector<int> columns, Decimals decimals)
     : columns_(std::move(columns)) {
   batch_.schema = schema.schema;
   batch_.columns.resize(schema.schema->fields.size());
   for (const int column : columns_) {
     places_.push_back(schema.places[column]);
-    buffers_.emplace_back(schema.schema->fields[column].type);
+    buffers_.emplace_back(schema.schema->fields[column].type, decimals);
   }
 }
 
@@ -343,7 +369,7 @@ ColumnView FlatColumns::load_column(size_t i, const RowBlock& block) {
     return buffers_[i].gather(origin.store->column(place.column), origin.rows, block.rows);
   }
   const ColumnView& column = origin.batch->columns[place.column];
-  if (origin.rows == nullptr) return slice(column, origin.begin, block.rows);
+  if (origin.rows == nullptr) return buffers_[i].take(column, origin.begin, block.rows);
   return buffers_[i].gather(column, origin.rows, block.rows);
 }
 

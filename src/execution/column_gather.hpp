@@ -9,14 +9,20 @@
 
 namespace crossdock::execution {
 
+// Sources and build sides may have decimals in 64 bits: ColumnView::is_narrow, and in a store columns of int64. Who
+// reads blocks gets them 128 bits wide, as the type says, unless it knows of both.
+enum class Decimals : uint8_t { kWide, kAsStored };
+
 // Memory for up to kBlockRows values of one column. One owner; views are valid until the next call.
 class ColumnBuffer {
  public:
-  explicit ColumnBuffer(DataType type);
+  explicit ColumnBuffer(DataType type, Decimals decimals = Decimals::kWide);
 
+  // Rows [begin, begin + count) of a column of a batch; nothing is copied that need not be widened.
+  ColumnView take(const ColumnView& column, int64_t begin, int32_t count);
   // Values of rows[0], rows[1], ... of a column of a batch.
   ColumnView gather(const ColumnView& column, const uint32_t* rows, int32_t count);
-  // The same from a store, which may have decimals as int64; kNullRef gives a null.
+  // The same from a store; kNullRef gives a null.
   ColumnView gather(const ChunkedColumn& column, const RowRef* refs, int32_t count);
 
   // Nulls.
@@ -31,7 +37,7 @@ class ColumnBuffer {
   template <class Rows>
   ColumnView gather_from(const Rows& rows, int32_t count);
   template <class Rows>
-  ColumnView widen_decimals(const Rows& rows, int32_t count);
+  ColumnView gather_narrow(const Rows& rows, int32_t count);
   template <class Rows>
   void gather_validity(const Rows& rows, int32_t count, ColumnView& out);
   template <class Rows, class Offset>
@@ -39,6 +45,7 @@ class ColumnBuffer {
   void copy_strings(const ColumnView& column, uint8_t* views, int32_t count);
 
   DataType type_;
+  Decimals decimals_;
   Layout layout_;
   int32_t width_;
   std::vector<uint64_t> values_;
@@ -56,7 +63,9 @@ class ColumnBuffer {
 class FlatColumns {
  public:
   // `columns`: those that are loaded; the others have no memory in the batch.
-  FlatColumns(const BlockSchema& schema, std::vector<int> columns);
+  FlatColumns(const BlockSchema& schema,
+              std::vector<int> columns,
+              Decimals decimals = Decimals::kWide);
 
   // The block's rows; where its rows lie side by side, nothing is copied. Valid until the next call.
   const Batch& load(const RowBlock& block);

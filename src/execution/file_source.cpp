@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "execution/column_filter.hpp"
+#include "execution/column_gather.hpp"
 #include "execution/far_pages.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_units.hpp"
@@ -30,6 +31,7 @@ constexpr int64_t kPairsPerWorker = 8;  // at least, for workers to end at about
 // A test of a stage, as long as it drops enough to pay for reading a column first.
 struct SourceTest {
   std::unique_ptr<RowTest> test;
+  std::vector<ColumnBuffer> buffers;  // by column of the test
   int64_t seen = 0;
   int64_t kept = 0;
 
@@ -146,7 +148,12 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
   for (const Stage* stage : testing_) {
     auto test = stage->make_test();
     const auto needed = test == nullptr ? read : static_cast<int64_t>(test->columns().size());
-    if (needed < read) worker->tests.push_back({std::move(test)});
+    if (needed >= read) continue;
+    std::vector<ColumnBuffer> buffers;
+    for (const int column : test->columns()) {
+      buffers.emplace_back(table_.schema()->fields[static_cast<size_t>(column)].type);
+    }
+    worker->tests.push_back({std::move(test), std::move(buffers)});
   }
   return worker.get();
 }
@@ -217,7 +224,7 @@ Result<StepRows> FileSource::test(Worker& worker, SourceTest& test, StepRows row
   int32_t count = 0;
   for (int32_t at = 0; at < rows.count; at += kBlockRows) {
     const int32_t some = std::min(kBlockRows, rows.count - at);
-    for (size_t c = 0; c < whole.size(); ++c) values[c] = slice(whole[c], at, some);
+    for (size_t c = 0; c < whole.size(); ++c) values[c] = test.buffers[c].take(whole[c], at, some);
     const int32_t left = test.test->select(values, passed);
     for (int32_t i = 0; i < left; ++i) {
       const int32_t row = at + passed[i];

@@ -40,7 +40,8 @@ class GroupSink final : public BlockSink {
   GroupSink(const BlockSchema& schema, operators::GroupStream& groups, int workers)
       : groups_(groups) {
     for (int i = 0; i < workers; ++i) {
-      columns_.push_back(std::make_unique<FlatColumns>(schema, groups.columns()));
+      columns_.push_back(
+          std::make_unique<FlatColumns>(schema, groups.columns(), Decimals::kAsStored));
     }
   }
   Status push(int worker, const RowBlock& block) override {

@@ -133,7 +133,8 @@ class RunSorter {
 
  private:
   struct Values {
-    Values(const BlockSchema& pairs, std::vector<int> read) : columns(pairs, std::move(read)) {}
+    Values(const BlockSchema& pairs, std::vector<int> read)
+        : columns(pairs, std::move(read), Decimals::kAsStored) {}
     FlatColumns columns;
     std::unique_ptr<BlockEvaluator> evaluator;
   };
@@ -359,7 +360,7 @@ uint32_t OrderedRuns::next_above(uint32_t at, uint32_t end, uint64_t least) cons
 }
 
 OrderedFinder::OrderedFinder(std::shared_ptr<const OrderedRuns> runs, std::vector<ExpressionPtr> of)
-    : runs_(std::move(runs)), columns_(runs_->pairs_, columns_of(of)) {}
+    : runs_(std::move(runs)), columns_(runs_->pairs_, columns_of(of), Decimals::kAsStored) {}
 
 Result<std::unique_ptr<OrderedFinder>> OrderedFinder::create(
     std::shared_ptr<const OrderedRuns> runs, Memory& memory) {

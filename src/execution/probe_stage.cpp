@@ -42,7 +42,7 @@ class PairCheck {
       CD_ASSIGN(auto evaluator,
                 expressions::BlockEvaluator::create(std::move(program), *options.memory));
       check->evaluator_.emplace(std::move(evaluator));
-      check->columns_.emplace(options.pairs, columns_of({options.residual}));
+      check->columns_.emplace(options.pairs, columns_of({options.residual}), Decimals::kAsStored);
     }
     return check;
   }

@@ -60,7 +60,8 @@ class ProgramStage : public Stage {
     std::optional<Evaluation>& state = evaluations_[worker];
     if (!state.has_value()) {
       CD_ASSIGN(BlockEvaluator evaluator, BlockEvaluator::create(program_, *memory_));
-      state.emplace(Evaluation{FlatColumns(input_, columns_), std::move(evaluator)});
+      state.emplace(
+          Evaluation{FlatColumns(input_, columns_, Decimals::kAsStored), std::move(evaluator)});
     }
     return &*state;
   }

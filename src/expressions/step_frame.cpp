@@ -122,6 +122,11 @@ void load_column(const Frame& frame, int32_t index) {
     out.bytes = slot.bytes();
     return;
   }
+  if (column.is_narrow) {
+    out.low = column.data<uint64_t>() + frame.begin;
+    out.bits_known = false;
+    return;
+  }
   const int32_t bytes = fixed_bytes(expression.type);
   const uint8_t* from = column.values + (column.offset + frame.begin) * bytes;
   if (domain == ValueDomain::kInteger) return load_integers(frame, expression.type, from, out);

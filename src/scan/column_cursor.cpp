@@ -11,6 +11,11 @@ namespace {
 
 using Kind = PageValues::Kind;
 
+int32_t decoded_bytes(const ColumnForm& form) {
+  if (layout(form.type) == Layout::kBits) return 1;
+  return form.is_narrow ? 8 : fixed_bytes(form.type);
+}
+
 Error bad_column(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
 
 }  // namespace
@@ -20,7 +25,7 @@ ColumnCursor::ColumnCursor(ColumnForm form,
                            std::shared_ptr<Memory> memory)
     : form_(std::move(form)),
       layout_(layout(form_.type)),
-      width_(layout_ == Layout::kBits ? 1 : fixed_bytes(form_.type)),
+      width_(decoded_bytes(form_)),
       string_codes_(std::move(codes)),
       memory_(std::move(memory)),
       store_(memory_) {}
@@ -31,6 +36,7 @@ void ColumnCursor::open(const ByteSource& file,
                         int64_t rows,
                         std::span<const PagePlace> places) {
   form_ = form;
+  width_ = decoded_bytes(form);
   places_ = places;
   file_ = &file;
   chunk_ = &chunk;
@@ -225,12 +231,14 @@ Status ColumnCursor::check_dictionary() {
   return bad_column("a dictionary has fewer values than its header says");
 }
 
-// Whether decimals of the dictionary are widened once, and not for each of `count` rows: where they stay in the cache,
-// or are bytes, which are slow to put together. No decimal fails, whether a row has it or not.
-bool ColumnCursor::widens_dictionary(int32_t count) const {
+// Whether decimals of the dictionary are converted once, and not for each of `count` rows: where 128 bits stay in the
+// cache, or they are bytes, which are slow to put together. No decimal fails, whether a row has it or not.
+bool ColumnCursor::converts_dictionary(int32_t count) const {
   constexpr int32_t kCachedValues = 1 << 11;
   const int32_t values = store_.dictionary_values();
-  if (form_.conversion == Conversion::kDecimal) return values <= kCachedValues && values <= count;
+  if (form_.conversion == Conversion::kDecimal) {
+    return !form_.is_narrow && values <= kCachedValues && values <= count;
+  }
   return form_.conversion == Conversion::kDecimalBytes && values <= rows_ahead_ &&
          values / 8 <= count;
 }
@@ -256,6 +264,7 @@ Status ColumnCursor::make_dictionary() {
   dictionary_ = ColumnView();
   dictionary_.length = count;
   dictionary_.values = values;
+  dictionary_.is_narrow = form_.is_narrow;
   if (form_.conversion == Conversion::kStringCodes)
     dictionary_.dictionary = &string_codes_->values();
   if (layout_ == Layout::kViews) {
@@ -365,7 +374,7 @@ Status ColumnCursor::decode_portion(const Portion& portion,
   const ValueList list{index_of(portion, rows, count), count};
   switch (portion.kind) {
     case Kind::kCodes:
-      if (widens_dictionary(count)) CD_TRY(make_dictionary());
+      if (converts_dictionary(count)) CD_TRY(make_dictionary());
       if (!has_dictionary_) return convert(store_.dictionary().data(), list, out);
       pick_values(width_, dictionary_memory_.data(), list, out);
       return {};
@@ -467,6 +476,7 @@ Result<ColumnView> ColumnCursor::decode(const uint32_t* rows, int32_t count) {
   ColumnView out;
   out.length = count;
   out.values = out_.data();
+  out.is_narrow = form_.is_narrow;
   if (layout_ == Layout::kBits) {
     CD_TRY(reserve(out_bits_, capacity_ / 8));
     pack_bits(out_.data(), count, out_bits_.data());

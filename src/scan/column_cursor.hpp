@@ -45,7 +45,7 @@ class ColumnCursor {
   Result<ColumnView> dictionary();
 
   // The listed rows of the step, ascending (nullptr: all); one list must not have rows that one before it lacked.
-  // Valid until the next call.
+  // Valid until the next call. Decimals are narrow where the form says so.
   Result<ColumnView> decode(const uint32_t* rows, int32_t count);
 
  private:
@@ -70,7 +70,7 @@ class ColumnCursor {
   Status read_values(Portion& portion);
   Status spread_codes(const Portion& portion);
   Status check_dictionary();
-  bool widens_dictionary(int32_t count) const;
+  bool converts_dictionary(int32_t count) const;
   Status make_dictionary();
   Status make_string_dictionary(int32_t count);
   Status decode_portion(const Portion& portion, const uint32_t* rows, int32_t count, int32_t at);
@@ -83,7 +83,7 @@ class ColumnCursor {
 
   ColumnForm form_;
   const Layout layout_;
-  const int32_t width_;  // bytes of a decoded value
+  int32_t width_;  // bytes of a decoded value
   std::shared_ptr<const StringCodes> string_codes_;
   std::shared_ptr<Memory> memory_;
   PageStore store_;

@@ -108,6 +108,13 @@ bool set_time_form(const SchemaElement& column, ColumnForm& form) {
   return true;
 }
 
+// Whether 64 bits hold whatever may be stored, valid or not. Wide decimals stay wide, as others read them.
+bool fits_word(const ColumnForm& form) {
+  const int32_t bits = 8 * form.stored_bytes - (form.is_unsigned ? 0 : 1);
+  if (form.type.precision > kNarrowDecimalDigits || bits > 63) return false;
+  return form.factor <= static_cast<Int128>(1) << (63 - bits);
+}
+
 // Integers are decimals without decimal places.
 bool set_decimal_form(const SchemaElement& column, ColumnForm& form) {
   constexpr int32_t kDigits[] = {3, 5, 10, 20};  // of integers of 8, 16, 32 and 64 bits
@@ -133,13 +140,16 @@ bool set_decimal_form(const SchemaElement& column, ColumnForm& form) {
     case PhysicalType::kInt32:
     case PhysicalType::kInt64:
       form.conversion = Conversion::kDecimal;
-      return true;
+      break;
     case PhysicalType::kFixedBytes:
       form.conversion = Conversion::kDecimalBytes;
-      return column.type_length > 0 && column.type_length <= 16;
+      if (column.type_length <= 0 || column.type_length > 16) return false;
+      break;
     default:
       return false;
   }
+  form.is_narrow = fits_word(form);
+  return true;
 }
 
 // Whether the values of the column, as they are stored, are those of the type.
@@ -185,8 +195,8 @@ Error not_read(const SchemaElement& column, std::string_view why) {
 bool operator==(const ColumnForm& a, const ColumnForm& b) {
   return a.type == b.type && a.conversion == b.conversion && a.physical == b.physical &&
          a.stored_bytes == b.stored_bytes && a.nullable == b.nullable &&
-         a.is_unsigned == b.is_unsigned && a.factor == b.factor && a.is_stored == b.is_stored &&
-         a.value == b.value;
+         a.is_unsigned == b.is_unsigned && a.factor == b.factor && a.is_narrow == b.is_narrow &&
+         a.is_stored == b.is_stored && a.value == b.value;
 }
 
 Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expected) {

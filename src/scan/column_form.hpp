@@ -19,7 +19,7 @@ enum class Conversion : uint8_t {
   kWiden,         // integers of 64 bits, from 32
   kReal,          // floats, from narrower floats and from integers
   kScaled,        // 64 bits times the factor: times of finer units
-  kDecimal,       // 128 bits from integers, times the factor
+  kDecimal,       // decimals from integers, times the factor
   kDecimalBytes,  // the same from big-endian bytes
   kViews,         // strings, as views of the bytes of pages
   kStringCodes,   // strings, as codes of one dictionary of all files
@@ -33,6 +33,7 @@ struct ColumnForm {
   bool nullable = false;
   bool is_unsigned = false;  // of integers, as they are stored
   Int128 factor = 1;         // of stored numbers
+  bool is_narrow = false;    // decimals become 64 bits, which no stored value can exceed; else 128
   bool is_stored = true;     // else all rows of the file have `value`
   // The bytes of a value as the engine has it, a byte for a boolean; none: NULL.
   std::optional<std::string> value;

@@ -91,6 +91,21 @@ bool scale(int64_t factor, const uint8_t* from, ValueList list, uint8_t* out) {
   return !overflows;
 }
 
+// Never overflows: the form is narrow only where nothing can.
+bool narrow_decimals(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
+  const auto factor = static_cast<int64_t>(form.factor);
+  if (form.stored_bytes == 8) {
+    copy<uint64_t>(from, list, out);
+  } else if (factor != 1) {
+    return form.is_unsigned ? scale<uint32_t>(factor, from, list, out)
+                            : scale<int32_t>(factor, from, list, out);
+  } else {
+    form.is_unsigned ? widen_to_64<uint32_t>(from, list, out)
+                     : widen_to_64<int32_t>(from, list, out);
+  }
+  return true;
+}
+
 // Beyond 2^53 not every integer is a double.
 template <class From>
 bool make_double(const uint8_t* from, ValueList list, uint8_t* out) {
@@ -118,16 +133,17 @@ void narrow(const uint8_t* from, ValueList list, uint8_t* out) {
 }
 
 // Two's complement, the first byte the highest.
-void widen_bytes(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
+template <class Word>
+void join_bytes(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
   const int32_t stored = form.stored_bytes;
-  const auto factor = static_cast<UInt128>(form.factor);
+  const auto factor = static_cast<Word>(form.factor);
   for (int32_t i = 0; i < list.count; ++i) {
     const auto number =
         static_cast<int64_t>(list.index == nullptr ? static_cast<uint32_t>(i) : list.index[i]);
     const uint8_t* at = from + number * stored;
-    UInt128 value = (at[0] & 0x80) != 0 ? ~UInt128{0} : UInt128{0};
+    Word value = (at[0] & 0x80) != 0 ? ~Word{0} : Word{0};
     for (int32_t b = 0; b < stored; ++b) value = (value << 8) | at[b];
-    store_as<UInt128>(value * factor, out + int64_t{i} * 16);
+    store_as<Word>(value * factor, out + int64_t{i} * int64_t{sizeof(Word)});
   }
 }
 
@@ -171,10 +187,12 @@ bool convert_values(const ColumnForm& form, const uint8_t* from, ValueList list,
       return form.stored_bytes == 4 ? scale<int32_t>(factor, from, list, out)
                                     : scale<int64_t>(factor, from, list, out);
     case Conversion::kDecimal:
+      if (form.is_narrow) return narrow_decimals(form, from, list, out);
       widen_integers(form, from, list, out);
       return true;
     case Conversion::kDecimalBytes:
-      widen_bytes(form, from, list, out);
+      form.is_narrow ? join_bytes<uint64_t>(form, from, list, out)
+                     : join_bytes<UInt128>(form, from, list, out);
       return true;
     default:
       pick_values(form.stored_bytes, from, list, out);

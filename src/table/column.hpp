@@ -25,6 +25,7 @@ struct ColumnView {
   int32_t heap_count = 0;
   const ColumnView* dictionary = nullptr;  // kDictionary: the values (never a dictionary itself)
   int64_t longest_text = -1;               // no text of the view has more bytes; -1 = not known
+  bool is_narrow = false;  // decimals in 64 bits: only inside pipelines, no table has them
 
   bool is_valid(int64_t row) const {
     if (validity == nullptr) return true;

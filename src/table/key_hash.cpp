@@ -102,7 +102,9 @@ void KeyLoader::read_dictionary(const ColumnView& dictionary) {
 void KeyLoader::load(const ColumnView& column, int64_t begin, int32_t count, uint64_t* words) {
   CD_CHECK(count <= kMaxKeyRows, "rows {}", count);
   if (!side_.dictionary) {
-    load_plain(side_, RangeRows{column, begin}, count, seed_, words);
+    KeySide side = side_;
+    if (column.is_narrow) side.stored = Stored::kInt64;
+    load_plain(side, RangeRows{column, begin}, count, seed_, words);
     return;
   }
   read_dictionary(*column.dictionary);

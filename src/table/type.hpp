@@ -63,6 +63,9 @@ Layout layout(const DataType& type);
 // 16 for kViews; 0 for kBits and offsets.
 int32_t fixed_bytes(const DataType& type);
 
+// Decimals of so many digits fit 64 bits.
+constexpr int32_t kNarrowDecimalDigits = 18;
+
 // Type of the indices of a kDictionary type: an integer of any width, signed or not.
 TypeId dictionary_index(const DataType& type);
 

@@ -140,6 +140,14 @@ bool ValueReader::wide(
     }
     return beyond == 0;
   }
+  if (column.is_narrow) {
+    const auto* values = column.data<int64_t>() + begin;
+    for (int32_t i = 0; i < count; ++i) {
+      low[i] = static_cast<uint64_t>(values[i]);
+      high[i] = static_cast<uint64_t>(values[i] >> 63);
+    }
+    return true;
+  }
   return split_wide_words(column.values + (column.offset + begin) * 16, count, low, high);
 }
 

@@ -55,6 +55,88 @@ TEST(ColumnBuffer, GathersWhatStandsThere) {
   }
 }
 
+// The same decimals, an eighth of them null, as a source may have them and as their type says.
+struct TwoWidths {
+  DataType type = parse_arrow_format("d:15,2").value();
+  std::vector<int64_t> words;
+  std::vector<int64_t> wides;  // low, high
+  std::vector<uint8_t> bits;
+  ColumnView narrow;
+  ColumnView wide;
+
+  explicit TwoWidths(Random& random) {
+    constexpr int64_t kOffset = 5;
+    for (int64_t i = 0; i < kColumnRows; ++i) {
+      words.push_back(static_cast<int64_t>(random()));
+      wides.push_back(words.back());
+      wides.push_back(words.back() >> 63);
+    }
+    for (int64_t i = 0; i < (kColumnRows + 7) / 8; ++i) bits.push_back(0xBF);
+    wide.length = kColumnRows - kOffset;
+    wide.offset = kOffset;
+    wide.null_count = -1;
+    wide.validity = bits.data();
+    narrow = wide;
+    narrow.is_narrow = true;
+    narrow.values = reinterpret_cast<const uint8_t*>(words.data());
+    wide.values = reinterpret_cast<const uint8_t*>(wides.data());
+  }
+};
+
+TEST(ColumnBuffer, WidensDecimalsForWhoDoesNotTakeThemAsStored) {
+  Random random(7);
+  const TwoWidths decimals(random);
+  ColumnBuffer wide(decimals.type);
+  ColumnBuffer as_stored(decimals.type, Decimals::kAsStored);
+  std::vector<uint32_t> rows = random_rows(random);
+  for (uint32_t& row : rows) row %= static_cast<uint32_t>(decimals.narrow.length);
+  std::vector<uint32_t> first(kBlockRows);
+  std::iota(first.begin(), first.end(), 90U);
+  for (const bool gathers : {false, true}) {
+    const auto read = [&](ColumnBuffer& buffer, const ColumnView& column) {
+      return gathers ? buffer.gather(column, rows.data(), kBlockRows)
+                     : buffer.take(column, 90, kBlockRows);
+    };
+    const std::vector<uint32_t>& from = gathers ? rows : first;
+    EXPECT_FALSE(read(as_stored, decimals.wide).is_narrow);
+    const ColumnView widened = read(wide, decimals.narrow);
+    const ColumnView stored = read(as_stored, decimals.narrow);
+    EXPECT_FALSE(widened.is_narrow);
+    EXPECT_TRUE(stored.is_narrow);
+    for (int32_t i = 0; i < kBlockRows; ++i) {
+      ASSERT_EQ(cell(decimals.type, widened, i), cell(decimals.type, decimals.wide, from[i]));
+      ASSERT_EQ(stored.is_valid(i), decimals.wide.is_valid(from[i]));
+      ASSERT_EQ(stored.data<int64_t>()[i], decimals.narrow.data<int64_t>()[from[i]]);
+    }
+  }
+}
+
+TEST(BatchWriter, WritesDecimalsOfBothWidths) {
+  Random random(8);
+  const TwoWidths decimals(random);
+  auto schema = std::make_shared<Schema>();
+  schema->fields.push_back({"d", decimals.type, true, ""});
+  auto words = std::make_shared<Schema>(*schema);
+  words->fields[0].type = parse_arrow_format("l").value();
+  const auto memory = Memory::create(int64_t{1} << 28);
+  BatchWriter wide(schema, memory, "a test");
+  BatchWriter narrow(words, memory, "a test", schema);
+  const int64_t rows = decimals.narrow.length;
+  const Batch piece{schema, rows, {decimals.narrow}, nullptr};
+  ASSERT_TRUE(wide.append({schema, rows, {decimals.wide}, nullptr}, {0}).ok());
+  ASSERT_TRUE(wide.append(piece, {0}).ok());
+  ASSERT_TRUE(narrow.append(piece, {0}).ok());
+  const Batch widened = wide.finish();
+  const Batch stored = narrow.finish();
+  for (int64_t i = 0; i < rows; ++i) {
+    const std::string there = cell(decimals.type, decimals.wide, i);
+    ASSERT_EQ(cell(decimals.type, widened.columns[0], i), there);
+    ASSERT_EQ(cell(decimals.type, widened.columns[0], rows + i), there);
+    ASSERT_EQ(stored.columns[0].is_valid(i), decimals.wide.is_valid(i));
+    ASSERT_EQ(stored.columns[0].data<int64_t>()[i], decimals.narrow.data<int64_t>()[i]);
+  }
+}
+
 TEST(BatchWriter, WritesPiecesSideBySide) {
   Random random(6);
   for (const Array& array : arrays_of_all_types(random)) {

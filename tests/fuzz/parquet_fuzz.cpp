@@ -32,6 +32,7 @@ void check_error(const Error& error) {
 scan::FileBytes good_file(uint8_t kind) {
   scan::WrittenColumn numbers = scan::numbered_column("n", 200, 64, kind % 3);
   scan::WrittenColumn strings = scan::string_column("t", 200, 50, 1 + kind % 20);
+  numbers.physical = kind % 5 == 0 ? scan::PhysicalType::kInt32 : scan::PhysicalType::kInt64;
   numbers.second_version = (kind & 16) != 0;
   numbers.coded_pages = (kind & 32) != 0 ? 2 : 0;
   strings.coded_pages = (kind & 64) != 0 ? 4 : 1;
@@ -85,7 +86,7 @@ void read_file(const scan::FileBytes& bytes, int32_t step, uint32_t every) {
   if (!files.ok()) return check_error(files.error());
   Schema schema;
   // As it is stored or wider, and a column that the file lacks.
-  const char* number = step % 2 == 0 ? "d:30,4" : "l";
+  const char* number = step % 2 == 0 ? "d:30,4" : step % 3 == 0 ? "d:15,2" : "l";
   schema.fields.push_back({"n", parse_arrow_format(number).value(), true, ""});
   schema.fields.push_back({"t", parse_arrow_format("u").value(), true, ""});
   schema.fields.push_back({"none", parse_arrow_format("u").value(), true, ""});

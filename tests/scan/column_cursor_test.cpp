@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,13 +60,14 @@ class Reading {
     for (uint32_t row = 0; row < static_cast<uint32_t>(count); row += every) listed.push_back(row);
     cursor_->step(begin, count);
     const auto wanted = static_cast<int32_t>(listed.size());
-    const auto found = cursor_->decode(every == 1 ? nullptr : listed.data(), wanted);
-    ASSERT_TRUE(found.ok()) << found.error().message;
+    const auto decoded = cursor_->decode(every == 1 ? nullptr : listed.data(), wanted);
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    ASSERT_EQ(decoded.value().is_narrow, form().is_narrow);
     for (int32_t i = 0; i < wanted; ++i) {
       const WrittenValue& value =
           rows_[static_cast<size_t>(begin) + listed[static_cast<size_t>(i)]];
-      ASSERT_EQ(found.value().is_valid(i), !value.is_null) << begin << " + " << i;
-      if (!value.is_null) expect_value(found.value(), i, value);
+      ASSERT_EQ(decoded.value().is_valid(i), !value.is_null) << begin << " + " << i;
+      if (!value.is_null) expect_value(decoded.value(), i, value);
     }
   }
 
@@ -77,6 +79,7 @@ class Reading {
   }
 
   ColumnCursor& cursor() { return *cursor_; }
+  const ColumnForm& form() const { return table_->columns()[0].form; }
 
  private:
   void expect_value(const ColumnView& found, int64_t row, const WrittenValue& value) {
@@ -91,6 +94,10 @@ class Reading {
       ASSERT_EQ(std::string(bytes + offsets[code], length), value.text);
     } else if (type.id == TypeId::kInt32) {
       ASSERT_EQ(found.data<int32_t>()[row], value.number);
+    } else if (type.id == TypeId::kDecimal128) {
+      const auto factor = static_cast<int64_t>(table_->columns()[0].form.factor);
+      const int64_t place = found.is_narrow ? row : 2 * row;
+      ASSERT_EQ(found.data<int64_t>()[place], value.number * factor);
     } else {
       ASSERT_EQ(found.data<int64_t>()[row], value.number);
     }
@@ -159,6 +166,26 @@ TEST(ColumnCursor, ReadsNarrowIntegers) {
   WrittenColumn column = numbered_column("n", 300, 70, 4);
   column.physical = PhysicalType::kInt32;
   Reading(column, "i").expect_all(128, 1);
+}
+
+TEST(ColumnCursor, ReadsDecimalsInAsManyBitsAsTheyMayNeed) {
+  const auto is_narrow = [](PhysicalType physical, const char* format, int32_t coded) {
+    WrittenColumn column = numbered_column("n", 300, 70, 4);
+    column.physical = physical;
+    column.coded_pages = coded;
+    column.pages[2][1].number = std::numeric_limits<int32_t>::max();
+    column.pages[2][2].number = std::numeric_limits<int32_t>::min();
+    Reading(column, format).expect_all(128, 3);
+    Reading reading(column, format);
+    reading.expect_all(128, 1);
+    return reading.form().is_narrow;
+  };
+  for (const int32_t coded : {0, 3, 5}) {
+    EXPECT_TRUE(is_narrow(PhysicalType::kInt32, "d:12,0", coded));
+    EXPECT_TRUE(is_narrow(PhysicalType::kInt32, "d:18,8", coded));
+    EXPECT_FALSE(is_narrow(PhysicalType::kInt32, "d:19,2", coded));
+    EXPECT_FALSE(is_narrow(PhysicalType::kInt64, "d:19,0", coded));
+  }
 }
 
 TEST(ParquetTable, SaysWhatItDoesNotRead) {

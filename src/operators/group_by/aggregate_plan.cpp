@@ -9,8 +9,6 @@
 namespace crossdock::operators {
 namespace {
 
-constexpr int kNarrowDecimalDigits = 18;  // 10^18 < 2^63
-
 template <class T>
 int index_of(std::vector<T>& all, const T& wanted) {
   const auto found = std::find(all.begin(), all.end(), wanted);

@@ -87,6 +87,10 @@ Status InputBlock::load_lane(size_t l, const Batch& batch, int64_t begin, int32_
     if (low_[l] != lane.low) fetch_words(low_[l] + rows, rows);
     return {};
   }
+  if (column.is_narrow) {
+    low_[l] = column.data<uint64_t>() + begin;
+    return {};
+  }
   if (lane.reader->wide(column, begin, rows, lane.low, lane.high)) return {};
   high_[l] = lane.high;
   if (planned.has_high) return {};
