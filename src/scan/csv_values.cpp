@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/int128.hpp"
@@ -28,6 +31,25 @@ bool parse_all(std::string_view value, T& out) {
   const char* end = value.data() + value.size();
   const auto parsed = std::from_chars(value.data(), end, out);
   return parsed.ec == std::errc() && parsed.ptr == end;
+}
+
+// A number in digits, with an exponent or without, or infinity or NaN; also with a plus sign. One that is too large or
+// too small for the type is infinity or 0.
+template <class T>
+bool parse_real(std::string_view value, T& out) {
+  if (value.size() > 1 && value[0] == '+' && value[1] != '-') value.remove_prefix(1);
+  const char* end = value.data() + value.size();
+  const auto parsed = std::from_chars(value.data(), end, out);
+  if (parsed.ptr != end || parsed.ec == std::errc::invalid_argument) return false;
+  if (parsed.ec == std::errc::result_out_of_range) {  // which leaves `out` as it is
+    const std::string text(value);
+    if constexpr (std::is_same_v<T, float>) {
+      out = std::strtof(text.c_str(), nullptr);
+    } else {
+      out = std::strtod(text.c_str(), nullptr);
+    }
+  }
+  return true;
 }
 
 // Decimal digits, a sign in front; or bits behind 0x.
@@ -230,7 +252,7 @@ NullStrings::NullStrings(const std::vector<std::string>& strings) {
     by_length_[one.size()].push_back(one);
     if (!one.empty()) first_bytes_.set(static_cast<uint8_t>(one[0]));
     double number = 0;
-    const bool is_number = parse_all(std::string_view(one), number);
+    const bool is_number = parse_real(std::string_view(one), number);
     may_be_numbers_ = may_be_numbers_ || is_number || one == "true" || one == "false" ||
                       one.find('-') != std::string::npos;
   }
@@ -302,7 +324,7 @@ bool CsvColumn::read_reals(const Cells& of) {
   T* out = values_.as<T>();
   return read_all(of, [=](int64_t row, std::string_view value) {
     out[row] = 0;
-    return parse_all(value, out[row]);
+    return parse_real(value, out[row]);
   });
 }
 

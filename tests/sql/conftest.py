@@ -74,6 +74,7 @@ def dock(tables: dict[str, Any]) -> Iterator[xd.Dock]:
 def oracle(tables: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
+        connection.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():
             connection.register(name, table)
         yield connection

@@ -5,6 +5,7 @@ Values are pyarrow Scalars, Arrays and ChunkedArrays, and so are results. Pure a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ from crossdock.values.type_checks import checking_engine
 CALENDAR_PARTS = frozenset(("year", "quarter", "month", "week", "day", "day_of_year"))
 # pyarrow's years have 16 bits: these bounds, some 28,000 years around 1970, are within.
 _SAFE_DAYS = 10_000_000
+_FORMAT_PARTS = re.compile(r"%-?.|[^%]+|%", re.S)
+_TIMES = frozenset(("hour", "minute", "second", "millisecond", "microsecond"))  # of date_diff
+_OF_ZONE = frozenset(("%z", "%Z"))
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 
@@ -49,7 +53,14 @@ def computed(function: str, values: Sequence[Datum], option: Any) -> Datum:
     if function in WITH_ARGUMENTS:
         literals += [(c, "u") for c in strings]
         strings = []
-    values = [_without_zone(function, value) for value in values]
+    zones = [v.type.tz for v in values if getattr(v.type, "tz", None)]
+    if zones:
+        zone = next((z for z in zones if z != "UTC"), "UTC")  # constants have UTC
+        if function == "strftime" and not _OF_ZONE.isdisjoint(_FORMAT_PARTS.findall(option)):
+            return _formatted_with_zone(values[0], option)
+        if function == "epoch" or (len(zones) == len(values) and option in _TIMES):
+            zone = "UTC"  # whose clocks are not put forward and back
+        values = [_on_clocks_of(zone, value) for value in values]
     known = [value.type for value in values if not pa.types.is_null(value.type)]
     typed = [v.cast(known[0]) if known and pa.types.is_null(v.type) else v for v in values]
     column = _computed(function, *typed, literals=literals, strings=strings)
@@ -59,13 +70,31 @@ def computed(function: str, values: Sequence[Datum], option: Any) -> Datum:
     return column.cast(strings_type)
 
 
-def _without_zone(function: str, value: Datum) -> Datum:
-    """What a clock in the zone of a timestamp shows; for seconds since 1970, one in UTC."""
+def _on_clocks_of(zone: str, value: Datum) -> Datum:
+    """What clocks in a zone show."""
     if getattr(value.type, "tz", None) is None:
         return value
-    if function == "epoch":
-        return value.cast(pa.timestamp(value.type.unit, "UTC")).cast(pa.timestamp(value.type.unit))
-    return pc.local_timestamp(value)
+    return pc.local_timestamp(value.cast(pa.timestamp(value.type.unit, zone)))
+
+
+def _formatted_with_zone(value: Datum, format: str) -> Datum:
+    """Instants by a format that asks for their zone, which the native one has not."""
+    parts, constant = [], ""
+    for part in _FORMAT_PARTS.findall(format):
+        if part != "%z":
+            constant += value.type.tz.replace("%", "%%") if part == "%Z" else part
+            continue
+        parts += [computed("strftime", [value], constant), zone_offsets(value)]
+        constant = ""
+    parts.append(computed("strftime", [value], constant))
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def zone_offsets(value: Datum) -> Datum:
+    """The offsets of zoned timestamps from UTC as SQL writes them: +01, -03:30."""
+    strings = pc.strftime(value, format="%z")
+    strings = pc.replace_substring_regex(strings, r"00$", "")
+    return pc.replace_substring_regex(strings, r"^(...)(..)$", r"\1:\2")
 
 
 def divide_floats(function: str, left: Datum, right: Datum) -> Datum:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.expressions.arithmetic import cast
+from crossdock.expressions.native_kernels import zone_offsets
 from crossdock.expressions.try_casts import try_cast
 from crossdock.values.arrow_kinds import Datum
 
@@ -88,8 +89,15 @@ def _in_other_forms(strings: pa.Array, data_type: pa.DataType) -> pa.Array:
         instants = [*_instants(strings, _DATES), try_cast(strings, pa.timestamp("us"))]
         return pc.coalesce(*(each.cast(data_type) for each in instants))
     if pa.types.is_timestamp(data_type) and data_type.tz is None:
-        instants = [try_cast(strings, data_type), *_instants(strings, (*_MOMENTS, *_DATES))]
+        local = pc.replace_substring_regex(strings, r"[Zz]$", "")
+        instants = [try_cast(local, data_type), *_instants(local, (*_MOMENTS, *_DATES))]
         return pc.coalesce(*(each.cast(data_type) for each in instants))
+    if pa.types.is_timestamp(data_type):  # without an offset: what clocks of the zone show
+        clocks = try_parsed_as(strings, pa.timestamp(data_type.unit))
+        instants = pc.assume_timezone(
+            clocks, data_type.tz, ambiguous="earliest", nonexistent="latest"
+        )
+        return pc.coalesce(try_cast(strings, data_type), instants)
     return try_cast(strings, data_type)
 
 
@@ -100,8 +108,11 @@ def _instants(strings: pa.Array, formats: tuple[str, ...]) -> list[pa.Array]:
 def written(value: Datum, data_type: pa.DataType) -> Datum:
     """Values as SQL writes them, in a type of strings: instants without zeros behind the second,
     whole doubles with .0, and exponents of two digits."""
-    if pa.types.is_timestamp(value.type) and value.type.tz is None:
-        return _written_instants(value, data_type)
+    if pa.types.is_timestamp(value.type):
+        if value.type.tz is None:
+            return _written_instants(value, data_type)
+        clocks = _written_instants(pc.local_timestamp(value), data_type)
+        return pc.binary_join_element_wise(clocks, zone_offsets(value).cast(data_type), "")
     strings = cast(value, data_type)
     return _written_doubles(value, strings) if pa.types.is_float64(value.type) else strings
 

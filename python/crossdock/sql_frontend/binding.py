@@ -38,6 +38,7 @@ _SETTINGS = {
     "datafusion.sql_parser.parse_float_as_decimal": "true",  # 0.06 has two digits, as in a table
     "datafusion.optimizer.max_passes": "3",
     "datafusion.catalog.information_schema": "false",
+    "datafusion.execution.time_zone": "UTC",  # without it TIMESTAMPTZ has no zone
 }
 _NULL_ORDER = "datafusion.sql_parser.default_null_ordering"
 # Rules of DataFusion that are done here: it computes constants as it would compute columns, with
@@ -153,6 +154,8 @@ def _bindable_type(data_type: pa.DataType) -> pa.DataType:
         return pa.decimal128(plain.precision, plain.scale)
     if isinstance(plain, pa.BaseExtensionType):
         return _bindable_type(plain.storage_type)
+    if pa.types.is_timestamp(plain) and plain.tz is not None:
+        return pa.timestamp(plain.unit, "UTC")  # instants of all zones compare
     return plain
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY_US = 86_400_000_000
+_EXACT = Context(prec=76)  # the default one rounds to 28 digits
 # Functions of the same arguments, by our names.
 _SAME = {
     "equal": "equal", "not_equal": "not_equal", "less": "lt", "less_equal": "lte",
@@ -251,6 +252,6 @@ class ValueWriter:
             _, digits, exponent = value.as_tuple()
             scale = max(0, -int(exponent))
             precision = max(len(digits) + max(0, int(exponent)), scale, 1)
-        unscaled = int(value.scaleb(scale))
+        unscaled = int(value.scaleb(scale, _EXACT))
         literal.decimal.value = unscaled.to_bytes(16, "little", signed=True)
         literal.decimal.precision, literal.decimal.scale = precision, scale

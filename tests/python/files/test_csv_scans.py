@@ -129,6 +129,7 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
     "other nulls": ("a,b\n1,-\n-1,x\n", {"null_values": ["-", "-1"]}),
     "names with quotes": ('"a\nb","c"\n1,2\n', {}),
     "hexadecimal": ("a,b\n0x1F,1\n2,2\n", {}),
+    "signs": ("a,b,c\n+1,+.5,-1\n+1e5,1e400,+inf\n-1e400,1e-400,-inf\n", {}),
     "types": ("d,i,f\n1.50,7,2\n-0.05,,NaN\n",
               {"types": {"d": pa.decimal128(9, 2), "i": pa.int16(), "f": pa.float32()}}),
     "moments": ("a,b\n2024-02-29 01:02:03.25,2024-02-29\n1969-12-31 23:59:59.5,1969-12-31\n", {}),

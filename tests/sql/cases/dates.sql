@@ -51,3 +51,15 @@ select timestamp '2024-07-01 12:00:00' at time zone 'Europe/Berlin' as x, (times
 select (ts + interval '1' hour) at time zone 'UTC' at time zone 'Asia/Tokyo' as x, e.ts at time zone 'UTC' as y from events e where e.ts at time zone 'UTC' > timestamp '2020-01-01 12:00:00' at time zone 'UTC';
 select date_trunc('day', (ts at time zone 'UTC') at time zone 'America/New_York') as day, count(*) from events group by day;
 select date '2024-07-01' at time zone 'Europe/Berlin' as x;
+select d::date born, ts::timestamp at_once, 1 as n from t, (select max(ts) as ts from events) e;
+select a::double precision x, a::bigint y from t;
+select '2024-01-01 10:00:00+02'::timestamptz, timestamptz '2024-01-01 10:00:00', '2024/01/01 10:00:00'::timestamptz;
+select cast('2024-01-01 10:00:00+0530' as timestamp with time zone), try_cast('x' as timestamptz);
+select '2024-01-01T10:00:00Z'::timestamp, try_cast('2024-01-01 10:00:00Z' as timestamp);
+select ts::timestamptz, ts::timestamptz::varchar, strftime(ts::timestamptz, '%H %z %%z') from events;
+select count(*) from events where ts::timestamptz >= '2020-01-01 12:00:00';
+select ts::timestamptz between '2020-01-01' and '2020-01-02 12:00:00+02' from events;
+select date_diff('minute', ts::timestamptz, timestamptz '2020-01-01 12:00:00+02') from events;
+select ts < now(), now() - interval '1 day' < now(), date_diff('day', ts, now()) > 100 from events;
+select d from t where d::timestamp < timestamp '9999-12-31 00:00:00' and d::timestamp > '1900-01-01';
+select x from (select timestamp '9999-12-31 23:59:59' as x union all select ts from events) v where x::timestamp > '2020-01-01' and x < '9999-12-31 23:59:59.5';

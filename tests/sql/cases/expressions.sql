@@ -121,3 +121,5 @@ select if(a > 1, 'x', 'y') as z, if(s = 'x', if(a > 1, 1, 2), 0) as w from t;
 select null = null, null <> 1, null < a, a = null, null is distinct from null, null is not distinct from a from t;
 select '12:30:00'::time, cast('01:02:03.5' as time), try_cast('25:00:00' as time), try_cast('x' as time);
 select a from t where null = a or a = null or a = 1;
+select 12345678901234567890123456789::decimal(38, 0)::varchar, (-1234567890123456789012345678.9012::decimal(38, 4))::varchar;
+select case when a > 1 then 1 end big, null none, a is null missing from t;

@@ -13,6 +13,7 @@ _OPERATOR_WORDS = words_of(
     "respect nulls with without precision varying"
 )
 _CONSTANTS = words_of("null true false current_date current_timestamp current_time")
+_TYPE_ENDS = words_of("precision zone varying")  # x::double precision
 _VALUE_WORDS = words_of("null true false end nulls last first precision varying zone")
 
 
@@ -62,4 +63,5 @@ def is_named(words: Sequence[Token]) -> bool:
         return False
     if before.kind == "operator":
         return before.is_operator(")", "]")
-    return before.lower not in _OPERATOR_WORDS
+    is_type = len(words) > 3 and words[-3].is_operator("::")  # x::date day
+    return is_type or before.lower not in _OPERATOR_WORDS or before.lower in _TYPE_ENDS

@@ -41,7 +41,7 @@ class Functions(dict[int, str]):
             return Literal(self._now.date())
         if name == "current_time":
             return Literal(self._now.time())
-        return Literal(self._now.replace(tzinfo=None))
+        return Literal(self._now)
 
 
 def has_subquery(message: Message) -> bool:

@@ -129,22 +129,18 @@ class Translation:
         arrays = []
         for i, message in enumerate(read.base_schema.struct.types):
             data_type = arrow_type(message)
-            values = [getattr(row[i], "value", None) for row in rows]
-            arrays.append(_column_of(values, data_type))
+            arrays.append(_column_of([row[i] for row in rows], data_type))
         if not names:  # one row of no columns, or none
             names, arrays = ["one row"], [pa.array([1] * len(rows), pa.int64())]
             return Table(JoinTree((self._constant_rows(pa.table(arrays, names)),)), ())
         return table_of(self._constant_rows(pa.table(arrays, names)))
 
-    def _constant(self, message: Message) -> Literal | Interval:
-        if message.WhichOneof("rex_type") == "literal":
-            return constant_of(message.literal)
-        if (
-            message.WhichOneof("rex_type") == "cast"
-            and message.cast.input.WhichOneof("rex_type") == "literal"
-        ):
-            return constant_of(message.cast.input.literal)
-        raise unsupported("VALUES of what is no constant", try_="a SELECT of each, with UNION ALL")
+    def _constant(self, message: Message) -> Any:
+        """The value of what VALUES has in a place: a scalar, or what pyarrow makes one of."""
+        expression = Values(self._functions, (), lambda: pa.schema([]))(message)
+        if not isinstance(expression, Literal):
+            raise unsupported("VALUES of what is no constant", try_="a SELECT of each, UNION ALL")
+        return expression.value
 
     def _filter(self, message: Message) -> Table:
         table, values = self._with_subqueries(self._table(message.input), [message.condition])
@@ -418,10 +414,19 @@ def _common_type(types: Sequence[pa.DataType]) -> pa.DataType:
         return pa.int64()
     if any(pa.types.is_floating(t) for t in known):
         return pa.float64()
+    if all(map(pa.types.is_timestamp, known)):
+        finest = max((t.unit for t in known), key=("s", "ms", "us", "ns").index)
+        return pa.timestamp(finest, known[0].tz)
     plain = [t for t in known if not pa.types.is_dictionary(t)]
     return plain[0] if plain else known[0].value_type
 
 
 def _column_of(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
-    plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
-    return pa.array(plain, data_type)
+    if not any(isinstance(value, pa.Scalar) for value in values):
+        return pa.array(values, data_type)
+    scalars = [v if isinstance(v, pa.Scalar) else pa.scalar(v) for v in values]
+    if pa.types.is_timestamp(data_type):  # which DataFusion's constants count in nanoseconds
+        known = [s.type for s in scalars if pa.types.is_timestamp(s.type) and s.is_valid]
+        data_type = _common_type(known) if known else pa.timestamp("us", data_type.tz)
+    parts = [pa.array([scalar], scalar.type).cast(data_type) for scalar in scalars]
+    return pa.concat_arrays(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -35,6 +35,7 @@ _INTEGERS = {  # by variation
 }
 _UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 _EPOCH = datetime.date(1970, 1, 1)
+_EXACT = Context(prec=76)  # the default one rounds to 28 digits
 
 
 def arrow_type(message: Message) -> pa.DataType:
@@ -110,7 +111,7 @@ def constant_of(message: Message) -> Literal | Interval:
         return Literal(_EPOCH + datetime.timedelta(days=value))
     if kind == "decimal":
         digits = int.from_bytes(value.value, "little", signed=True)
-        return Literal(Decimal(digits).scaleb(-value.scale))
+        return Literal(Decimal(digits).scaleb(-value.scale, _EXACT))
     if kind in ("precision_timestamp", "precision_timestamp_tz"):
         zone = "UTC" if kind.endswith("tz") else None
         number, unit = value.value, _UNITS[value.precision]

@@ -43,6 +43,7 @@ _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
 )
 _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
+_NANOSECONDS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 _RETURN_NULL = 1  # the failure behavior of TRY_CAST
 
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
@@ -364,6 +365,8 @@ class Values:
             return inner
         if isinstance(inner, Literal) and inner.value is None:
             return Literal(pa.scalar(None, target))
+        if target in _NANOSECONDS and getattr(self.type_of(inner), "unit", None) != "ns":
+            target = pa.timestamp("us", target.tz)  # which TIMESTAMP counts: the year 9999 fits
         return self.converted(inner, target, tries=message.failure_behavior == _RETURN_NULL)
 
     def converted(self, value: Expr, target: pa.DataType, *, tries: bool = False) -> Expr:
@@ -374,8 +377,6 @@ class Values:
             return value
         if pa.types.is_dictionary(data_type) and data_type.value_type == target:
             return value
-        if target == pa.timestamp("ns") and not pa.types.is_timestamp(data_type):
-            target = pa.timestamp("us")  # TIMESTAMP counts microseconds here
         return converted(value, data_type, target, tries=tries)
 
     def _case(self, message: Message) -> Expr:
