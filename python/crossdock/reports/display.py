@@ -92,6 +92,10 @@ class Preview:
         fit are left out of the middle and counted below."""
         limit = width or shutil.get_terminal_size((120, 24)).columns
         columns = self._columns()
+        room = limit - 1 - sum(cells.width + 3 for cells in columns)
+        cut = sum(cells.is_cut for cells in columns)
+        if cut and room >= cut:
+            columns = self._columns(_CELL_WIDTH + room // cut)
         shown = _fitting([cells.width for cells in columns], limit)
         return _box([columns[i] if i >= 0 else None for i in shown], self._summary())
 
@@ -121,9 +125,9 @@ class Preview:
         rows = zip(*columns, strict=True)
         return [dict(zip(self.schema.names, row, strict=True)) for row in rows]
 
-    def _columns(self) -> list[_Cells]:
+    def _columns(self, cell_width: int = _CELL_WIDTH) -> list[_Cells]:
         return [
-            _Cells.make(field, self.head.column(i), self.tail.column(i))
+            _Cells.make(field, self.head.column(i), self.tail.column(i), cell_width)
             for i, field in enumerate(self.schema)
         ]
 
@@ -145,17 +149,19 @@ class _Cells:
     values: list[str]
     right_aligned: bool
     width: int
+    is_cut: bool
 
     @staticmethod
-    def make(field: pa.Field, head: pa.ChunkedArray, tail: pa.ChunkedArray) -> _Cells:
-        values = [_cell(text) for text in _cell_strings(head)]
+    def make(field: pa.Field, head: pa.ChunkedArray, tail: pa.ChunkedArray, most: int) -> _Cells:
+        values = [_cell(text, most) for text in _cell_strings(head)]
         if len(tail):
-            values += ["…"] + [_cell(text) for text in _cell_strings(tail)]
-        name, type_name = _cell(field.name), _cell(str(field.type))
+            values += ["…"] + [_cell(text, most) for text in _cell_strings(tail)]
+        name, type_name = _cell(field.name, most), _cell(str(field.type), most)
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         right = number or pa.types.is_decimal(field.type)
         width = max(_width(text) for text in [name, type_name, *values])
-        return _Cells(name, type_name, values, right, width)
+        is_cut = any(len(text) > 1 and text.endswith("…") for text in [name, type_name, *values])
+        return _Cells(name, type_name, values, right, width, is_cut)
 
 
 def align(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
@@ -300,11 +306,12 @@ def _value_text(value: pa.Scalar) -> str | None:
         return str(value.cast(pa.string()).as_py())
     if pa.types.is_duration(value.type):
         return f"{value.value} {value.type.unit}"
+    if value.type == pa.float32():  # the digits that tell it from all others, as below
+        return str(value.cast(pa.string()).as_py())
     try:
-        python_value = value.as_py()
+        return str(value.as_py()).removesuffix(".0" if value.type == pa.float64() else "")
     except (UnicodeDecodeError, OverflowError, ValueError):
         return _text_of_odd(value)
-    return f"{python_value:.12g}" if isinstance(python_value, float) else str(python_value)
 
 
 def _text_of_odd(value: pa.Scalar) -> str:
@@ -319,13 +326,13 @@ def _text_of_odd(value: pa.Scalar) -> str:
     return f"({value.type})"
 
 
-def _cell(text: str | None) -> str:
+def _cell(text: str | None, most: int) -> str:
     if text is None:
         return _NULL
-    flat = printable(text[: 2 * _CELL_WIDTH])
-    if len(text) <= _CELL_WIDTH and _width(flat) <= _CELL_WIDTH:
+    flat = printable(text[: 2 * most])
+    if len(text) <= most and _width(flat) <= most:
         return flat
-    while _width(flat) >= _CELL_WIDTH:
+    while _width(flat) >= most:
         flat = flat[:-1]
     return flat + "…"
 

@@ -24,6 +24,7 @@ from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.errors import sql_error, unsupported, with_place
 from crossdock.sql_frontend.kept_plans import key_of
 from crossdock.sql_frontend.recursion import is_recursive
+from crossdock.sql_frontend.text.list_parameters import is_list, with_list_parameters
 from crossdock.sql_frontend.text.rewriting import rewrite
 from crossdock.sql_frontend.text.rewritten import HIDDEN, Rewritten
 from crossdock.sql_frontend.text.tokens import tokens_of
@@ -68,6 +69,8 @@ def plan_query(
     key = None if given is None or local else key_of(text, given, around[1])
     if (kept := catalog.kept(key)) is not None:
         return kept
+    if given and any(map(is_list, given.values())):
+        text, parameters = with_list_parameters(text, given)
     if is_recursive(tokens_of(text)):
         return _recursive(catalog, text, parameters, around)
 
@@ -264,8 +267,18 @@ def _named_values(parameters: Parameters) -> dict[str, Any] | None:
     if isinstance(parameters, str | bytes):
         return None
     if isinstance(parameters, Mapping):
-        return {str(name).removeprefix("$"): value for name, value in parameters.items()}
-    return {str(i): value for i, value in enumerate(parameters or (), 1)}
+        return {str(name).removeprefix("$"): _plain(each) for name, each in parameters.items()}
+    return {str(i): _plain(each) for i, each in enumerate(parameters or (), 1)}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as Python has it: arrays and series are lists, NULLs of pandas None."""
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(value, method) and hasattr(value, "__len__"):
+            return getattr(value, method)()
+    return value
 
 
 def _unknown_table(catalog: Catalog, name: str, text: Rewritten) -> Exception:

@@ -154,3 +154,23 @@ def test_values_that_python_has_none_for() -> None:
         "\\xff", "\\xff", "1073741824 days", "1152921504606846976 ms", "(list<item: string>)",
     ]  # fmt: skip
     assert "1970-01-01" in preview.text(200)
+
+
+def test_numbers_have_all_their_digits() -> None:
+    doubles = [0.1 + 0.2, 1234567890123.45, 1e300, 5.0, -0.0, 2.0**53 + 2]
+    table = pa.table({"d": doubles, "f": pa.array([1.1] * 6, pa.float32())})
+    assert [[cell.strip() for cell in line.split("│")[1:3]] for line in
+            Preview.of_table(table).text(80).splitlines()[4:10]] == [
+        ["0.30000000000000004", "1.1"], ["1234567890123.45", "1.1"], ["1e+300", "1.1"],
+        ["5", "1.1"], ["-0", "1.1"], ["9007199254740994", "1.1"],
+    ]  # fmt: skip
+
+
+def test_long_strings_take_the_room_that_there_is() -> None:
+    table = pa.table({"k": [1], "s": ["x" * 200], "t": ["y" * 60]})
+    for width in (40, 80, 110, 150, 450):
+        lines = Preview.of_table(table).text(width).splitlines()
+        assert {len(line) for line in lines} == {len(lines[0])}
+        assert width < 80 or len(lines[0]) <= width
+    assert len(Preview.of_table(table).text(110).splitlines()[0]) >= 108
+    assert "x" * 200 in Preview.of_table(table).text(450)

@@ -25,7 +25,6 @@ from crossdock.sql_frontend.translation.aggregation import (
 )
 from crossdock.sql_frontend.translation.building import Builder, name_for, unused
 from crossdock.sql_frontend.translation.folding import conditions_of, is_never
-from crossdock.sql_frontend.translation.intervals import Interval
 from crossdock.sql_frontend.translation.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.translation.marks import marked, not_in
 from crossdock.sql_frontend.translation.messages import (

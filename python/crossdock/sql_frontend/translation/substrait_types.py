@@ -122,9 +122,21 @@ def constant_of(message: Message) -> Literal | Interval:
         unit = _UNITS[value.precision]
         data_type = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
         return Literal(pa.scalar(value.value, data_type))
+    if kind == "empty_list":
+        return Literal(pa.scalar([], pa.list_(arrow_type(value.type))))
+    if kind == "list":
+        return _list_of([constant_of(each) for each in value.values])
     if kind in ("interval_compound", "interval_day_to_second", "interval_year_to_month"):
         return _interval_of(kind, value)
     raise unsupported(f"a constant of type {str(kind).replace('_', ' ')}")
+
+
+def _list_of(elements: Sequence[Literal | Interval]) -> Literal:
+    """A list, which a parameter may be."""
+    values = [each.value if isinstance(each, Literal) else None for each in elements]
+    scalars = [value if isinstance(value, pa.Scalar) else pa.scalar(value) for value in values]
+    known = next((s.type for s in scalars if s.is_valid), pa.null())
+    return Literal(pa.scalar([scalar.as_py() for scalar in scalars], pa.list_(known)))
 
 
 def _interval_of(kind: str, value: Message) -> Interval:

@@ -1,0 +1,49 @@
+"""Lists as parameters behind IN: `x IN ?` has a parameter for each value, so that NULL means there
+what it means in a list of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crossdock.sql_frontend.text.tokens import Token, tokens_of
+
+_EMPTY = "(SELECT NULL WHERE FALSE)"
+
+
+def with_list_parameters(text: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The text and its values with one for each of those lists; the same where there is none."""
+    tokens = tokens_of(text)
+    names = _names_of(tokens)
+    listed = {i: values.get(names[i]) for i in names if i and tokens[i - 1].lower == "in"}
+    if not any(is_list(value) for value in listed.values()):
+        return text, dict(values)
+    written, place, kept = "", 0, dict(values)
+    for i, name in names.items():
+        token = tokens[i]
+        replaced = f"${name}"
+        if is_list(listed.get(i)):
+            elements = {f"{name}_of_{i}_{n}": each for n, each in enumerate(listed[i], 1)}
+            kept |= elements
+            replaced = f"({', '.join('$' + each for each in elements)})" if elements else _EMPTY
+        written += text[place : token.start] + replaced
+        place = token.end
+    used = {name for i, name in names.items() if not is_list(listed.get(i))}
+    spent = {name for i, name in names.items() if is_list(listed.get(i))} - used
+    return written + text[place:], {k: v for k, v in kept.items() if k not in spent}
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is several."""
+    return isinstance(value, list | tuple | set | frozenset)
+
+
+def _names_of(tokens: Sequence[Token]) -> dict[int, str]:
+    """The parameters of a text by their tokens, ? by its number."""
+    names: dict[int, str] = {}
+    count = 0
+    for i, token in enumerate(tokens):
+        if token.kind == "parameter":
+            count += token.text == "?"
+            names[i] = str(count) if token.text == "?" else token.text[1:]
+    return names
