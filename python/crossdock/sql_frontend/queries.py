@@ -197,8 +197,8 @@ def _relations(catalog: Catalog, text: Rewritten, local: Mapping[str, Relation])
     return relations
 
 
-# How DataFusion names a field of a struct that has no name: t.address[city].
-_FIELD = re.compile(r"^\w+\.\w+(?:\[\w+\])*\[(\w+)\]$")
+# How DataFusion names a field of a struct that has no name: t.address[city], address[city].
+_FIELD = re.compile(r"^(?:\w+\.)?\w+(?:\[\w+\])*\[(\w+)\]$")
 
 
 def _with_bound_names(node: Node, names: Sequence[str]) -> Node:

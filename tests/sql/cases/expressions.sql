@@ -123,3 +123,4 @@ select '12:30:00'::time, cast('01:02:03.5' as time), try_cast('25:00:00' as time
 select a from t where null = a or a = null or a = 1;
 select 12345678901234567890123456789::decimal(38, 0)::varchar, (-1234567890123456789012345678.9012::decimal(38, 4))::varchar;
 select case when a > 1 then 1 end big, null none, a is null missing from t;
+select e.user, e.user.name, user.name as u, t.values + 1 as v, t.trim from (select {'name': 1} as user) e, (select 1 as "values", 2 as "trim") t;

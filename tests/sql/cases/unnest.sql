@@ -53,3 +53,9 @@ select [1, 2], [1, 2][2], len([1, 2, 3]), len(l), length(m), list_contains([1, 2
 select a from t where list_contains([1, 3, null], a);
 select a from lists except all select x from lists o cross join unnest(o.l) as w(x);
 select a from t where a > 0 intersect all select b from t where (a, b) in ((1, 10), (2, 20));
+select e.id, w.i from (select 1 as id, [1, 2] as items) e, unnest(e.items) as w(i);
+select id, i from (select 1 as id, [1, 2] as items) as e, unnest(items) as w(i);
+select id, i from (select 1 as id, [1, 2] as items) e left join unnest(e.items) as w(i) on true;
+select e.id, w.i.sku, w.i.n as m from (select 1 as id, [{'sku': 'p', 'n': 2}, {'sku': 'q', 'n': 3}] as items) e, unnest(e.items) as w(i);
+select q.id, i.sku from (select id, unnest(items) as i from (select 1 as id, [{'sku': 'p'}] as items)) q;
+with e as (select a, l from lists) select f.a, w.i from e as f, unnest(f.l) as w(i) where w.i > 1;

@@ -34,6 +34,11 @@ _BEFORE_QUERIES = frozenset(("", "union", "intersect", "except"))  # clauses whe
 _MOMENTS = words_of(
     "now today current_timestamp current_date current_time localtime localtimestamp"
 )
+# Names of columns beside a dot, which the binder's parser takes for the beginning of something else.
+_ALSO_COLUMNS = words_of(
+    "user current_user session_user values view cluster explain exclude struct trim interval "
+    "exists cube rollup"
+)
 _NOT_COUNTED = words_of("group having limit offset fetch union intersect except distinct qualify")
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
@@ -121,6 +126,8 @@ class _Rewriting(FunctionCalls):
         elif token.kind == "quoted":
             self.pieces[number] = quoted(token.name.lower())
             self._note_spelling(token, number)
+        elif token.lower in _ALSO_COLUMNS and self._is_part_of_name(number):
+            self.pieces[number] = quoted(token.lower)
         if frame.awaits_table and token.lower != "lateral":
             return self._table(number, frame)
         if token.kind in ("word", "quoted") and self._may_be_key(number):
@@ -129,6 +136,8 @@ class _Rewriting(FunctionCalls):
             if not self._follows_dot(number):
                 query = self._queries()[0]
                 self._aliases.name(number, (id(query), query.part))
+        elif token.kind in ("word", "quoted") and self._follows_dot(number):
+            self._unnesting.name(number, self._queries())  # w.x.field
         if token.kind == "word":
             self._note_spelling(token, number)
             self._word(number, frame)
@@ -141,6 +150,11 @@ class _Rewriting(FunctionCalls):
     def _follows_dot(self, number: int) -> bool:
         before = self.at(number - 1)
         return before is not None and before.is_operator(".")
+
+    def _is_part_of_name(self, number: int) -> bool:
+        """Whether a dot stands before or behind a word."""
+        following = self.at(number + 1)
+        return self._follows_dot(number) or (following is not None and following.is_operator("."))
 
     def _may_be_key(self, number: int) -> bool:
         """Whether a name is not that of a call, and not given by AS."""
@@ -175,6 +189,8 @@ class _Rewriting(FunctionCalls):
             opened.awaits_table = opened.clause == "from"
             if frame.awaits_table:
                 self._using.table(number, frame, self._queries()[0])
+                if is_query and (operand := self.operand(number)) is not None:
+                    self._queries()[0].operands.append(operand)
             if not frame.awaits_table and not is_query:
                 inner = takewhile(lambda each: not each.is_query, reversed(self._frames))
                 brackets = [each.opened for each in inner]
@@ -423,14 +439,14 @@ class _Rewriting(FunctionCalls):
         self._using.table(number, frame, self._queries()[0])
         following = self.at(number + 1)
         is_call = following is not None and following.is_operator("(")
-        if token.kind == "string":
-            self._file(number, number + 1, FileCall("read", (token.value,), (), token.start))
-            return number + 1
         if is_call and token.lower == "unnest" and self._unnesting.is_lateral(number):
             self._unnesting.table(number, self._queries()[0])
             return number + 1
         if (operand := self.operand(number)) is not None:
             self._queries()[0].operands.append(operand)
+        if token.kind == "string":
+            self._file(number, number + 1, FileCall("read", (token.value,), (), token.start))
+            return number + 1
         if is_call and token.lower in _TABLE_FUNCTIONS:
             end, arguments, options = call_arguments(self.tokens, self.text, number + 2)
             self._file(number, end, FileCall(token.lower, arguments, options, token.start))
