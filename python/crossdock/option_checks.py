@@ -4,6 +4,7 @@ never taken for something it does not say. All functions are pure and raise Opti
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
 # Names to propose for a misspelled type; pyarrow knows more.
 _TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float32", "float64", "string", "binary", "date32", "timestamp[us]")  # fmt: skip
+_ZONED = re.compile(r"timestamp\[(s|ms|us|ns), ?tz=([^\]]+)\]$")
+_DECIMAL = re.compile(r"decimal128\((\d+), ?(-?\d+)\)$")
+# What SQL and Python call types, by the names to propose.
+_OTHERS_CALL_IT = {
+    "str": "string", "varchar": "string", "text": "string", "int": "int64", "bigint": "int64",
+    "integer": "int32", "smallint": "int16", "tinyint": "int8", "float": "float64",
+    "real": "float32", "boolean": "bool", "date": "date32", "datetime": "timestamp[us]",
+    "timestamp": "timestamp[us]", "timestamptz": "timestamp[us, tz=UTC]",
+    "decimal": "decimal128(18, 2)", "bytes": "binary", "blob": "binary",
+}  # fmt: skip
 
 
 def require_flag(value: object, option: str, method: str) -> bool:
@@ -103,11 +114,17 @@ def require_type(data_type: pa.DataType | str, what: str) -> pa.DataType:
     if isinstance(data_type, pa.DataType):
         return data_type
     if isinstance(data_type, str):
+        if zoned := _ZONED.match(data_type):
+            return pa.timestamp(zoned[1], zoned[2])
+        if decimal := _DECIMAL.match(data_type):
+            return pa.decimal128(int(decimal[1]), int(decimal[2]))
         try:
             return pa.type_for_alias(data_type)
         except ValueError:
             pass
     close = nearest(data_type, _TYPES) if isinstance(data_type, str) else ""
+    name = getattr(data_type, "__name__", str(data_type)).lower()
+    close = _OTHERS_CALL_IT.get(name, close)
     raise make_error(
         "CD-105", f"{what} takes an Arrow type, not {data_type!r}", try_=repr(close or "int64")
     )

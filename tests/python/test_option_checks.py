@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock import col
+from crossdock.option_checks import require_type
 
 Write = Callable[[xd.Relation], object]
 
@@ -99,3 +101,23 @@ def test_options_of_csv(dock: xd.Dock, tmp_path: Path) -> None:
         dock.read_csv(path, delimiter=";", types={"a": "int9"})
     with pytest.raises(xd.ColumnError, match=r"no column 'c' in types="):
         dock.read_csv(path, delimiter=";", types={"c": "int8"})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("timestamp[us, tz=Europe/Berlin]", pa.timestamp("us", "Europe/Berlin")),
+     ("timestamp[ns,tz=UTC]", pa.timestamp("ns", "UTC")),
+     ("decimal128(9, 2)", pa.decimal128(9, 2))],
+)  # fmt: skip
+def test_types_are_written_as_arrow_shows_them(name: str, expected: pa.DataType) -> None:
+    assert require_type(name, "cast()") == expected
+    assert require_type(str(expected), "cast()") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "proposed"), [("varchar", "'string'"), (str, "'string'"), ("BIGINT", "'int64'"),
+                            (float, "'float64'"), ("timestamptz", "'timestamp[us, tz=UTC]'")]
+)  # fmt: skip
+def test_other_names_of_types_are_told(given: object, proposed: str) -> None:
+    with pytest.raises(xd.OptionError, match=re.escape(proposed)):
+        require_type(given, "types['a']")  # type: ignore[arg-type]

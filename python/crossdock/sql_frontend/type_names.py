@@ -43,4 +43,13 @@ def shown_type(data_type: pa.DataType) -> str:
         return shown_type(data_type.value_type)
     if pa.types.is_timestamp(data_type) and data_type.tz is not None:
         return "TIMESTAMP WITH TIME ZONE"
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        return f"{shown_type(data_type.value_type)}[]"
+    if pa.types.is_fixed_size_list(data_type):
+        return f"{shown_type(data_type.value_type)}[{data_type.list_size}]"
+    if pa.types.is_struct(data_type):
+        fields = ", ".join(f"{field.name} {shown_type(field.type)}" for field in data_type)
+        return f"STRUCT({fields})"
+    if pa.types.is_time(data_type):
+        return "TIME"
     return _SHOWN.get(str(data_type), str(data_type).upper())

@@ -124,3 +124,5 @@ select a from t where null = a or a = null or a = 1;
 select 12345678901234567890123456789::decimal(38, 0)::varchar, (-1234567890123456789012345678.9012::decimal(38, 4))::varchar;
 select case when a > 1 then 1 end big, null none, a is null missing from t;
 select e.user, e.user.name, user.name as u, t.values + 1 as v, t.trim from (select {'name': 1} as user) e, (select 1 as "values", 2 as "trim") t;
+select isinf(f / 0), isinf(f), isfinite(f), isfinite(f / 0), isfinite('nan'::double), unicode(s), ord(s) from t;
+select typeof(a), typeof(s), typeof(d), typeof(m), typeof(f), typeof(bo), typeof(d::timestamp), typeof([a]), typeof({'x': a, 'y': s}), typeof(d::timestamptz), typeof(1.5) from t;

@@ -11,3 +11,11 @@ select list_contains(l, 2), array_has(l, 7), l[1], l[-1], l[9], cardinality(l) f
 select arg_max(s, a), arg_min(s, a), max_by(a, m), min_by(b, a + b) from t where a is not null;
 select s, arg_max(b, a) from t group by s;
 select s, arg_max(a + 1, coalesce(b, 0)) filter (where a > 1) as x from t group by s;
+select a, list_sort(l), list_sort(l, 'desc'), list_reverse(l), list_sort(list_distinct(list_append(l[1:1], 2))) from lists where a < 3;
+select a, list_sum(l), list_avg(l), list_min(l), list_max(l), list_position(l, 2) from lists;
+select a, list_sort(m), list_min(m), list_position(m, 'z'), array_to_string(m, '-') from lists;
+select a, l[1:1], l[2:], l[:1], l[-1:], l[-2:-1], l[3:2], array_slice(l, 1, 2) from lists;
+select a, list_concat(l, [7]), list_append(l, 8), list_prepend(0, l), l || [a] from lists;
+select a, flatten([l, [a], l]) from lists;
+select array_to_string([1.5, null, 2], ','), list_sum([1, 2]), list_sort([3, null, 1]), [1, 2, 3][2:], list_concat([1], [2.5]);
+select a, list_sum(list(b)), array_to_string(list(s order by s), '+') from t group by a;

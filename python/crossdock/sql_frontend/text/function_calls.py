@@ -21,6 +21,14 @@ _BEFORE_OPERANDS = words_of(
 )
 # Functions that are operators of DataFusion.
 _AS_OPERATORS = {"mod": "%", "xor": "^"}
+# Functions of one value that are written as something else: what stands before it and behind.
+_WRITTEN = {
+    "count_if": ("count(CASE WHEN (", ") THEN 1 END)"),
+    "countif": ("count(CASE WHEN (", ") THEN 1 END)"),
+    "isinf": ("(abs(", ") = cast('inf' AS double))"),
+    "isfinite": ("(abs(", ") < cast('inf' AS double))"),
+    "typeof": ("arrow_typeof((", "))"),
+}
 # Functions by other names, as DuckDB has them; and parts of dates that are functions there.
 SYNONYMS = {
     "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
@@ -28,11 +36,12 @@ SYNONYMS = {
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
     "strlen": "length", "approx_count_distinct": "approx_distinct",
     "first": "first_value", "last": "last_value",
-    "group_concat": "string_agg", "listagg": "string_agg", "list": "array_agg",
+    "list": "array_agg",
     "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
     "list_length": "array_length", "regexp_matches": "regexp_like", "to_hex": "hex",
     "datediff": "date_diff", "str_split": "string_split", "string_to_array": "string_split",
-    "split": "string_split",
+    "split": "string_split", "list_min": "array_min", "array_mean": "array_avg",
+    "unicode": "ascii", "ord": "ascii",
 }  # fmt: skip
 EXTREMES = {
     "arg_min": "arg_min", "argmin": "arg_min", "min_by": "arg_min",
@@ -55,6 +64,15 @@ class FunctionCalls(Pieces):
             self.pieces[number] = SYNONYMS[word]
         elif word in EXTREMES:
             self._extreme(number, word)
+        elif word in ("list_concat", "array_concat", "list_cat", "array_cat") and not is_name:
+            self.pieces[self.behind_bracket(number + 1) - 1] = ", make_array())"
+        elif word in _WRITTEN and not is_name:
+            self._write_around(number, *_WRITTEN[word])
+        elif word in ("string_agg", "group_concat", "listagg") and not is_name:
+            self.pieces[number] = "string_agg"
+            self._separated(number)
+        elif word == "date_add" and not is_name:
+            self._write_operator(number, "+")
         elif word == "if" and not is_name:
             self._choice(number)
         elif word in ("mode", "product") and not is_name:
@@ -72,6 +90,12 @@ class FunctionCalls(Pieces):
         token = self.tokens[number]
         if token.is_operator("//"):
             self.pieces[number] = f"* {quoted(WHOLE)}(0) /"
+        elif token.is_operator(":"):  # of l[:2] and l[2:]
+            before, following = self.at(number - 1), self.at(number + 1)
+            if before is not None and before.is_operator("["):
+                self.pieces[number] = "1:"
+            elif following is not None and following.is_operator("]"):
+                self.pieces[number] = ":-1"
         elif token.is_operator("~") and self._begins_operand(number):
             self.pieces[number] = f"{quoted(INVERTED)}(0) & "
         elif token.is_operator("^"):  # binds closer than * elsewhere, and is xor to DataFusion
@@ -106,6 +130,30 @@ class FunctionCalls(Pieces):
         self.pieces[number + 1] = "(("
         self.pieces[commas[0]] = f") {operator} ("
         self.pieces[behind - 1] = "))"
+
+    def _write_around(self, number: int, before: str, behind: str) -> None:
+        """Something else around the one argument of a call."""
+        end = self.behind_bracket(number + 1) - 1
+        if self.commas(number + 1, end) or end == number + 2:
+            word = self.tokens[number].text
+            raise sql_error(
+                f"{word} takes one value", self.text, self.tokens[number].start, f"{word}(x)"
+            )
+        self.pieces[number], self.pieces[number + 1] = "", before
+        self.pieces[end] = behind
+
+    def _separated(self, number: int) -> None:
+        """The comma that string_agg has between strings where a text gives nothing."""
+        end = self.behind_bracket(number + 1) - 1
+        depth, order = 0, end
+        for each in range(number + 1, end):
+            token = self.tokens[each]
+            depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
+            if depth == 1 and token.lower == "order":
+                order = each
+                break
+        if not self.commas(number + 1, order) and order > number + 2:
+            self.before[order] = ", ',' " + self.before.get(order, "")
 
     def _complete(self, number: int, name: str) -> None:
         """A call of a function that has default arguments gets those that it leaves out."""

@@ -15,21 +15,24 @@ def with_list_parameters(text: str, values: Mapping[str, Any]) -> tuple[str, dic
     """The text and its values with one for each of those lists; the same where there is none."""
     tokens = tokens_of(text)
     names = _names_of(tokens)
-    listed = {i: values.get(names[i]) for i in names if i and tokens[i - 1].lower == "in"}
-    if not any(is_list(value) for value in listed.values()):
+    behind_in: dict[int, Any] = {
+        i: values.get(name) for i, name in names.items() if i and tokens[i - 1].lower == "in"
+    }
+    listed = {i: list(value) for i, value in behind_in.items() if is_list(value)}
+    if not listed:
         return text, dict(values)
     written, place, kept = "", 0, dict(values)
     for i, name in names.items():
         token = tokens[i]
         replaced = f"${name}"
-        if is_list(listed.get(i)):
+        if i in listed:
             elements = {f"{name}_of_{i}_{n}": each for n, each in enumerate(listed[i], 1)}
             kept |= elements
             replaced = f"({', '.join('$' + each for each in elements)})" if elements else _EMPTY
         written += text[place : token.start] + replaced
         place = token.end
-    used = {name for i, name in names.items() if not is_list(listed.get(i))}
-    spent = {name for i, name in names.items() if is_list(listed.get(i))} - used
+    used = {name for i, name in names.items() if i not in listed}
+    spent = {names[i] for i in listed} - used
     return written + text[place:], {k: v for k, v in kept.items() if k not in spent}
 
 

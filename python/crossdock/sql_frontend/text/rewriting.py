@@ -34,7 +34,7 @@ _BEFORE_QUERIES = frozenset(("", "union", "intersect", "except"))  # clauses whe
 _MOMENTS = words_of(
     "now today current_timestamp current_date current_time localtime localtimestamp"
 )
-# Names of columns beside a dot, which the binder's parser takes for the beginning of something else.
+# Names of columns beside a dot, which the binder's parser takes for something else.
 _ALSO_COLUMNS = words_of(
     "user current_user session_user values view cluster explain exclude struct trim interval "
     "exists cube rollup"

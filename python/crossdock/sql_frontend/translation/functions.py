@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from crossdock.expressions.expression import Call, Expr, Literal, lit
+import pyarrow as pa
+
+from crossdock.expressions.expression import Call, Expr, Literal, lit, when
 from crossdock.expressions.free_functions import (
     coalesce,
     concat,
@@ -17,9 +19,11 @@ from crossdock.expressions.free_functions import (
 from crossdock.expressions.functions import PERIODS
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.translation.conversions import is_cast_to
 from crossdock.sql_frontend.translation.folding import constant, folded
 from crossdock.sql_frontend.translation.string_functions import FUNCTIONS as STRING_FUNCTIONS
 
+_NO_ELEMENTS = pa.scalar([], pa.list_(pa.null()))
 Build = Callable[[list[Expr]], Expr]
 _PARTS = {
     "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
@@ -99,6 +103,51 @@ def _contains(arguments: list[Expr]) -> Expr:
     return listed.list_contains(constant(element, "an element of LIST_CONTAINS"))
 
 
+def _list_sort(arguments: list[Expr]) -> Expr:
+    order = str(constant(arguments[1], "an order of LIST_SORT")) if len(arguments) > 1 else "asc"
+    if len(arguments) > 2 or order.lower() not in ("asc", "desc"):
+        raise unsupported("LIST_SORT by these words", try_="list_sort(l, 'desc'), NULL last")
+    return Call("list_sort", (arguments[0],), order.lower() == "desc")
+
+
+def _list_slice(arguments: list[Expr]) -> Expr:
+    begin, end, *step = (constant(each, "a place in a list") for each in arguments[1:])
+    if step not in ([], [1]):
+        raise unsupported("a slice with a step", try_="l[2:4]")
+    return Call("list_slice", (arguments[0],), (begin, end))
+
+
+def _list_with_constant(function: str, what: str) -> Build:
+    def build(arguments: list[Expr]) -> Expr:
+        return Call(function, (arguments[0],), constant(arguments[1], what))
+
+    return build
+
+
+def _without_cast(listed: Expr) -> Expr:
+    """A list without the cast to one of doubles, which DataFusion sums."""
+    is_cast = is_cast_to(listed, pa.types.is_list)
+    return listed.arguments[0] if is_cast and isinstance(listed, Call) else listed
+
+
+def _list_concat(arguments: list[Expr]) -> Expr:
+    """Two are the operator ||, which is NULL of NULL; the function has a third one, by which the
+    rewritten text tells, and takes NULL for a list without elements."""
+    if len(arguments) > 2:
+        return Call("list_concat", tuple(arguments[:-1]))
+    left, right = arguments
+    joined = Call("list_concat", (left, right))
+    return when(left.is_not_null() & right.is_not_null()).then(joined).otherwise(None)
+
+
+def _list_append(arguments: list[Expr]) -> Expr:
+    return Call("list_concat", (arguments[0], Call("list_of", (arguments[1],))))
+
+
+def _list_prepend(arguments: list[Expr]) -> Expr:
+    return Call("list_concat", (Call("list_of", (arguments[0],)), arguments[1]))
+
+
 def _strip(arguments: list[Expr]) -> Expr:
     if len(arguments) > 1:
         return arguments[0].strip(constant(arguments[1], "the characters of TRIM"))
@@ -126,12 +175,10 @@ def _formatted(name: str) -> Build:
 
 
 def _to_timestamp(arguments: list[Expr]) -> Expr:
-    """Of a string and a format; of a number, whose meaning is another one elsewhere, nothing."""
+    """Of a string and a format; of seconds since 1970."""
     if len(arguments) != 2:
-        raise unsupported(
-            "TO_TIMESTAMP without a format", word="to_timestamp",
-            try_="to_timestamp(x, '%Y-%m-%d'), or cast(x as timestamp)",
-        )  # fmt: skip
+        microseconds = (arguments[0] * 1_000_000.0).round().cast("int64")
+        return microseconds.cast(pa.timestamp("us", "UTC"))
     format = str(constant(arguments[1], "a format of TO_TIMESTAMP"))
     if "%" not in format:
         raise unsupported(
@@ -216,12 +263,26 @@ FUNCTIONS: dict[str, Build] = {
     "character_length": lambda a: a[0].length(),
     "like": _like("like"),
     "ilike": _like("ilike"),
-    "make_array": _called("list_of"),
+    "make_array": lambda a: Call("list_of", tuple(a)) if a else Literal(_NO_ELEMENTS),
     "named_struct": _named_struct,
     "array_element": _list_element,
     "array_length": lambda a: a[0].list_length(),
     "cardinality": lambda a: a[0].list_length(),
     "array_has": _contains,
+    "array_sort": _list_sort,
+    "array_reverse": _called("list_reverse"),
+    "array_distinct": _called("list_distinct"),
+    "array_slice": _list_slice,
+    "array_position": _list_with_constant("list_position", "an element of LIST_POSITION"),
+    "array_to_string": _list_with_constant("list_join", "a separator of ARRAY_TO_STRING"),
+    "array_concat": _list_concat,
+    "array_append": _list_append,
+    "array_prepend": _list_prepend,
+    "array_sum": lambda a: Call("list_sum", (_without_cast(a[0]),)),
+    "array_avg": lambda a: Call("list_mean", (_without_cast(a[0]),)),
+    "array_min": _called("list_min"),
+    "array_max": _called("list_max"),
+    "flatten": _called("list_flatten"),
     "get_field": lambda a: a[0].field(str(constant(a[1], "the name of a field"))),
     "coalesce": lambda a: coalesce(*a),
     "nvl": lambda a: coalesce(*a),

@@ -34,6 +34,7 @@ from crossdock.sql_frontend.translation.messages import (
 )
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.translation.window_values import window_value
+from crossdock.sql_frontend.type_names import shown_type
 from crossdock.sql_frontend.translation.years import bounds_of_year
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ class Values:
             return self._names.moment_of(name)
         if name in ADDED and any(instants_of(name)):
             arguments = list(map(self._instant, arguments))
+        if name == "arrow_typeof":
+            return Literal(shown_type(self.type_of(arguments[0])))
         if name not in FUNCTIONS:
             raise unsupported(f"the function {name}", word=name)
         if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
