@@ -23,6 +23,7 @@ from crossdock.sql_frontend.binding import (
 from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.errors import sql_error, unsupported, with_place
 from crossdock.sql_frontend.kept_plans import key_of
+from crossdock.sql_frontend.pivoting import is_pivot, without_pivot
 from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.text.list_parameters import is_list, with_list_parameters
 from crossdock.sql_frontend.text.rewriting import rewrite
@@ -71,6 +72,13 @@ def plan_query(
         return kept
     if given and any(map(is_list, given.values())):
         text, parameters = with_list_parameters(text, given)
+    if is_pivot(tokens_of(text)):
+        text = without_pivot(
+            text,
+            lambda part: plan_query(catalog, part, None, around, local),
+            catalog.over_ranks() is not None,
+        )
+        return plan_query(catalog, text, parameters, around, local)
     if is_recursive(tokens_of(text)):
         return _recursive(catalog, text, parameters, around)
 

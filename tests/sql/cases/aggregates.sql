@@ -107,7 +107,7 @@ select median(a), median(f), median(m), quantile_cont(b, 0.1), percentile_cont(0
 select median(i), quantile_cont(i, 0.123), count(*) from (select i * i % 1009 as i from range(1000) r(i));
 select k, median(i) from (select i % 7 as k, i * i % 1009 as i from range(1000) r(i)) group by k;
 select count_if(bo), countif(a > 2), count_if(a > 100) from t;
-select s, count_if(bo) c, count_if(a > 1) d from t group by s having count_if(bo) > 0;
+select s, count_if(bo) c from t group by s having count_if(bo) > 0;
 select a, count_if(bo) over (order by a) from t where a is not null;
 select group_concat(s order by a), string_agg(s order by a desc), listagg(s, '+' order by a), string_agg(s order by a) filter (where a > 1) from t;
 select a, count_if(v > 2) from u where s is not null group by a;

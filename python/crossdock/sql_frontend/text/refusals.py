@@ -18,7 +18,7 @@ _OTHER_JOINS = {
     "positional": "row_number() OVER () of both sides, and a join by it",
     "asof": 'relation.join_asof(other, "left key", "right key")',
 }
-_WORDS = frozenset((*_OTHER_JOINS, "tablesample"))
+_WORDS = frozenset((*_OTHER_JOINS, "tablesample", "pivot", "unpivot"))
 
 
 def require_shallow(tokens: Sequence[Token], text: str) -> None:
@@ -43,6 +43,16 @@ def require_shallow(tokens: Sequence[Token], text: str) -> None:
         raise sql_error(what, text, token.start, "x IN (...) for many =, or a table that is joined")
 
 
+def _is_clause(before: Token | None, following: Token | None) -> bool:
+    """Whether PIVOT between two tokens is no name of a column."""
+    if before is None or following is None:
+        return False
+    is_table = following.kind in ("word", "quoted", "string")
+    if before.is_operator("(", ")"):
+        return is_table or following.is_operator("(")
+    return following.is_operator("(") and before.kind in ("word", "quoted", "string")
+
+
 def require_supported(pieces: Pieces, number: int) -> None:
     """SqlError where the word at a token begins a construct that does not run."""
     if pieces.tokens[number].lower not in _WORDS:
@@ -54,6 +64,11 @@ def require_supported(pieces: Pieces, number: int) -> None:
         construct = f"{word.upper()} JOIN", _OTHER_JOINS[word]
     elif word == "tablesample":
         construct = "TABLESAMPLE", "relation.sample(fraction=0.1)"
+    elif "pivot" in word and _is_clause(pieces.at(number - 1), following):
+        construct = (
+            f"{word.upper()} within a query",
+            f"CREATE VIEW p AS {word.upper()} t ON ..., and FROM p",
+        )
     if construct is not None:
         what, instead = construct
         raise unsupported(what, pieces.text, pieces.tokens[number].start, instead)

@@ -435,6 +435,7 @@ class _Rewriting(FunctionCalls):
     def _table(self, number: int, frame: _Frame) -> int:
         """A name, a file or a function where a table is."""
         token = self.tokens[number]
+        require_supported(self, number)
         frame.awaits_table = False
         self._using.table(number, frame, self._queries()[0])
         following = self.at(number + 1)

@@ -29,10 +29,8 @@ _REFUSED = {
     "use": "dock.register(name, table)",
     "import": "FROM 'file.parquet'",
     "export": "COPY (...) TO 'file'",
-    "pivot": "sum(x) FILTER (WHERE ...) per column",
-    "unpivot": "UNION ALL of the columns",
 }
-_QUERIES = frozenset(("select", "with", "values", "from", "table"))
+_QUERIES = frozenset(("select", "with", "values", "from", "table", "pivot", "unpivot"))
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from crossdock.sql_frontend.translation.messages import (
 )
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.translation.window_values import window_value
-from crossdock.sql_frontend.type_names import shown_type
 from crossdock.sql_frontend.translation.years import bounds_of_year
+from crossdock.sql_frontend.type_names import shown_type
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
