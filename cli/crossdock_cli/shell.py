@@ -35,6 +35,15 @@ KEYWORDS = _WORDS.split()
 COMMANDS = (".tables", ".schema", ".read", ".format", ".limit", ".timing", ".help", ".quit")
 
 
+# What ends other shells, or helps there.
+_OTHERS_SAY = {"exit": ".quit", "quit": ".quit", "\\q": ".quit", "help": ".help", "\\?": ".help",
+               "\\d": ".tables", "\\dt": ".tables", ".exit": ".quit"}  # fmt: skip
+_FAMILIAR = {
+    ".mode": ".format", ".timer": ".timing", ".maxrows": ".limit", ".import": "FROM 'x.csv'",
+    ".open": "FROM 'x.parquet'", ".output": "COPY ... TO 'x.csv'",
+}  # fmt: skip
+
+
 class Shell:
     """What a shell knows between two lines."""
 
@@ -46,6 +55,7 @@ class Shell:
 
     def enter(self, text: str) -> bool:
         """Runs a line or several; False if the shell is to end. Errors are shown, not raised."""
+        text = _OTHERS_SAY.get(text.strip().rstrip(";").lower(), text)
         try:
             return self._command(text.strip()) if text.lstrip().startswith(".") else self._run(text)
         except CrossdockError as error:
@@ -57,7 +67,7 @@ class Shell:
     def is_complete(self, text: str) -> bool:
         """Whether Enter ends what is being entered: a dot command, or a semicolon at its end."""
         stripped = text.strip()
-        if not stripped or stripped.startswith("."):
+        if not stripped or stripped.startswith(".") or stripped.lower() in _OTHERS_SAY:
             return True
         from crossdock.sql_frontend.text.tokens import tokens_of
 
@@ -113,7 +123,7 @@ class Shell:
         else:
             from crossdock.errors import nearest
 
-            close = nearest(name, COMMANDS)
+            close = _FAMILIAR.get(name) or nearest(name, COMMANDS)
             raise make_error("CD-512", f"no command {name!r}", try_=close or ".help")
         return True
 
@@ -133,6 +143,11 @@ class Shell:
         from crossdock.files.replacement import path_errors
 
         path = Path(name).expanduser()
+        if not path.is_file():
+            raise make_error(
+                "CD-502", f"nothing to read at {name!r}: no such file",
+                where=f"working folder {Path.cwd()}", try_=".read FILE, without quotes",
+            )  # fmt: skip
         with path_errors(path):
             text = path.read_text(encoding="utf-8")
         place = str(path.resolve())

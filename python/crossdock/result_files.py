@@ -77,7 +77,7 @@ class ResultFiles(ABC):
     def write(self, path: PathLike, *, overwrite: bool = False, **options: Any) -> int:
         """Runs the relation into a .parquet, .arrow, .csv, .ndjson or .json file, of the last two
         also with .gz or .zst; gives the number of rows. options: those of `write_parquet`, for a
-        .parquet file.
+        .parquet file; delimiter=";" and header=False, for a .csv file.
 
         Folders of several ranks, overwrites and errors as for `write_parquet`.
         """

@@ -219,6 +219,23 @@ def test_the_shell(shell: pexpect.spawn, tmp_path: Path) -> None:
     assert "select nope from people;" in history
 
 
+def test_words_of_other_shells(shell: pexpect.spawn) -> None:
+    shell.send("help\r")
+    shell.expect("ends the shell")
+    shell.send("\\d\r")
+    shell.expect("people")
+    shell.send(".read none.sql\r")
+    shell.expect("nothing to read at 'none.sql'")
+    shell.send(".mode csv\r")
+    shell.expect(".format")
+    shell.expect("crossdock>")
+    time.sleep(0.5)
+    shell.send("exit\r")
+    shell.expect(pexpect.EOF)
+    shell.close()
+    assert shell.exitstatus == 0
+
+
 def test_control_keys_of_the_shell(shell: pexpect.spawn) -> None:
     shell.send("select 'half")
     shell.sendcontrol("c")

@@ -333,3 +333,35 @@ def test_lists_are_unnested_beside_columns_of_any_layout(dock: xd.Dock) -> None:
     ]
     result = dock.sql("select k, unnest(string_split(k || ',1', ',')) as x from t")
     assert [row[1] for row in rows(result)] == ["x", "1", "y", "1", "z", "1"]
+
+
+def test_options_of_csv_as_duckdb_calls_them(tmp_path: Path, dock: xd.Dock) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("01,x\n+2,y\n")
+    both = f"read_csv('{path}', header=false, columns={{'n': 'VARCHAR', 's': 'VARCHAR'}})"
+    assert_same_rows(dock, f"select * from {both}")
+    all_strings = f"read_csv('{path}', header=false, all_varchar=true)"
+    assert dock.sql(f"select * from {all_strings}").collect()["column0"].to_pylist() == ["01", "+2"]
+
+
+@pytest.mark.parametrize("options", ["(DELIMITER ';')", "(HEADER false, SEP '|')", "(delim '\\t')"])
+def test_copy_to_csv(tmp_path: Path, dock: xd.Dock, options: str) -> None:
+    ours, theirs = tmp_path / "ours.csv", tmp_path / "theirs.csv"
+    query = "(select 1 as a, 2.5::double as b)"
+    dock.sql(f"copy {query} to '{ours}' {options}")
+    duckdb.sql(f"copy {query} to '{theirs}' {options}")
+    assert ours.read_text().replace('"', "") == theirs.read_text()
+
+
+def test_copy_options_of_other_files(tmp_path: Path, dock: xd.Dock) -> None:
+    with pytest.raises(xd.SqlError, match="DELIMITER of other files than CSV"):
+        dock.sql(f"copy (select 1 as a) to '{tmp_path / 'x.parquet'}' (delimiter ';')")
+    with pytest.raises(xd.OptionError, match="no single character"):
+        dock.sql(f"copy (select 1 as a) to '{tmp_path / 'x.csv'}' (delimiter ';;')")
+    with pytest.raises(xd.OptionError, match="is an option of CSV, not of parquet"):
+        dock.sql("select 1 as a").write(tmp_path / "x.parquet", delimiter=";")
+
+
+def assert_same_rows(dock: xd.Dock, text: str) -> None:
+    ours = [tuple(row.values()) for row in dock.sql(text).collect().to_pylist()]
+    assert ours == duckdb.sql(text).fetchall()

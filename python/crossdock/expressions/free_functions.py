@@ -14,6 +14,11 @@ def coalesce(*values: object) -> Expr:
 
 def concat(*strings: object) -> Expr:
     """`strings` one behind the other; NULL where one of them is NULL."""
+    if any(isinstance(each, list | tuple) or hasattr(each, "union") for each in strings):
+        raise make_error(
+            "CD-504", "concat() joins strings of a row, not relations",
+            try_="one.union(other), for rows; concat(xd.col('a'), '-', xd.col('b'))",
+        )  # fmt: skip
     return _call_of_values("concat", strings, "concat(xd.col('a'), '-', xd.col('b'))")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -69,6 +69,7 @@ def open_csv(
     csv_options = CsvOptions.checked(given or {})
     places = options or FileOptions()
     files = find_files(paths, "csv", places.filesystem)
+    csv_options = _with_single_names(files, csv_options)
     leaves_out = csv_options.header and (csv_options.skip or csv_options.names)
     changes = csv_options.comment or csv_options.ragged != "error"
     # pyarrow calls Python to decode, from threads that may meet an interpreter that is gone.
@@ -303,6 +304,24 @@ class CsvLines(BatchFiles):
             parse_options=self._csv.parse_options(dialect.delimiter),
             convert_options=self._csv.convert_options(types, columns),
         )
+
+
+def _with_single_names(files: Sequence[str], options: CsvOptions) -> CsvOptions:
+    """With names where the header of the one file has some twice: a, a_1."""
+    if not options.header or options.names or len(files) != 1:
+        return options
+    try:
+        text = first_text(files[0], options.encoding)
+    except (OSError, pa.ArrowException):  # which the reader of the file says with its name
+        return options
+    header = options.header_of(text, delimiter_of(files[0]).replace(",", ""))
+    names: list[str] = []
+    for name in header:
+        candidate, count = name, 1
+        while candidate in names:
+            candidate, count = f"{name}_{count}", count + 1
+        names.append(candidate)
+    return options if names == header else replace(options, names=tuple(names))
 
 
 def _dialect_of(file: str, options: CsvOptions) -> Dialect:

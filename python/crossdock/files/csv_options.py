@@ -135,6 +135,27 @@ class CsvOptions:
         lines = self._lines(text)
         return lines[0].count(delimiter) + 1 if lines else 0
 
+    def header_of(self, text: str, delimiter: str) -> list[str]:
+        """The names in the first line of a file that begins with `text`; none where it is no line
+        of values."""
+        import csv
+
+        lines = [
+            line
+            for line in text.splitlines(keepends=True)[self.skip :]
+            if line.strip("\r\n") and not (self.comment and line[0] == self.comment)
+        ]
+        rows = csv.reader(
+            lines,
+            delimiter=self.delimiter or delimiter or self.sniffed(text),
+            quotechar=self.quote or None,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+        )
+        try:
+            return next(rows, [])
+        except csv.Error:  # which the reader of the file says better
+            return []
+
     def read_options(self, names: Sequence[str]) -> ReadOptions:
         """For pyarrow.csv. `names`: of columns, in place of those of a header."""
         import pyarrow.csv as csv

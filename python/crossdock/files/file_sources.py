@@ -239,7 +239,18 @@ class FileSource(ABC):
                 yield
         except CrossdockError:
             raise
+        except FileNotFoundError as error:
+            gone = file or str(error.filename or self.files[0])
+            raise make_error(
+                "CD-502", f"nothing to read at {gone!r}, which was there when it was opened",
+                try_="open it again",
+            ) from error  # fmt: skip
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if "Empty CSV file" in str(error):
+                raise make_error(
+                    "CD-302", f"{file or self.files[0]!r} is empty, and has no header",
+                    try_="a file with a header line, or a list of the others",
+                ) from error  # fmt: skip
             raise make_error(
                 "CD-302",
                 f"{self.kind} source {self.name!r} cannot be read: {first_line(error)}",

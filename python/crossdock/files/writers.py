@@ -25,6 +25,8 @@ GROUP_ROWS = 1 << 17
 GROUP_BYTES = 64 << 20
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9), "brotli": (0, 11)}
+_OF_PARQUET = ("compression", "level", "row_group_rows")
+_OF_CSV = ("delimiter", "header")
 _ARRAYS = (".json", ".json.gz", ".json.zst")  # other files of JSON have an object per line
 _TEXT_CODECS = {".gz": "gzip", ".zst": "zstd"}
 
@@ -69,11 +71,12 @@ def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = Fa
 class WriteOptions:
     """How rows become a file.
 
-    kind: parquet, ipc, csv or json; "" = what the name's ending says. The others are of Parquet
-    alone. compression: of COMPRESSIONS. level: of zstd 1 to 22, of gzip 1 to 9, of brotli 0 to 11;
-    None = what the codec takes. row_group_rows: rows of each row group but the last; None =
-    131,072, or fewer of 64 MiB. sorted_by: what is known of the order of the rows, by column,
-    whether it descends, and whether NULLs come first; files of Parquet say so.
+    kind: parquet, ipc, csv or json; "" = what the name's ending says. delimiter, header: of CSV;
+    "" = by the ending. The others are of Parquet alone. compression: of COMPRESSIONS. level: of
+    zstd 1 to 22, of gzip 1 to 9, of brotli 0 to 11; None = what the codec takes. row_group_rows:
+    rows of each row group but the last; None = 131,072, or fewer of 64 MiB. sorted_by: what is
+    known of the order of the rows, by column, whether it descends, and whether NULLs come first;
+    files of Parquet say so.
     """
 
     kind: str = ""
@@ -81,22 +84,34 @@ class WriteOptions:
     level: int | None = None
     row_group_rows: int | None = None
     sorted_by: tuple[tuple[str, bool, bool], ...] = ()
+    delimiter: str = ""
+    header: bool = True
 
     @staticmethod
     def checked(method: str, kind: str, given: Mapping[str, Any]) -> WriteOptions:
         """The options that users gave, by name. OptionError."""
         for name in given:
-            if kind not in ("", "parquet"):
-                raise make_error(
-                    "CD-105", f"{method}({name}=...) is an option of Parquet, not of {kind}",
-                    try_="the name of a .parquet file",
-                )  # fmt: skip
-            if name not in ("compression", "level", "row_group_rows"):
+            if name in _OF_CSV and kind == "csv":
+                continue
+            if name not in (*_OF_PARQUET, *_OF_CSV):
                 raise make_error(
                     "CD-105", f"{method}() has no option {name!r}",
-                    choices="compression, level, row_group_rows, overwrite",
+                    choices=", ".join((*_OF_PARQUET, *_OF_CSV, "overwrite")),
+                )  # fmt: skip
+            of_kind = "csv" if name in _OF_CSV else "parquet"
+            if kind not in ("", of_kind) or of_kind == "csv":
+                shown = {"csv": "CSV", "parquet": "Parquet"}[of_kind]
+                raise make_error(
+                    "CD-105", f"{method}({name}=...) is an option of {shown}, not of {kind}",
+                    try_=f"the name of a .{of_kind} file",
                 )  # fmt: skip
         options = WriteOptions(kind, **given)
+        require_flag(options.header, "header", method)
+        if not isinstance(options.delimiter, str) or len(options.delimiter.encode()) > 1:
+            raise make_error(
+                "CD-105", f"{method}(delimiter={options.delimiter!r}) is no single character",
+                try_="delimiter=';'",
+            )  # fmt: skip
         if options.compression not in COMPRESSIONS:
             raise unknown_choice("compression", options.compression, COMPRESSIONS)
         if options.row_group_rows is not None:
@@ -184,7 +199,9 @@ def opened_writer(
     if options.kind == "csv":
         import pyarrow.csv as csv
 
-        write_options = csv.WriteOptions(delimiter=delimiter_of(name))
+        write_options = csv.WriteOptions(
+            include_header=options.header, delimiter=options.delimiter or delimiter_of(name)
+        )
         with (
             pa.output_stream(stream, compression=codec) as compressed,
             csv.CSVWriter(compressed, schema, write_options=write_options) as writer,

@@ -119,6 +119,11 @@ def _marks(
 
 def _partner(schema: pa.Schema, keys: tuple[Expr, ...], asked: Asof) -> Expr:
     tolerance = asked.tolerance
+    if isinstance(tolerance, str):
+        raise make_error(
+            "CD-105", f"join_asof(tolerance={tolerance!r}) is no distance", try_="a number, or "
+            "datetime.timedelta(seconds=30) for times",
+        )  # fmt: skip
 
     def nearest(value: Expr, forward: bool) -> Expr:
         limit = tolerance if forward or tolerance is None else -tolerance

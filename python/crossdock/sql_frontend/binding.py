@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -417,9 +417,13 @@ def _unknown_name(
     place = place_of_word(text.original, column)
     error = sql_error(
         f"no column {name!r}", text.original, place,
-        try_=close if close and close != column else "one of " + ", ".join(sorted(known)[:12]),
+        try_=(close if close != column else "") or _listed(known),
     )  # fmt: skip
     return UnknownNameError(name, error)
+
+
+def _listed(names: Collection[str]) -> str:
+    return "one of " + ", ".join(sorted(names)[:12]) if names else "a FROM, which has columns"
 
 
 def _instead(function: str) -> str:

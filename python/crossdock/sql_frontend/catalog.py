@@ -159,8 +159,13 @@ class Catalog:
         method = _READERS[call.function]
         known = _OPTIONS.get(method, {})
         options: dict[str, Any] = {}
+        all_strings = False
         for name, value in call.options:
-            if name in known:
+            if method == "read_csv" and name == "columns" and isinstance(value, dict):
+                options |= {"types": _types_of(value), "names": [str(each) for each in value]}
+            elif method == "read_csv" and name == "all_varchar":
+                all_strings = value is True
+            elif name in known:
                 options[known[name]] = _types_of(value) if known[name] == "types" else value
             elif method == "read_csv" and name in _RAGGED and isinstance(value, bool):
                 options |= {"ragged": _RAGGED[name]} if value else {}
@@ -171,7 +176,11 @@ class Catalog:
                 )  # fmt: skip
         if paths in STANDARD_INPUT:
             return self._standard_input(options)
-        return self._readers[method](paths, **options)
+        relation = self._readers[method](paths, **options)
+        if all_strings:
+            strings = dict.fromkeys(relation.columns, "string") | options.get("types", {})
+            relation = self._readers[method](paths, **(options | {"types": strings}))
+        return relation
 
     def _standard_input(self, options: dict[str, Any]) -> Relation:
         """What standard input holds, read once: Parquet, Arrow, JSON or CSV."""

@@ -24,7 +24,8 @@ _FORMATS = ("parquet", "csv", "arrow", "json", "ndjson", "markdown")
 _OF_PARQUET = {
     "compression": "compression", "compression_level": "level", "row_group_size": "row_group_rows",
 }  # fmt: skip
-_OPTIONS = ("format", "partition_by", "overwrite", "header", *_OF_PARQUET)
+_OF_CSV = {"delimiter": "delimiter", "delim": "delimiter", "sep": "delimiter", "header": "header"}
+_OPTIONS = ("format", "partition_by", "overwrite", *_OF_CSV, *_OF_PARQUET)
 
 
 def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int:
@@ -33,8 +34,6 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
     for name in options:
         if name not in _OPTIONS:
             raise unknown_choice("COPY option", name, _OPTIONS)
-    if options.get("header", True) is not True:
-        raise sql_error("CSV files are written with a header line", try_="COPY ... without HEADER")
     overwrite = bool(options.get("overwrite", False))
     kind = str(options.get("format", "")).lower()
     if kind and kind not in _FORMATS:
@@ -45,6 +44,11 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
     of_parquet = _of_parquet(options)
     if of_parquet and kind not in ("", "parquet"):
         raise sql_error(f"{', '.join(of_parquet).upper()} of {kind} files", try_="FORMAT parquet")
+    of_csv = _of_csv(options)
+    if of_csv and (
+        of_parquet or kind not in ("", "csv") or ending in ("parquet", "json", "ndjson")
+    ):
+        raise sql_error(f"{', '.join(of_csv).upper()} of other files than CSV", try_="FORMAT csv")
     if of_parquet or kind == "parquet":
         return relation.write_parquet(target, overwrite=overwrite, **of_parquet)
     if kind in ("json", "ndjson", "markdown") or (not kind and ending in ("json", "ndjson")):
@@ -57,7 +61,15 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
         == 0
     ):
         raise sql_error(f"a file {target.name!r} of {kind}", try_=f"'{target.name}.{kind}'")
-    return relation.write(target, overwrite=overwrite)
+    return relation.write(target, overwrite=overwrite, **_of_csv(options))
+
+
+def _of_csv(options: dict[str, object]) -> dict[str, Any]:
+    """The options of CSV files, as write calls them."""
+    write_options = {name: options[given] for given, name in _OF_CSV.items() if given in options}
+    if write_options.get("delimiter") == r"\t":
+        write_options["delimiter"] = "\t"
+    return write_options
 
 
 def _text(relation: Relation, target: Path, kind: str, overwrite: bool) -> int:
@@ -99,7 +111,8 @@ def _partitioned(
     kinds = {"parquet": "parquet", "csv": "csv", "arrow": "ipc", "json": "json", "ndjson": "json"}
     if kind not in kinds:
         raise unknown_choice("FORMAT with PARTITION_BY", kind, kinds)
-    written = WriteOptions.checked("COPY", kinds[kind], _of_parquet(options))
+    given = _of_csv(options) if kind == "csv" else {}
+    written = WriteOptions.checked("COPY", kinds[kind], given | _of_parquet(options))
     return relation.write_folders(target, Layout(keys, written), overwrite=overwrite)
 
 

@@ -9,7 +9,7 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock import col
-from crossdock.familiar_names import FAMILIAR
+from crossdock.familiar_names import FAMILIAR, FAMILIAR_OF_EXPRESSIONS
 
 
 @pytest.fixture
@@ -84,7 +84,10 @@ def test_familiar_names_are_answered(rows: xd.Relation, name: str) -> None:
     with pytest.raises(AttributeError, match="here it is ") as raised:
         getattr(rows, name)
     ours = FAMILIAR[name].split("(")[0].split()[0]
-    assert hasattr(type(rows), ours), f"{raised.value} names {ours}, which is not there"
+    owner = xd if ours.startswith("xd.") else type(rows)
+    assert hasattr(owner, ours.removeprefix("xd.")), (
+        f"{raised.value} names {ours}, which is not there"
+    )
 
 
 def test_other_names_are_plain_errors(rows: xd.Relation) -> None:
@@ -95,3 +98,23 @@ def test_other_names_are_plain_errors(rows: xd.Relation) -> None:
 def test_aliases_of_dates_keep_their_type(dock: xd.Dock) -> None:
     days = dock.from_arrow(pa.table({"day": [datetime.date(2024, 2, 29)]}))
     assert days.select(col("day").year().alias("y")).collect().to_pydict() == {"y": [2024]}
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIAR_OF_EXPRESSIONS))
+def test_names_of_expressions_that_others_have(name: str) -> None:
+    with pytest.raises(AttributeError, match="here it is "):
+        getattr(xd.col("a"), name)
+    ours = FAMILIAR_OF_EXPRESSIONS[name].split("(")[0]
+    owner = xd if ours.startswith("xd.") else xd.Expr
+    assert hasattr(owner, ours.removeprefix("xd."))
+
+
+def test_concat_is_of_strings(rows: xd.Relation) -> None:
+    for several in ([rows, rows], rows):
+        with pytest.raises(xd.ExpressionError, match="not relations"):
+            xd.concat(several)
+
+
+def test_a_tolerance_that_is_a_string(rows: xd.Relation) -> None:
+    with pytest.raises(xd.OptionError, match="is no distance"):
+        rows.join_asof(rows, rows.columns[0], tolerance="30s")

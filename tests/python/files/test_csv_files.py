@@ -264,3 +264,31 @@ def test_a_process_that_reads_a_few_rows_ends(tmp_path: Path) -> None:
         command = [sys.executable, "-c", FIRST_ROWS, str(path)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
+
+
+def test_a_header_that_has_a_name_twice(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('a,"a",b,a_1\n1,2,3,4\n5,6,7,8\n')
+    rows = dock.read_csv(path)
+    assert rows.columns == ["a", "a_1", "b", "a_1_1"]
+    assert rows.filter(xd.col("a_1") > 2).collect().to_pylist() == [
+        {"a": 5, "a_1": 6, "b": 7, "a_1_1": 8}
+    ]
+    path.write_text("# c\nx;x\n1;2\n")
+    assert dock.read_csv(path, comment="#").columns == ["x", "x_1"]
+
+
+def test_an_empty_file_says_so(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("")
+    with pytest.raises(xd.DataError, match="is empty, and has no header"):
+        dock.read_csv(path)
+
+
+def test_a_file_that_is_gone_says_so(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n1\n")
+    rows = dock.read_csv(path)
+    path.unlink()
+    with pytest.raises(xd.PathError, match="was there when it was opened"):
+        rows.collect()
