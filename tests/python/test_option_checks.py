@@ -118,6 +118,6 @@ def test_types_are_written_as_arrow_shows_them(name: str, expected: pa.DataType)
     ("given", "proposed"), [("varchar", "'string'"), (str, "'string'"), ("BIGINT", "'int64'"),
                             (float, "'float64'"), ("timestamptz", "'timestamp[us, tz=UTC]'")]
 )  # fmt: skip
-def test_other_names_of_types_are_told(given: object, proposed: str) -> None:
+def test_other_names_of_types_are_proposed(given: object, proposed: str) -> None:
     with pytest.raises(xd.OptionError, match=re.escape(proposed)):
         require_type(given, "types['a']")  # type: ignore[arg-type]

@@ -40,8 +40,8 @@ class Elements:
     def lists_of(self, values: pa.Array, rows: pa.Array) -> pa.Array:
         """Lists of values whose rows ascend; NULL where there was no list."""
         counts = rows.value_counts()
-        found = pc.index_in(pa.arange(0, len(self.lists), 1), counts.field(0))
-        lengths = pc.fill_null(counts.field(1).take(found), 0)
+        places = pc.index_in(pa.arange(0, len(self.lists), 1), counts.field(0))
+        lengths = pc.fill_null(counts.field(1).take(places), 0)
         ends = pc.cumulative_sum(lengths)
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends]).cast(pa.int32())
         return pa.ListArray.from_arrays(offsets, values, mask=pc.is_null(self.lists))

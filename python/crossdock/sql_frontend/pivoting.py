@@ -58,15 +58,15 @@ class _Parts:
 
     def between(self, begin: str, *ends: str) -> str:
         """The text of a clause that must be there."""
-        found = self.range_of(begin, *ends)
-        if found is None or found[0] >= found[1] or "on" not in self.places:
+        clause = self.range_of(begin, *ends)
+        if clause is None or clause[0] >= clause[1] or "on" not in self.places:
             word = self.tokens[0].text.upper()
             raise sql_error(
                 f"{word} needs a table, and ON", self.text, self.tokens[0].start,
                 "PIVOT t ON kind USING sum(price) GROUP BY shop"
                 if word == "PIVOT" else "UNPIVOT t ON a, b INTO NAME name VALUE value",
             )  # fmt: skip
-        return self.written(*found)
+        return self.written(*clause)
 
     def written(self, begin: int, end: int) -> str:
         """The tokens from one number to another, as they stand."""
@@ -85,8 +85,8 @@ class _Parts:
 
     def names(self, begin: int, end: int) -> set[str]:
         """The words from one token to another, in lower case."""
-        found = self.tokens[begin:end]
-        return {token.name.lower() for token in found if token.kind in ("word", "quoted")}
+        clause = self.tokens[begin:end]
+        return {token.name.lower() for token in clause if token.kind in ("word", "quoted")}
 
     def rest(self) -> str:
         """ORDER BY, LIMIT and OFFSET."""
@@ -111,15 +111,15 @@ class _Pivot:
 
     def written(self) -> str:
         parts = self._parts
-        found = parts.range_of("on", "using", "group")
-        assert found is not None
-        columns = [self._column(*item) for item in parts.items(*found)]
+        clause = parts.range_of("on", "using", "group")
+        assert clause is not None
+        columns = [self._column(*item) for item in parts.items(*clause)]
         values = [self._values(column) for column in columns]
         using = parts.range_of("using", "group")
         aggregates = [self._aggregate(*i) for i in parts.items(*using)] if using else [
             ("count(*)", "")
         ]  # fmt: skip
-        keys = self._keys(found, using)
+        keys = self._keys(clause, using)
         items = [*keys]
         for combination in product(*values):
             condition = " AND ".join(
@@ -132,7 +132,7 @@ class _Pivot:
         if len(items) > _MOST_COLUMNS:
             raise sql_error(
                 f"PIVOT gives {len(items):,} columns; up to {_MOST_COLUMNS:,} are made",
-                parts.text, parts.tokens[found[0]].start, "ON column IN ('a', 'b')",
+                parts.text, parts.tokens[clause[0]].start, "ON column IN ('a', 'b')",
             )  # fmt: skip
         by = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {', '.join(items)} FROM {self._source} AS pivoted{by} {parts.rest()}"
@@ -186,9 +186,9 @@ class _Pivot:
     def _keys(self, on: tuple[int, int], using: tuple[int, int] | None) -> list[str]:
         """Those of GROUP BY; all columns that nothing else names, where it is not there."""
         parts = self._parts
-        found = parts.range_of("group")
-        if found is not None:
-            return [parts.written(*item) for item in parts.items(found[0] + 1, found[1])]
+        clause = parts.range_of("group")
+        if clause is not None:
+            return [parts.written(*item) for item in parts.items(clause[0] + 1, clause[1])]
         taken = parts.names(*on) | (parts.names(*using) if using else set())
         columns = self._query(f"SELECT * FROM {self._source} AS pivoted").columns
         return [quoted(name) for name in columns if name.lower() not in taken]
@@ -197,9 +197,9 @@ class _Pivot:
 def _unpivoted(parts: _Parts, source: str, query: Query) -> str:
     """UNPIVOT t ON a, b [INTO NAME n VALUE v]: rows without a value are left out."""
     columns = query(f"SELECT * FROM {source} AS unpivoted").columns
-    found = parts.range_of("on", "into")
-    assert found is not None
-    words = parts.tokens[slice(*found)]
+    clause = parts.range_of("on", "into")
+    assert clause is not None
+    words = parts.tokens[slice(*clause)]
     names = [word.name for word in words if word.kind in ("word", "quoted")]
     spelled = {name.lower(): name for name in columns}
     if names[:1] and names[0].lower() == "columns":  # COLUMNS(* EXCLUDE (a, b))
