@@ -239,13 +239,12 @@ class FileSource(ABC):
                 yield
         except CrossdockError:
             raise
-        except FileNotFoundError as error:
-            gone = file or str(error.filename or self.files[0])
-            raise make_error(
-                "CD-502", f"nothing to read at {gone!r}, which was there when it was opened",
-                try_="open it again",
-            ) from error  # fmt: skip
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, FileNotFoundError) and not self.is_far:
+                raise make_error(
+                    "CD-502", f"nothing to read at {file or self.files[0]!r}, which was there when "
+                    "it was opened", try_="open it again",
+                ) from error  # fmt: skip
             if "Empty CSV file" in str(error):
                 raise make_error(
                     "CD-302", f"{file or self.files[0]!r} is empty, and has no header",
