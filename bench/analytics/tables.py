@@ -141,7 +141,7 @@ class Views:
         self.hosts = [f"{self.words[i]}.{end}" for i, end in enumerate(ends)]
         strings = min(STRINGS, max(100, rows // 6))
         self.urls = self.addresses(strings)
-        self.referers = self.addresses(strings // 2)
+        self.referrers = self.addresses(strings // 2)
         self.titles = self.phrases(strings // 2, 4, 12)
         self.searches = self.phrases(strings // 2, 2, 6)
         self.models = pa.array(["", *(f"{w.upper()[:6]} {i}" for i, w in enumerate(COMMON * 16))])
@@ -187,7 +187,7 @@ class Views:
         draw = self.draw
         users = self.skewed(len(self.users), rows, 0.6)
         urls = self.skewed(len(self.urls), rows, 0.8)
-        referers = np.where(draw.random(rows) < 0.2, -1, self.skewed(len(self.referers), rows, 0.8))
+        referrers = np.where(draw.random(rows) < 0.2, -1, self.skewed(len(self.referrers), rows, 0.8))
         searches = np.where(
             draw.random(rows) < 0.87, -1, self.skewed(len(self.searches), rows, 0.7)
         )
@@ -209,7 +209,7 @@ class Views:
             "RegionID": pa.array(self.regions[users % len(self.regions)].astype(np.int32)),
             "UserID": pa.array(self.users[users]),
             "URL": self.urls.take(pa.array(urls)),
-            "Referer": some_of(self.referers, referers),
+            "Referer": some_of(self.referrers, referrers),
             "IsRefresh": self.flags(rows, 0.1),
             "ResolutionWidth": small(widths[self.skewed(len(widths), rows, 0.5)]),
             "WindowClientWidth": small(draw.integers(0, 2000, rows)),
@@ -224,7 +224,7 @@ class Views:
             "IsDownload": self.flags(rows, 0.004),
             "DontCountHits": self.flags(rows, 0.1),
             "URLHash": pa.array(urls * 1_000_003),
-            "RefererHash": pa.array(referers * 1_000_003),
+            "RefererHash": pa.array(referrers * 1_000_003),
         }
 
 

@@ -1,12 +1,40 @@
 // Start, phases and end of a team's threads.
 #include "base/team.hpp"
 
+#include <chrono>
 #include <exception>
 #include <new>
 
 #include "base/check.hpp"
 
 namespace crossdock {
+namespace {
+
+constexpr std::chrono::microseconds kLookFor{30};
+constexpr int kLooksPerClock = 16;
+
+// Leaves the core to its other hardware thread for some ten nanoseconds.
+void pause_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+template <typename Condition>
+void look_for(Condition condition) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + kLookFor;
+  do {
+    for (int look = 0; look < kLooksPerClock; ++look) {
+      if (condition()) return;
+      pause_core();
+    }
+  } while (Clock::now() < end);
+}
+
+}  // namespace
 
 const CancelFlag*& CancelScope::current() {
   thread_local const CancelFlag* flag = nullptr;
@@ -46,8 +74,10 @@ Status Team::run(const std::function<Status(int)>& task) {
   }
   start_.notify_all();
   const Status first = run_guarded(0);
+  const auto has_ended = [this] { return running_ == 0; };
+  look_for(has_ended);
   std::unique_lock lock(mutex_);
-  finish_.wait(lock, [this] { return running_ == 0; });
+  finish_.wait(lock, has_ended);
   task_ = nullptr;
   if (!first.ok()) return first;
   for (const std::optional<Error>& error : errors_) {
@@ -58,10 +88,12 @@ Status Team::run(const std::function<Status(int)>& task) {
 
 void Team::serve(int worker) {
   uint64_t served = 0;
+  const auto has_news = [&] { return stopping_ || generation_ != served; };
   while (true) {
+    look_for(has_news);
     {
       std::unique_lock lock(mutex_);
-      start_.wait(lock, [&] { return stopping_ || generation_ != served; });
+      start_.wait(lock, has_news);
       if (stopping_) return;
       served = generation_;
     }

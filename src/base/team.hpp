@@ -2,7 +2,8 @@
 //
 // A team is made per run and dies with it: a stream that waits for its consumer must never hold
 // threads that another join of the same session needs. The calling thread is worker 0, so a team of
-// one starts no thread at all. Threads wait between phases on a condition variable, not by spinning.
+// one starts no thread at all. Threads that wait for the next phase, or for its end, look for it
+// for some microseconds, since waking one takes longer than most phases are apart, and sleep then.
 #pragma once
 
 #include <atomic>
@@ -77,9 +78,10 @@ class Team {
   std::mutex mutex_;
   std::condition_variable start_;
   std::condition_variable finish_;
-  uint64_t generation_ = 0;
-  int running_ = 0;
-  bool stopping_ = false;
+  // Changed under the mutex.
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<int> running_{0};
+  std::atomic<bool> stopping_{false};
   std::vector<std::optional<Error>> errors_;
   std::vector<std::thread> threads_;
 };
