@@ -187,7 +187,9 @@ class Views:
         draw = self.draw
         users = self.skewed(len(self.users), rows, 0.6)
         urls = self.skewed(len(self.urls), rows, 0.8)
-        referrers = np.where(draw.random(rows) < 0.2, -1, self.skewed(len(self.referrers), rows, 0.8))
+        referrers = np.where(
+            draw.random(rows) < 0.2, -1, self.skewed(len(self.referrers), rows, 0.8)
+        )
         searches = np.where(
             draw.random(rows) < 0.87, -1, self.skewed(len(self.searches), rows, 0.7)
         )

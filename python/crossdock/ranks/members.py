@@ -16,7 +16,6 @@ import re
 import socket
 import threading
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -35,7 +34,8 @@ from crossdock.errors import (
 )
 from crossdock.expressions.orders import Order
 from crossdock.group import Group
-from crossdock.plan.nodes import Exchange, Node, Scan, inputs_of
+from crossdock.plan.nodes import Exchange, Node
+from crossdock.ranks.calls import call_text
 from crossdock.ranks.late_moves import PIECES, move_late, packed, unpacked
 from crossdock.ranks.moves import (
     EAGERLY,
@@ -52,7 +52,6 @@ from crossdock.ranks.moves import (
     segment_bytes,
     unpacked_eagerly,
 )
-from crossdock.reports.display import headline
 from crossdock.settings import setting
 from crossdock.values.engine_types import engine_schema, to_engine, with_schema
 from crossdock.values.row_taking import table_bytes
@@ -288,7 +287,7 @@ class Ranks:
             return None, []
         notes = self._eager_notes(table, Route(rule))
         self.group.native().raise_interruption()
-        return _unpacked(notes), [note["value"]["size"] for note in notes]
+        return _unpacked(notes, table.schema), [note["value"]["size"] for note in notes]
 
     def _eager_notes(self, table: pa.Table, route: Route) -> list[dict[str, Any]]:
         """What all ranks say of their rows, with the rows where those are few."""
@@ -313,7 +312,7 @@ class Ranks:
         is_tried = bool(self.eager_bytes) and can_go_eagerly(route)
         if is_tried:
             notes = self._eager_notes(table, route)
-            tables = _unpacked(notes)
+            tables = _unpacked(notes, table.schema)
             if tables is not None or has_late:
                 self.group.native().raise_interruption()
             if tables is not None:
@@ -424,7 +423,8 @@ class Ranks:
                     "CD-105", "the ranks of the dock make different calls",
                     values=f"rank 0: {notes[0][what]}; rank {rank}: {note[what]}",
                     try_="the same calls in the same order in all ranks, whatever thread makes "
-                    "them; connect(ranks='off') for work of one rank alone",
+                    "them, over columns of the same types; connect(ranks='off') for work of one "
+                    "rank alone",
                 )  # fmt: skip
 
     def _named(self, rank: int, note: dict[str, Any]) -> CrossdockError:
@@ -449,33 +449,16 @@ def _step_of(route: Route, table: pa.Table) -> str:
     return f"move {route.rule} {table.schema.names}"
 
 
-def _unpacked(notes: Sequence[dict[str, Any]]) -> list[pa.Table] | None:
-    """The rows of each rank; None where those of one were too many."""
+def _unpacked(notes: Sequence[dict[str, Any]], schema: pa.Schema) -> list[pa.Table] | None:
+    """The rows of each rank, as this one has its own; None where those of one were too many."""
     if not all(note["value"]["is_packed"] for note in notes):
         return None
-    return [unpacked_eagerly(note["rows"]) for note in notes]
+    return [conformed(unpacked_eagerly(note["rows"]), schema) for note in notes]
 
 
 def _note_of(answer: bytes) -> dict[str, Any]:
     said, _, rows = answer.partition(b"\n")
     return {**json.loads(said), "rows": rows}
-
-
-def call_text(name: str, node: Node | None) -> str:
-    """A call for its users to read, and a number that differs for queries that look alike."""
-    if node is None:
-        return f"{name}()"
-    whole = zlib.crc32("\n".join(_shape_lines(node)).encode())
-    return f"{name}() of {headline(node)} [{whole:08x}]"
-
-
-def _shape_lines(node: Node) -> Iterator[str]:
-    if isinstance(node, Scan):
-        yield f"{node.source.kind} {node.columns} {node.predicate!r}"
-    else:
-        yield headline(node)
-    for below in inputs_of(node):
-        yield from _shape_lines(below)
 
 
 def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:

@@ -336,3 +336,33 @@ with xd.connect(threads=1, memory="256MiB") as dock:
 
 def test_ranks_that_run_unlike_queries_hear_of_it(run_ranks: RunRanks) -> None:
     assert run_ranks(UNLIKE, 2) == ["CD-105 True 200\n"] * 2
+
+
+UNLIKE_TYPES = """
+import crossdock as xd, pyarrow as pa
+with xd.connect(threads=1, memory="256MiB") as dock:
+    def rows(*types):
+        values = [1, 2] if pa.types.is_integer(types[dock.rank]) else ["1", "2"]
+        return dock.from_arrow(pa.table({"k": pa.array(values, types[dock.rank]), "v": [1, 2]}))
+    for table in (rows(pa.int64(), pa.string()), rows(pa.int64(), pa.int32())):
+        try:
+            table.join(table.select("k"), on="k").count()
+        except xd.CrossdockError as error:
+            print(error.code, error.text.split("rank ")[1 + dock.rank].split("\\n")[0])
+    mixed = rows(*(pa.dictionary(index, pa.string()) for index in (pa.int8(), pa.int16())))
+    print(mixed.join(mixed.select("k"), on="k").count())
+"""
+
+
+@pytest.mark.parametrize("eager_bytes", [0, 1 << 20])
+def test_types_that_differ_between_ranks_are_named(
+    run_ranks: RunRanks, monkeypatch: pytest.MonkeyPatch, eager_bytes: int
+) -> None:
+    """Integers of dictionaries may differ."""
+    monkeypatch.setenv("CROSSDOCK_EAGER_BYTES", str(eager_bytes))
+    for rank, out in enumerate(run_ranks(UNLIKE_TYPES, 2)):
+        first, second, rows = out.splitlines()
+        for line, kind in ((first, "string"), (second, "int32")):
+            assert line.startswith(f"CD-105 {rank}: count() of"), line
+            assert f"over k {kind if rank else 'int64'}; k {kind if rank else 'int64'}" in line
+        assert rows == "8"
