@@ -116,7 +116,7 @@ def test_one_rank_says_what_went_wrong(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("killed_at", "target"),
     [
-        ("crossdock.ranks.members:Ranks:_moved", "joined"),  # before its rows go
+        ("crossdock.ranks.members:Ranks:eagerly", "joined"),  # before its rows go
         ("crossdock.engine.execution:Execution:operation", "joined"),  # before it joins what came
         ("crossdock.ranks.members:Ranks:rows_to_one", "joined.parquet"),  # before it sends results
         ("crossdock.files.writers::write_file", "joined"),  # before it writes its file

@@ -332,7 +332,7 @@ def test_nothing_runs_before_it_is_asked_for(dock: xd.Dock, tmp_path: Any) -> No
     lazy = dock.read(path).group_by("k").agg(s=xd.sum("v")).sort("s").limit(1)
     path.unlink()
     assert lazy.columns == ["k", "s"]
-    with pytest.raises(xd.DataError):
+    with pytest.raises(xd.PathError):
         lazy.collect()
 
 

@@ -129,7 +129,7 @@ def test_a_file_that_is_replaced_is_read_again(dock: xd.Dock, tmp_path: Path, na
         with pytest.raises(xd.DataError, match=r"has changed since it was opened(.|\n)*open it"):
             run()
     (tmp_path / name).unlink()
-    with pytest.raises(xd.DataError, match="No such file"):
+    with pytest.raises(xd.PathError, match="which was there when it was opened"):
         relation.count()
 
 
