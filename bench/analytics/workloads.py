@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from harness.engines import OURS, Form, duckdb_connection, limit_threads
 from harness.measure import Series
 from harness.programs import ROOT
-from harness.report import Row, best_peer, seconds, write_json
+from harness.report import Row, beside_peers, seconds, write_json
 from harness.results import WrongResultError
 from queries.rounds import interleaved
 from queries.sources import with_strings
@@ -136,18 +136,7 @@ def check(work: AnalyticsWork, forms: list[Form]) -> None:
 
 
 def row_of(title: str, work: AnalyticsWork, series: dict[str, Series]) -> Row:
-    wall = {name: one.median_s() for name, one in series.items()}
-    cpu = {name: one.median_cpu_s() for name, one in series.items()}
-    ours, ours_cpu = wall.pop(OURS), cpu.pop(OURS)
-    best, least = best_peer(wall, list(wall)), best_peer(cpu, list(cpu))
-    assert best is not None
-    assert least is not None
-    return {
-        "work": f"{title}, {work.name}", "name": work.name, "unit": "s",
-        "ours_s": ours, "ours_cpu_s": ours_cpu, "peers": wall, "peers_cpu_s": cpu,
-        "ratio": best[1] / ours, "cpu_ratio": least[1] / ours_cpu, "best": best[0],
-        "disturbed": any(one.disturbed() for one in series.values()),
-    }  # fmt: skip
+    return beside_peers(f"{title}, {work.name}", work.name, series)
 
 
 def print_rows(title: str, rows: list[Row]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines import OURS
+from harness.measure import Series
 from harness.work import Bar
 
 SCHEMA_VERSION = 1
@@ -46,6 +47,22 @@ def best_peer(peers: dict[str, float], counted: list[str]) -> tuple[str, float] 
         return None
     name = min(eligible, key=lambda key: eligible[key])
     return name, eligible[name]
+
+
+def beside_peers(work: str, name: str, series: dict[str, Series]) -> Row:
+    """The medians of ours and of all peers of a work, by wall and by CPU time."""
+    wall = {one: of.median_s() for one, of in series.items()}
+    cpu = {one: of.median_cpu_s() for one, of in series.items()}
+    ours, ours_cpu = wall.pop(OURS), cpu.pop(OURS)
+    best, least = best_peer(wall, list(wall)), best_peer(cpu, list(cpu))
+    assert best is not None
+    assert least is not None
+    return {
+        "work": work, "name": name, "unit": "s",
+        "ours_s": ours, "ours_cpu_s": ours_cpu, "peers": wall, "peers_cpu_s": cpu,
+        "ratio": best[1] / ours, "cpu_ratio": least[1] / ours_cpu, "best": best[0],
+        "disturbed": any(of.disturbed() for of in series.values()),
+    }  # fmt: skip
 
 
 def seconds(value: float | None) -> str:

@@ -16,7 +16,7 @@ from harness.engines import OURS, Form, duckdb_connection, limit_threads
 from harness.inputs import tpch_folder
 from harness.measure import Series, peak_rss_bytes
 from harness.programs import ROOT
-from harness.report import Row, best_peer, seconds, write_json
+from harness.report import Row, beside_peers, seconds, write_json
 from harness.results import WrongResultError
 from queries.rounds import interleaved
 from queries.sources import files_of
@@ -66,20 +66,9 @@ def check(work: ScanWork, forms: list[Form]) -> None:
 
 
 def row_of(work: ScanWork, scale: float, series: dict[str, Series]) -> Row:
-    wall = {name: one.median_s() for name, one in series.items()}
-    cpu = {name: one.median_cpu_s() for name, one in series.items()}
-    ours, ours_cpu = wall.pop(OURS), cpu.pop(OURS)
-    best, least = best_peer(wall, list(wall)), best_peer(cpu, list(cpu))
-    assert best is not None
-    assert least is not None
-    return {
-        "work": f"lineitem SF{scale:g}, {work.name}", "name": work.name, "unit": "s",
-        "ours_s": ours, "ours_cpu_s": ours_cpu, "peers": wall, "peers_cpu_s": cpu,
-        "ratio": best[1] / ours, "cpu_ratio": least[1] / ours_cpu, "bar": work.bar,
-        "most_s": work.most_s, "best": best[0],
-        "met": best[1] / ours >= work.bar and (not work.most_s or ours <= work.most_s),
-        "disturbed": any(one.disturbed() for one in series.values()),
-    }  # fmt: skip
+    row = beside_peers(f"lineitem SF{scale:g}, {work.name}", work.name, series)
+    is_met = row["ratio"] >= work.bar and (not work.most_s or row["ours_s"] <= work.most_s)
+    return {**row, "bar": work.bar, "most_s": work.most_s, "met": is_met}
 
 
 def print_row(row: Row) -> None:

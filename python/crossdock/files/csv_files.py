@@ -26,6 +26,7 @@ from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened, path
 from crossdock.files.paths import Paths, delimiter_of, find_files
 from crossdock.files.sources import ArrowSource, Source, read_for
 from crossdock.files.text_streams import first_text
+from crossdock.values.engine_types import distinct_names
 
 if TYPE_CHECKING:
     from pyarrow.csv import InvalidRow
@@ -315,12 +316,7 @@ def _with_single_names(files: Sequence[str], options: CsvOptions) -> CsvOptions:
     except (OSError, pa.ArrowException):  # which the reader of the file says with its name
         return options
     header = options.header_of(text, delimiter_of(files[0]).replace(",", ""))
-    names: list[str] = []
-    for name in header:
-        candidate, count = name, 1
-        while candidate in names:
-            candidate, count = f"{name}_{count}", count + 1
-        names.append(candidate)
+    names = distinct_names(header)
     return options if names == header else replace(options, names=tuple(names))
 
 

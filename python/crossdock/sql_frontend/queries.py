@@ -32,6 +32,7 @@ from crossdock.sql_frontend.text.tokens import tokens_of
 from crossdock.sql_frontend.text.using_joins import ColumnsOf
 from crossdock.sql_frontend.translation.join_planning import JoinOrders, as_json, decisions_of
 from crossdock.sql_frontend.translation.plans import Translation
+from crossdock.values.engine_types import distinct_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -219,12 +220,7 @@ def _with_bound_names(node: Node, names: Sequence[str]) -> Node:
 
 def named(node: Node, columns: Sequence[str], names: Sequence[str]) -> Node:
     """The columns of a result under their names, each once."""
-    final: list[str] = []
-    for name in names:
-        candidate, count = name, 1
-        while candidate in final:
-            candidate, count = f"{name}_{count}", count + 1
-        final.append(candidate)
+    final = distinct_names(names)
     if list(columns) == node.schema.names == final:
         return node
     items = [(name, Column(column)) for name, column in zip(final, columns, strict=True)]

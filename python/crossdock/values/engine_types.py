@@ -18,7 +18,7 @@ from crossdock import _native
 from crossdock.values.arrow_kinds import ArrayLike, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _STORED = pa.large_binary()  # unlike binary, it takes any number of bytes
 _WIDE_BYTES = 32  # of a decimal256
@@ -117,6 +117,17 @@ def empty_table(schema: pa.Schema) -> pa.Table:
     """A Table of no rows. (pyarrow's own cannot have unions and run-end encoding, and it imports
     pandas where that is installed: 0.2 s of a process that does not need it.)"""
     return pa.Table.from_batches([], schema)
+
+
+def distinct_names(names: Iterable[str]) -> list[str]:
+    """The names, of which those that came before end with _1, _2, ..."""
+    result: list[str] = []
+    for name in names:
+        candidate, count = name, 1
+        while candidate in result:
+            candidate, count = f"{name}_{count}", count + 1
+        result.append(candidate)
+    return result
 
 
 def engine_table(engine: _native.Engine, rows: pa.Table) -> _native.Table:
