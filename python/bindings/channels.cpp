@@ -349,32 +349,34 @@ nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, i
   return nb::bytes(parts.data(), parts.size() * sizeof(uint16_t));
 }
 
-// A filter of the keys of a table, as bytes.
+// The first blocks of a filter of the keys of a table, as bytes.
 nb::bytes filter_keys(const ArrowTable& rows,
                       const std::vector<int>& keys,
                       int64_t all_blocks,
-                      std::optional<int64_t> first_key) {
+                      std::optional<int64_t> first_key,
+                      int64_t blocks) {
   const Table& table = *rows.state()->table;
-  std::vector<uint64_t> blocks(static_cast<size_t>(all_blocks));
+  std::vector<uint64_t> filter_blocks(static_cast<size_t>(blocks));
   {
     const GilRelease released;
     sorters::RowFilter filter(*table.schema, keys, {all_blocks, first_key});
-    for (const Batch& batch : table.batches) filter.enter(batch, blocks);
+    for (const Batch& batch : table.batches) filter.enter(batch, filter_blocks);
   }
-  return nb::bytes(blocks.data(), blocks.size() * sizeof(uint64_t));
+  return nb::bytes(filter_blocks.data(), filter_blocks.size() * sizeof(uint64_t));
 }
 
 // A RowFilter::Answer for each row; of a Bloom filter, of which the first blocks may be there alone.
 nb::bytes filter_rows(const ArrowTable& rows,
                       const std::vector<int>& keys,
                       int64_t all_blocks,
+                      std::optional<int64_t> first_key,
                       const nb::object& filter) {
   const Table& table = *rows.state()->table;
   const HeldBuffer held(filter);
   std::vector<uint8_t> answers(static_cast<size_t>(table.rows));
   {
     const GilRelease released;
-    sorters::RowFilter tests(*table.schema, keys, {all_blocks, std::nullopt});
+    sorters::RowFilter tests(*table.schema, keys, {all_blocks, first_key});
     size_t row = 0;
     for (const Batch& batch : table.batches) {
       const auto count = static_cast<size_t>(batch.rows);
@@ -453,8 +455,20 @@ void bind_channels(nb::module_& module) {
   bind_channel(module);
   module.def("row_partitions", &row_partitions, "rows"_a, "keys"_a, "partitions"_a);
   module.def("filter_blocks", &sorters::RowFilter::blocks_for, "keys"_a);
-  module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "all_blocks"_a, "first_key"_a.none());
-  module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "all_blocks"_a, "filter"_a);
+  module.def("filter_keys",
+             &filter_keys,
+             "rows"_a,
+             "keys"_a,
+             "all_blocks"_a,
+             "first_key"_a.none(),
+             "blocks"_a);
+  module.def("filter_rows",
+             &filter_rows,
+             "rows"_a,
+             "keys"_a,
+             "all_blocks"_a,
+             "first_key"_a.none(),
+             "filter"_a);
   module.def("launch_variable", &ranks::launch_variable);
   module.def("launch_place", [] {
     const ranks::LaunchPlace place = value_or_raise(ranks::launch_place());

@@ -202,13 +202,17 @@ def row_partitions(rows: object, keys: list[int], partitions: int) -> bytes:
 def filter_blocks(keys: int) -> int:
     """The blocks of 64 bits of a Bloom filter of so many keys."""
 
-def filter_keys(rows: Table, keys: list[int], all_blocks: int, first_key: int | None) -> bytes:
-    """A Bloom filter of the keys of a table, by the hash that routes rows; or a bit for each value
-    of one integer key from `first_key` on."""
+def filter_keys(
+    rows: Table, keys: list[int], all_blocks: int, first_key: int | None, blocks: int
+) -> bytes:
+    """The first `blocks` of a Bloom filter of the keys of a table, by the hash that routes rows; or
+    of a bitmap, with a bit for each value of one integer key from `first_key` on."""
 
-def filter_rows(rows: Table, keys: list[int], all_blocks: int, filter: object) -> bytes:
-    """Of a Bloom filter. A byte for each row: 0 if its key is not in the filter, 1 if it may be, 2
-    if its block is not among those that are given, which are the first ones."""
+def filter_rows(
+    rows: Table, keys: list[int], all_blocks: int, first_key: int | None, filter: object
+) -> bytes:
+    """A byte for each row: 0 if its key is not in the filter, 1 if it may be, 2 if its block is not
+    among those that are given, which are the first ones of a Bloom filter."""
 
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""

@@ -3,16 +3,17 @@
 Each rank enters the keys of its rows of one side of a join into a filter, the filters are put
 together by OR, each rank a part of them, and all get the whole; rows of the other side that it does
 not pass stay behind, where the join drops them anyway (a semi-join, as Bernstein and Chiu have it,
-1981; with a filter in the place of the keys, Mackert and Lohman, 1986). Of a table that is a Bloom
-filter, and whether it pays is estimated: by what the filter and the rows weigh, and by the rows of
-a sample that the first blocks of the filter pass, which are put together before the others. Of the
-rows of a query that are no table yet it may be a bitmap over the range of an integer key, and an
-estimate of the join says what it drops.
+1981; with a filter in the place of the keys, Mackert and Lohman, 1986). It is a bitmap over the
+range of an integer key where that is not much larger than a Bloom filter. Of the rows of a table
+whether it pays is estimated: by what the filter and the rows weigh, and by the rows of a sample
+that it passes, or, of a large one, the first blocks of a Bloom filter, which are put together
+before. Of rows that are no table yet an estimate of the join says what it drops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,22 @@ _PASSES_FEW = 0.25  # of a stream
 _MANY_ROWS = 1 << 16  # of a stream, less of which is sooner a table than filtered
 _BITMAP_BYTES = 3  # more than a Bloom filter for each row of a stream, which spares the row's hash
 _SMALL_BYTES = 64 << 10  # a filter that is put together as a whole
+_AT_ONCE_BYTES = 384 << 10  # that a rank gets of others, which take no longer than a second step
 _SAMPLED_PART = 64  # of larger ones, so many times less comes first
 _SAMPLE_SLICES = 64
 _SLICE_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Form:
+    """A filter: blocks of 64 bits, as C++'s RowFilter has them; of a bitmap, its first key."""
+
+    blocks: int
+    first_key: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        return 8 * self.blocks
 
 
 def drops_rows(node: Join, side: int) -> bool:
@@ -57,44 +71,57 @@ def semi_filtered(
 ) -> list[pa.Table]:
     """The rows of both sides, without those of one side that need not travel. `goes`: the sides
     whose rows do. Collective."""
-    mine = [[table.num_rows, table_bytes(table)] for table in tables]
-    sizes = ranks.agree("sizes of sides", mine)
+    sizes = ranks.agree("sizes of sides", _sizes(node, tables, goes))
     rows = [sum(size[side][0] for size in sizes) for side in (0, 1)]
     weights = [sum(size[side][1] for size in sizes) for side in (0, 1)]
     may = [side for side in (0, 1) if goes[side] and drops_rows(node, side) and rows[side]]
     if not may:
         return tables
     side = max(may, key=lambda number: weights[number])
-    all_blocks = _native.filter_blocks(rows[1 - side])
-    filter_bytes = 8 * all_blocks
+    ends = [size[1 - side][2] for size in sizes]
+    form = _form_of(rows[1 - side], ends, rows[side] / ranks.size)
     travelling = weights[side] * (ranks.size - 1) / ranks.size
-    cost = 2 * filter_bytes * (ranks.size - 1)  # to where its parts are put together, and to all
+    cost = 2 * form.bytes * (ranks.size - 1)  # to where its parts are put together, and to all
     is_forced = node.options.filter == "bloom"
     if cost > _COSTS_MOST * travelling and not is_forced:
         return tables
-    keys = [list(node.keys(number)) for number in (0, 1)]
-    blocks = _entered(tables[1 - side].select(keys[1 - side]), all_blocks)
-    begin = blocks if filter_bytes <= _SMALL_BYTES else blocks[: len(blocks) // _SAMPLED_PART]
-    whole = _put_together(ranks, begin)
-    share = _share_of(ranks, tables[side].select(keys[side]), all_blocks, whole)
+    keys = [tables[number].select(list(node.keys(number))) for number in (0, 1)]
+    is_whole = form.bytes <= _SMALL_BYTES or _goes_at_once(ranks, form.blocks)
+    first = form if is_whole else _form_of(rows[1 - side], [None], 0)
+    blocks = form.blocks if is_whole else first.blocks // _SAMPLED_PART
+    filter_blocks = _put_together(ranks, _entered(keys[1 - side], first, blocks))
+    share = _share_of(ranks, keys[side], first, filter_blocks)
     pays = share <= _PASSES_MOST and cost < (1 - share) * travelling
     if not pays and not is_forced:
         return tables
-    if len(begin) < len(blocks):
-        whole = np.concatenate((whole, _put_together(ranks, blocks[len(begin) :])))
-    answers = _answers(tables[side].select(keys[side]), all_blocks, whole)
+    if not is_whole:
+        filter_blocks = _put_together(ranks, _entered(keys[1 - side], form, form.blocks))
+    answers = _answers(keys[side], form, filter_blocks)
     kept = filter_rows(tables[side], pa.array(answers == 1))
     filtered = Filtered(
-        keys[side],
+        list(node.keys(side)),
         ("left", "right")[side],
         tables[side].num_rows,
         kept.num_rows,
         table_bytes(tables[side]) - table_bytes(kept),
-        filter_bytes,
+        form.bytes,
         share,
     )
     ranks.filters.append(filtered)
     return [kept if number == side else tables[number] for number in (0, 1)]
+
+
+def _sizes(node: Join, tables: list[pa.Table], goes: list[bool]) -> list[list[Any]]:
+    """Of each side the rows and bytes of this rank, and the ends of its keys if a bitmap of them
+    may be what the other side is filtered by."""
+    weights = [table_bytes(table) for table in tables]
+    sizes: list[list[Any]] = []
+    for side, table in enumerate(tables):
+        other = 1 - side
+        is_filter = goes[other] and drops_rows(node, other) and weights[side] <= weights[other]
+        ends = _ends(table, node.keys(side)[0]) if is_filter and _may_be_bits(node) else None
+        sizes.append([table.num_rows, weights[side], ends])
+    return sizes
 
 
 def is_worth_asking(node: Join, side: int, sizes: Sequence[Any], to_all: bool) -> bool:
@@ -139,36 +166,36 @@ def streamed(
     assert isinstance(other, Scan)
     assert isinstance(other.source, ArrowSource)
     table = other.source.data.select(list(node.keys(1 - side)))
-    rows = spread.estimate(sides[side].node).rows or 0
-    all_blocks, first_key = _form_of(ranks, node, table, rows)
-    whole = _put_together(ranks, _entered(table, all_blocks, first_key))
-    kept = spread.table(RankFilter(sides[side].node, keys, whole.tobytes(), first_key))
+    ends = _ends(table, table.schema.names[0]) if _may_be_bits(node) else None
+    mine = [table.num_rows, spread.estimate(sides[side].node).rows or 0, ends]
+    said = ranks.agree("keys of a filter", mine)
+    stream_rows = max(one[1] for one in said)
+    form = _form_of(sum(one[0] for one in said), [one[2] for one in said], stream_rows)
+    whole = _put_together(ranks, _entered(table, form, form.blocks))
+    kept = spread.table(RankFilter(sides[side].node, keys, whole.tobytes(), form.first_key))
     name = ("left", "right")[side]
-    size = 8 * all_blocks
-    ranks.filters.append(Filtered(list(keys), name, None, kept.num_rows, 0, size, share))
+    ranks.filters.append(Filtered(list(keys), name, None, kept.num_rows, 0, form.bytes, share))
     return kept
 
 
-def _form_of(
-    ranks: Ranks, node: Join, keys: pa.Table, stream_rows: float
-) -> tuple[int, int | None]:
-    """The blocks of a filter of these keys, and the first one where it is a bitmap."""
-    mine: list[Any] = [keys.num_rows, stream_rows, None, None]
-    if _may_be_bits(node):
-        ends = pc.min_max(keys.column(0).cast(pa.int64()))
-        mine[2:] = ends["min"].as_py(), ends["max"].as_py()
-    said = ranks.agree("keys of a filter", mine)
-    rows, stream_rows = sum(one[0] for one in said), max(one[1] for one in said)
-    all_blocks = _native.filter_blocks(rows)
-    ends = [(one[2], one[3]) for one in said if one[2] is not None]
-    if not ends:
-        return all_blocks, None
-    first = min(end[0] for end in ends)
-    bits = max(end[1] for end in ends) - first + 1
-    more_bytes = bits / 8 - 8 * all_blocks
-    if more_bytes > _BITMAP_BYTES * stream_rows:
-        return all_blocks, None
-    return -(-bits // 64), first
+def _form_of(rows: int, ends: Sequence[list[int] | None], stream_rows: float) -> Form:
+    """That of so many keys. ends: those of the keys of each rank, which may have none; None: not
+    known. stream_rows: of a rank, that are tested."""
+    bloom = Form(_native.filter_blocks(rows))
+    known = [one for one in ends if one]
+    if None in ends or not known:
+        return bloom
+    first = min(one[0] for one in known)
+    bits = max(one[1] for one in known) - first + 1
+    bitmap = Form(-(-bits // 64), first)
+    return bloom if bitmap.bytes - bloom.bytes > _BITMAP_BYTES * stream_rows else bitmap
+
+
+def _ends(table: pa.Table, key: str) -> list[int]:
+    """The least and the greatest of the keys; [] if there is none."""
+    ends = pc.min_max(table.column(key).cast(pa.int64()))
+    least, greatest = ends["min"].as_py(), ends["max"].as_py()
+    return [] if least is None else [least, greatest]
 
 
 def _may_be_bits(node: Join) -> bool:
@@ -183,24 +210,30 @@ def _may_be_bits(node: Join) -> bool:
     return all(pa.types.is_integer(one) and one != pa.uint64() for one in types)
 
 
-def _entered(keys: pa.Table, all_blocks: int, first_key: int | None = None) -> NDArray[np.uint64]:
-    """A filter of the keys of this rank."""
+def _entered(keys: pa.Table, form: Form, blocks: int) -> NDArray[np.uint64]:
+    """The first `blocks` of a filter of the keys of this rank."""
     columns = list(range(len(keys.schema.names)))
     with public_errors():
-        blocks = _native.filter_keys(_native_table(keys), columns, all_blocks, first_key)
-    return np.frombuffer(blocks, np.uint64)
+        entered = _native.filter_keys(
+            _native_table(keys), columns, form.blocks, form.first_key, blocks
+        )
+    return np.frombuffer(entered, np.uint64)
+
+
+def _goes_at_once(ranks: Ranks, blocks: int) -> bool:
+    """Whether all ranks get so many blocks of each: more bytes than by parts, and fewer steps."""
+    others = 8 * blocks * (ranks.size - 1)
+    return ranks.in_bulk and bool(ranks.eager_bytes) and others <= _AT_ONCE_BYTES
 
 
 def _put_together(ranks: Ranks, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The OR over all ranks: of few blocks each rank makes it of all; of more, that of a part, and
     all get all parts."""
-    if 8 * len(blocks) <= ranks.eager_bytes // (2 * ranks.size):
-        every, _ = ranks.eagerly(_table_of(blocks), _RULE)
-        if every is not None:
-            together: NDArray[np.uint64] = np.bitwise_or.reduce(
-                [one.column(0).to_numpy() for one in every], axis=0
-            )
-            return together
+    is_few = 8 * len(blocks) <= ranks.eager_bytes // (2 * ranks.size)
+    if is_few or _goes_at_once(ranks, len(blocks)):
+        every = [np.frombuffer(one, np.uint64) for one in ranks.every(_RULE, blocks)]
+        together: NDArray[np.uint64] = np.bitwise_or.reduce(every, axis=0)
+        return together
     cuts = [len(blocks) * rank // ranks.size for rank in range(ranks.size + 1)]
     parts = [_table_of(blocks[cuts[rank] : cuts[rank + 1]]) for rank in range(ranks.size)]
     came = ranks.by_piece(parts, _RULE).column(0).to_numpy()
@@ -209,21 +242,23 @@ def _put_together(ranks: Ranks, blocks: NDArray[np.uint64]) -> NDArray[np.uint64
     return whole
 
 
-def _share_of(ranks: Ranks, table: pa.Table, all_blocks: int, blocks: NDArray[np.uint64]) -> float:
+def _share_of(ranks: Ranks, keys: pa.Table, form: Form, blocks: NDArray[np.uint64]) -> float:
     """The share of a sample of the rows of all ranks that pass; 1 if nothing is known of any."""
-    rows = table.num_rows
+    rows = keys.num_rows
     slices = min(_SAMPLE_SLICES, -(-rows // _SLICE_ROWS))
-    pieces = [table.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)]
-    answers = _answers(pa.concat_tables([table.slice(0, 0), *pieces]), all_blocks, blocks)
+    pieces = [keys.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)]
+    answers = _answers(pa.concat_tables([keys.slice(0, 0), *pieces]), form, blocks)
     counts = [int((answers != 2).sum()), int((answers == 1).sum())]
     known, passing = ranks.sums("rows that pass a filter", counts)
     return passing / known if known else 1.0
 
 
-def _answers(table: pa.Table, all_blocks: int, blocks: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    columns = list(range(len(table.schema.names)))
+def _answers(keys: pa.Table, form: Form, blocks: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    columns = list(range(len(keys.schema.names)))
     with public_errors():
-        answers = _native.filter_rows(_native_table(table), columns, all_blocks, blocks)
+        answers = _native.filter_rows(
+            _native_table(keys), columns, form.blocks, form.first_key, blocks
+        )
     return np.frombuffer(answers, np.uint8)
 
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from crossdock import _native
 from crossdock.plan.lowering import unused_name
@@ -84,8 +86,8 @@ def partitions_of(table: pa.Table, keys: tuple[str, ...], ranks: int) -> list[in
     """What this rank's rows tell `is_even`, from a sample."""
     if table.num_rows == 0:
         return []
-    classes = _classes(_sample(table), keys)
-    return _loads(classes, ranks, table.num_rows / len(classes))
+    counts, weight = _counted(table, keys)
+    return _loads(counts, ranks, weight)
 
 
 def is_even(ranks: Ranks, every: list[list[int]]) -> bool:
@@ -132,15 +134,19 @@ def _seen(table: pa.Table, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
     seen: dict[str, Any] = {"rows": table.num_rows, "partitions": [], "classes": []}
     if table.num_rows == 0:
         return seen
-    classes = _classes(_sample(table), keys)
-    weight = table.num_rows / len(classes)
-    seen["partitions"] = _loads(classes, ranks, weight)
-    counted = pc.value_counts(classes)
-    values, counts = counted.field("values"), counted.field("counts")
-    most = pc.array_sort_indices(counts, order="descending").slice(0, 8 * ranks)
-    rows = [round(count * weight) for count in counts.take(most).to_pylist()]
-    seen["classes"] = list(zip(values.take(most).to_pylist(), rows, strict=True))
+    counts, weight = _counted(table, keys)
+    seen["partitions"] = _loads(counts, ranks, weight)
+    most = np.argpartition(counts, -8 * ranks)[-8 * ranks :]
+    most = most[counts[most] > 0]
+    rows = np.rint(counts[most] * weight).astype(np.int64)
+    seen["classes"] = list(zip(most.tolist(), rows.tolist(), strict=True))
     return seen
+
+
+def _counted(table: pa.Table, keys: tuple[str, ...]) -> tuple[NDArray[np.int64], float]:
+    """The rows of a sample by class, and the rows of the table that each stands for."""
+    classes = _classes(_sample(table), keys).to_numpy()
+    return np.bincount(classes, minlength=_CLASSES), table.num_rows / len(classes)
 
 
 def _sample(table: pa.Table) -> pa.Table:
@@ -149,18 +155,13 @@ def _sample(table: pa.Table) -> pa.Table:
     return pa.concat_tables([table.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)])
 
 
-def _loads(classes: pa.Array, ranks: int, weight: float) -> list[int]:
+def _loads(counts: NDArray[np.int64], ranks: int, weight: float) -> list[int]:
     """Rows by partition."""
     partitions = 1
     while partitions < 16 * ranks:
         partitions *= 2
-    loads = [0] * partitions
-    bits = (_CLASSES // partitions).bit_length() - 1
-    counted = pc.value_counts(pc.shift_right(classes, pa.scalar(bits, pa.uint16())))
-    for number, count in zip(
-        counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True
-    ):
-        loads[number] = round(count * weight)
+    sums = counts.reshape(partitions, -1).sum(axis=1)
+    loads: list[int] = np.rint(sums * weight).astype(np.int64).tolist()
     return loads
 
 

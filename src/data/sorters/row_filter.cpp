@@ -50,7 +50,10 @@ void RowFilter::enter(const Batch& batch, std::span<uint64_t> blocks) {
   for_blocks(batch, [&](int64_t begin, int32_t count) {
     if (!key_) {
       hashes_.hash(batch, begin, count, words);
-      for (int32_t i = 0; i < count; ++i) blocks[block_of(words[i])] |= mask_of(words[i]);
+      for (int32_t i = 0; i < count; ++i) {
+        const uint64_t block = block_of(words[i]);
+        if (block < blocks.size()) blocks[block] |= mask_of(words[i]);
+      }
       return;
     }
     const bool has_nulls = load_places(batch, begin, count, words, valid);

@@ -33,7 +33,8 @@ class RowFilter {
   // The blocks of a Bloom filter: 8 bits for each key and up to 16; of other keys, some 6 of 100 pass or less.
   static int64_t blocks_for(int64_t keys);
 
-  // All blocks are there. Keys are in the range; rows with a NULL for the only key are not entered then.
+  // `blocks`: the first ones; of a bitmap all, for keys in its range. Keys whose block is none of them are left out,
+  // and so are rows with a NULL for the only key of a bitmap.
   void enter(const Batch& batch, std::span<uint64_t> blocks);
   // answers[i] of row i; kUnknown if its block is none of the first ones that are there.
   void test(const Batch& batch, std::span<const uint64_t> blocks, std::span<uint8_t> answers);

@@ -1,4 +1,5 @@
 // Ranks that wake each other through pages that both map.
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <unistd.h>
@@ -53,11 +54,56 @@ TEST(RankBells, ARingBeforeTheWaitIsNotLost) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(30));
 }
 
+TEST(RankBells, TheLastMessageThatIsMissingRings) {
+  const TwoRanks ranks;
+  ranks.first.expect(3);
+  const uint32_t note = ranks.first.look();
+  ranks.second.arrive(0);
+  ranks.second.arrive(0);
+  EXPECT_EQ(ranks.first.look(), note);
+  ranks.second.arrive(0);
+  EXPECT_NE(ranks.first.look(), note);
+}
+
+TEST(RankBells, AMessageThatCameBeforeItIsWaitedForCounts) {
+  const TwoRanks ranks;
+  ranks.second.arrive(0);
+  ranks.first.expect(2);
+  const uint32_t note = ranks.first.look();
+  ranks.second.arrive(0);
+  EXPECT_NE(ranks.first.look(), note);
+}
+
+TEST(RankBells, ConcurrentMessagesEndEveryWait) {
+  constexpr int kRounds = 2'000;
+  const TwoRanks ranks;
+  std::atomic<int> sent{0};
+  std::thread other([&] {
+    for (int i = 0; i < kRounds; ++i) {
+      sent.store(i + 1);
+      ranks.second.arrive(0);
+    }
+  });
+  const Clock::time_point begin = Clock::now();
+  for (int round = 0; round < kRounds; ++round) {
+    ranks.first.expect(1);
+    while (true) {
+      const uint32_t note = ranks.first.look();
+      if (sent.load() > round) break;
+      ranks.first.wait(note, std::chrono::seconds(60));
+    }
+  }
+  other.join();
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(30));
+}
+
 TEST(RankBells, RanksThatAreNotReachedAreNotRung) {
   const TwoRanks ranks;
   const uint32_t note = ranks.second.look();
   ranks.first.ring(1);  // no page of it
   ranks.first.ring(7);  // no such rank
+  ranks.first.arrive(1);
+  ranks.first.arrive(7);
   EXPECT_EQ(ranks.second.look(), note);
   ranks.second.wait(note, microseconds(200));  // ends by itself
   EXPECT_FALSE(RankBells().has_own());

@@ -94,6 +94,7 @@ class MpiCommunicator : public ranks::Communicator {
   Status make_win(void* memory, int64_t bytes, MpiWin& win);
 
   Status post(std::span<const Outgoing> out, std::span<const Incoming> in, MpiFlight& flight) const;
+  Result<bool> test(MpiFlight& flight);
   Result<bool> wait(MpiFlight& flight,
                     Clock::time_point end,
                     const std::function<Status()>& check_peers);
@@ -151,6 +152,21 @@ Status MpiCommunicator::post(std::span<const Outgoing> out,
   return {};
 }
 
+// Whether all has passed. Open MPI answers what it knew and looks for more afterwards, so that what has come is said by
+// the second answer: without it, a rank would sleep beside its messages.
+Result<bool> MpiCommunicator::test(MpiFlight& flight) {
+  CD_ASSIGN(const auto held, core_.lock());
+  const int count = static_cast<int>(flight.requests.size());
+  int is_done = 0;
+  for (int answer = 0; answer < 2 && is_done == 0; ++answer) {
+    CD_TRY(MpiCore::check(
+        MPI_Testall(count, flight.requests.data(), &is_done, flight.statuses.data()),
+        "pass a message (do all ranks make the same calls, with as many values?)",
+        rank_));
+  }
+  return is_done != 0;
+}
+
 // False: over, or `end`. Whom this rank waits for is looked at; those who wait for others tell it.
 Result<bool> MpiCommunicator::wait(MpiFlight& flight,
                                    Clock::time_point end,
@@ -161,16 +177,8 @@ Result<bool> MpiCommunicator::wait(MpiFlight& flight,
   Clock::time_point next_look = Clock::now() + kLookEvery;
   while (true) {
     const uint32_t note = bells_.look();
-    int is_done = 0;
-    {
-      CD_ASSIGN(const auto held, core_.lock());
-      const int count = static_cast<int>(flight.requests.size());
-      CD_TRY(MpiCore::check(
-          MPI_Testall(count, flight.requests.data(), &is_done, flight.statuses.data()),
-          "pass a message (do all ranks make the same calls, with as many values?)",
-          rank_));
-    }
-    if (is_done != 0) return true;
+    CD_ASSIGN(const bool is_done, test(flight));
+    if (is_done) return true;
     CD_TRY(hear_all());
     const Clock::time_point now = Clock::now();
     if (over().has_value()) return false;
@@ -214,7 +222,11 @@ Result<bool> MpiCommunicator::transfer(std::span<const Outgoing> out,
     posted = post(out, in, flight);
     flight.statuses.resize(flight.requests.size());
   }
-  for (const Outgoing& message : out) bells_.ring(message.to);
+  for (const Outgoing& message : out) {
+    bells_.arrive(message.to);
+    if (message.bytes.size() > kEagerBytes) bells_.ring(message.to);  // who fetches it meanwhile
+  }
+  bells_.expect(static_cast<int64_t>(in.size()));
   const auto check_peers = [&]() -> Status {
     for (const Incoming& message : in) CD_TRY(check_alive(message.from));
     for (const Outgoing& message : out) CD_TRY(check_alive(message.to));
@@ -357,16 +369,17 @@ Status MpiCommunicator::meet(const ranks::CommunicatorSettings& settings) {
     if (reaches[i] != 0) pages[i] = std::move(mapped);
   }
   CD_ASSIGN(const std::vector<int64_t> reached, all_to_all(reaches));
-  // Of other hosts nothing rings, so that a rank among them looks by itself.
-  const bool all_ring = std::ranges::count(hosts, own_host) == size_ && trial.ok();
-  bells_ = RankBells(size_, all_ring ? std::move(trial.value()) : nullptr);
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<size_t>(rank);
-    if (reaches[i] == 0 || reached[i] == 0) continue;
-    neighbours_.push_back(rank);
-    bells_.add(rank, std::move(pages[i]));
+    if (reaches[i] != 0 && reached[i] != 0) neighbours_.push_back(rank);
   }
   std::ranges::sort(neighbours_);
+  // Who is no neighbour does not ring, so that a rank that misses one looks by itself.
+  const bool all_ring = std::ssize(neighbours_) == size_ && trial.ok();
+  bells_ = RankBells(size_, all_ring ? std::move(trial.value()) : nullptr);
+  for (const int rank : neighbours_) {
+    if (rank != rank_) bells_.add(rank, std::move(pages[static_cast<size_t>(rank)]));
+  }
   shares_cores_ = static_cast<int64_t>(neighbours_.size()) > ::sysconf(_SC_NPROCESSORS_ONLN);
   return {};
 }
