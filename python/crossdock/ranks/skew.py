@@ -136,8 +136,8 @@ def _seen(table: pa.Table, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
         return seen
     counts, weight = _counted(table, keys)
     seen["partitions"] = _loads(counts, ranks, weight)
-    most = np.argpartition(counts, -8 * ranks)[-8 * ranks :]
-    most = most[counts[most] > 0]
+    several = np.flatnonzero(counts > 1)
+    most = several[np.argsort(counts[several])[-8 * ranks :]]
     rows = np.rint(counts[most] * weight).astype(np.int64)
     seen["classes"] = list(zip(most.tolist(), rows.tolist(), strict=True))
     return seen

@@ -353,6 +353,18 @@ TEST(RowFilter, passes_all_keys_of_any_type_and_few_others) {
   EXPECT_NEAR(static_cast<double>(known) / static_cast<double>(some.size()), 0.125, 0.05);
 }
 
+TEST(RowFilter, first_blocks_alone_are_those_of_the_whole) {
+  Optionals<int64_t> entered;
+  for (int64_t i = 0; i < 5000; ++i) entered.emplace_back(i * i);
+  const Batch keys = make_batch({{"k", fixed<int64_t>("l", entered)}});
+  const RowFilter::Form form{RowFilter::blocks_for(5000), {}};
+  std::vector<uint64_t> blocks(static_cast<size_t>(form.blocks));
+  RowFilter(*keys.schema, {0}, form).enter(keys, blocks);
+  std::vector<uint64_t> first(blocks.size() / 64 + 1);
+  RowFilter(*keys.schema, {0}, form).enter(keys, first);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), blocks.begin()));
+}
+
 TEST(DecimalWords, equal_values_of_all_scales_have_one_word) {
   std::mt19937_64 random(9);
   for (int i = 0; i < 20'000; ++i) {
