@@ -1,6 +1,7 @@
 // Start, phases and end of a team's threads.
 #include "base/team.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -36,17 +37,26 @@ void look_for(Condition condition) {
 
 }  // namespace
 
+Error refusal_of(int worker_count, const std::system_error& refusal) {
+  return make_error(
+      ErrorCode::kOutOfMemoryBudget,
+      "the system refused to start {} worker threads: {}\n  try      fewer threads=, or "
+      "a higher limit of memory or processes",
+      worker_count,
+      refusal.what());
+}
+
 const CancelFlag*& CancelScope::current() {
   thread_local const CancelFlag* flag = nullptr;
   return flag;
 }
 
-Team::Team(int worker_count) : worker_count_(worker_count), errors_(worker_count) {
+Team::Team(int worker_count, Start start)
+    : worker_count_(worker_count), errors_(worker_count) {
   CD_CHECK(worker_count >= 1, "worker_count {}", worker_count);
+  if (start == Start::kWhenNeeded) return;
   try {
-    for (int worker = 1; worker < worker_count; ++worker) {
-      threads_.emplace_back([this, worker] { serve(worker); });
-    }
+    this->start(worker_count);
   } catch (...) {
     stop();
     throw;
@@ -54,6 +64,12 @@ Team::Team(int worker_count) : worker_count_(worker_count), errors_(worker_count
 }
 
 Team::~Team() { stop(); }
+
+void Team::start(int workers) {
+  for (int worker = static_cast<int>(threads_.size()) + 1; worker < workers; ++worker) {
+    threads_.emplace_back([this, worker, served = generation_.load()] { serve(worker, served); });
+  }
+}
 
 void Team::stop() {
   {
@@ -64,15 +80,22 @@ void Team::stop() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Status Team::run(const std::function<Status(int)>& task) {
+Status Team::run(const std::function<Status(int)>& task, int64_t at_most) {
+  const auto workers = static_cast<int>(std::clamp<int64_t>(at_most, 1, worker_count_));
+  try {
+    start(workers);
+  } catch (const std::system_error& refusal) {
+    return refusal_of(workers, refusal);
+  }
   {
     const std::lock_guard lock(mutex_);
     task_ = &task;
-    running_ = worker_count_ - 1;
+    working_ = workers;
+    running_ = workers - 1;
     errors_.assign(worker_count_, std::nullopt);
-    ++generation_;
+    if (workers > 1) ++generation_;
   }
-  start_.notify_all();
+  if (workers > 1) start_.notify_all();
   const Status first = run_guarded(0);
   const auto has_ended = [this] { return running_ == 0; };
   look_for(has_ended);
@@ -86,8 +109,7 @@ Status Team::run(const std::function<Status(int)>& task) {
   return {};
 }
 
-void Team::serve(int worker) {
-  uint64_t served = 0;
+void Team::serve(int worker, uint64_t served) {
   const auto has_news = [&] { return stopping_ || generation_ != served; };
   while (true) {
     look_for(has_news);
@@ -96,6 +118,7 @@ void Team::serve(int worker) {
       start_.wait(lock, has_news);
       if (stopping_) return;
       served = generation_;
+      if (worker >= working_) continue;
     }
     const Status status = run_guarded(worker);
     const std::lock_guard lock(mutex_);

@@ -2,16 +2,20 @@
 //
 // A team is made per run and dies with it: a stream that waits for its consumer must never hold
 // threads that another join of the same session needs. The calling thread is worker 0, so a team of
-// one starts no thread at all. Threads that wait for the next phase, or for its end, look for it
+// one starts no thread at all, and a team that starts threads when they are needed none for a run
+// over few rows. Threads that wait for the next phase, or for its end, look for it
 // for some microseconds, since waking one takes longer than most phases are apart, and sleep then.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -54,22 +58,32 @@ class CancelScope {
   const CancelFlag* outer_;
 };
 
+// What to say where the system refuses threads.
+Error refusal_of(int worker_count, const std::system_error& refusal);
+
 class Team {
  public:
-  // Throws std::system_error if the system refuses to start a thread; none is left then.
-  explicit Team(int worker_count);
+  enum class Start : uint8_t { kNow, kWhenNeeded };
+
+  // Throws std::system_error if the system refuses to start a thread now; none is left then.
+  explicit Team(int worker_count, Start start = Start::kNow);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
   int worker_count() const { return worker_count_; }
 
-  // Runs task(worker) once on every worker and waits for all. Answers the error of the lowest
-  // worker that had one. Exceptions inside a task become kInternal errors. One caller at a time.
-  Status run(const std::function<Status(int worker)>& task);
+  // Runs task(worker) once on every worker, or on the first `at_most` of them, and waits for all.
+  // Answers the error of the lowest worker that had one. Exceptions inside a task become kInternal
+  // errors. kOutOfMemoryBudget, with advice, if the system refuses a thread that is needed now. One
+  // caller at a time.
+  Status run(const std::function<Status(int worker)>& task,
+             int64_t at_most = std::numeric_limits<int64_t>::max());
 
  private:
-  void serve(int worker);
+  // Threads of all workers below this number.
+  void start(int workers);
+  void serve(int worker, uint64_t served);
   void stop();
   Status run_guarded(int worker);
 
@@ -79,6 +93,7 @@ class Team {
   std::condition_variable start_;
   std::condition_variable finish_;
   // Changed under the mutex.
+  int working_ = 0;  // workers that take part in this generation
   std::atomic<uint64_t> generation_{0};
   std::atomic<int> running_{0};
   std::atomic<bool> stopping_{false};

@@ -1,6 +1,11 @@
 // A team runs a task once on every worker, phase after phase, and answers with one error.
+#include <algorithm>
+#include <mutex>
 #include <new>
+#include <set>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -25,6 +30,43 @@ TEST_P(TeamConcurrent, RunsOnceOnEveryWorkerInEveryPhase) {
                     .ok());
     for (const int count : runs) ASSERT_EQ(count, phase + 1);
   }
+}
+
+TEST_P(TeamConcurrent, RunsOnTheFirstWorkersAlone) {
+  for (const Team::Start start : {Team::Start::kNow, Team::Start::kWhenNeeded}) {
+    Team team(GetParam(), start);
+    std::vector<int> runs(GetParam(), 0);
+    std::vector<int> expected(GetParam(), 0);
+    for (int phase = 0; phase < 300; ++phase) {
+      const int at_most = phase * 7 % (GetParam() + 2);
+      ASSERT_TRUE(team.run(
+                          [&](int worker) -> Status {
+                            ++runs[worker];
+                            return {};
+                          },
+                          at_most)
+                      .ok());
+      for (int worker = 0; worker < std::clamp(at_most, 1, GetParam()); ++worker) {
+        ++expected[worker];
+      }
+      ASSERT_EQ(runs, expected) << phase;
+    }
+  }
+}
+
+TEST(Team, StartsThreadsWhenTheyAreNeeded) {
+  Team team(4, Team::Start::kWhenNeeded);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  const auto note = [&](int) -> Status {
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    return {};
+  };
+  ASSERT_TRUE(team.run(note, 1).ok());
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
+  ASSERT_TRUE(team.run(note).ok());
+  EXPECT_EQ(threads.size(), 4u);
 }
 
 TEST_P(TeamConcurrent, AnswersTheErrorOfTheLowestWorker) {

@@ -13,7 +13,7 @@ namespace crossdock::operators {
 namespace {
 
 constexpr int32_t kRunRows = 64;     // rows of one run of the sample
-constexpr int64_t kRunCount = 64;    // runs over the whole side
+constexpr int64_t kRunsMost = 64;    // over the whole side
 constexpr int64_t kNearKeys = 1024;  // keys this near share a page of an array
 
 int64_t rows_of(const PlannerInput& input, Side side) {
@@ -24,15 +24,18 @@ class Sampler {
  public:
   Sampler(const PlannerInput& input, Side side)
       : morsels_(*input.morsels[index_of(side)]),
-        encoder_(*input.keys, *input.stores[index_of(side)]->schema(), side) {}
+        encoder_(*input.keys, *input.stores[index_of(side)]->schema(), side),
+        runs_(runs_of(rows_of(input, side))) {}
 
   KeySample take() {
     KeySample sample;
-    const size_t stride = std::max<size_t>(1, morsels_.size() / kRunCount);
+    const size_t stride = std::max<size_t>(1, morsels_.size() / static_cast<size_t>(runs_));
     const int64_t runs_each =
-        std::max<int64_t>(1, kRunCount / std::max<int64_t>(1, morsels_.size()));
+        std::max<int64_t>(1, runs_ / std::max<int64_t>(1, std::ssize(morsels_)));
     for (size_t m = 0; m < morsels_.size(); m += stride) {
-      for (int64_t run = 0; run < runs_each; ++run) take_run(morsels_[m], run, runs_each);
+      // Runs that overlapped would make any key look as if it came twice.
+      const int64_t runs = std::clamp<int64_t>(morsels_[m].rows / kRunRows, 1, runs_each);
+      for (int64_t run = 0; run < runs; ++run) take_run(morsels_[m], run, runs);
     }
     sample.rows_seen = static_cast<int64_t>(keys_.size());
     if (keys_.empty()) return sample;
@@ -47,6 +50,13 @@ class Sampler {
   }
 
  private:
+  // Eight times the root of the rows: of keys that come twice, some thirty are expected to be seen twice. All that is
+  // seen is sorted, which of a small side would take longer than its join.
+  static int64_t runs_of(int64_t rows) {
+    const double seen = 8 * std::sqrt(static_cast<double>(rows));
+    return std::clamp(static_cast<int64_t>(std::ceil(seen / kRunRows)), int64_t{1}, kRunsMost);
+  }
+
   void take_run(const Morsel& morsel, int64_t run, int64_t runs) {
     uint64_t keys[kRunRows];
     uint8_t live[kRunRows];
@@ -74,6 +84,7 @@ class Sampler {
 
   const std::vector<Morsel>& morsels_;
   KeyEncoder encoder_;
+  int64_t runs_;
   std::vector<int64_t> keys_;
   int64_t neighbours_ = 0;
   int64_t near_ = 0;

@@ -18,9 +18,8 @@ Status Operator::run(RowSink& sink,
                      RunProfile& profile) const {
   const auto start = std::chrono::steady_clock::now();
   const CancelScope scope(&cancel);
-  std::optional<Team> team;
-  CD_TRY(start_team(team_size(sink), team));
-  OperatorRun run{what(), &*team, environment().memory.get(), &sink, &cancel, &progress, &profile};
+  Team team(team_size(sink), Team::Start::kWhenNeeded);
+  OperatorRun run{what(), &team, environment().memory.get(), &sink, &cancel, &progress, &profile};
   CD_TRY(run_phases(run));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   profile.total_seconds = elapsed.count();
@@ -32,12 +31,7 @@ Status start_team(int worker_count, std::optional<Team>& team) {
   try {
     team.emplace(worker_count);
   } catch (const std::system_error& refusal) {
-    return make_error(
-        ErrorCode::kOutOfMemoryBudget,
-        "the system refused to start {} worker threads: {}\n  try      fewer threads=, or "
-        "a higher limit of memory or processes",
-        worker_count,
-        refusal.what());
+    return refusal_of(worker_count, refusal);
   }
   return {};
 }

@@ -14,15 +14,17 @@ Status OperatorRun::check_cancelled() const {
 
 Status OperatorRun::phase(const char* name,
                           int64_t row_count,
-                          const std::function<Status(int)>& task) {
+                          const std::function<Status(int)>& task,
+                          int64_t at_most) {
   progress->phase.store(name);
   progress->rows_done.store(0);
   progress->rows_total.store(row_count);
   const auto start = std::chrono::steady_clock::now();
-  const Status status = team->run([&](int worker) {
+  const auto within_run = [&](int worker) {
     const CancelScope scope(cancel);
     return task(worker);
-  });
+  };
+  const Status status = team->run(within_run, at_most);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   auto& phases = profile->phases;
   const auto known = std::find_if(
@@ -41,14 +43,15 @@ Status OperatorRun::for_morsels(const char* name,
   int64_t rows = 0;
   for (const Morsel& morsel : morsels) rows += morsel.rows;
   std::atomic<size_t> next{0};
-  return phase(name, rows, [&](int worker) -> Status {
+  const auto take_turns = [&](int worker) -> Status {
     for (size_t i = next++; i < morsels.size(); i = next++) {
       CD_TRY(check_cancelled());
       CD_TRY(task(worker, morsels[i]));
       progress->rows_done += morsels[i].rows;
     }
     return {};
-  });
+  };
+  return phase(name, rows, take_turns, std::ssize(morsels));
 }
 
 Status OperatorRun::for_indices(const char* name,
@@ -56,14 +59,15 @@ Status OperatorRun::for_indices(const char* name,
                                 int64_t rows_each,
                                 const std::function<Status(int, int64_t)>& task) {
   std::atomic<int64_t> next{0};
-  return phase(name, count * rows_each, [&](int worker) -> Status {
+  const auto take_turns = [&](int worker) -> Status {
     for (int64_t i = next++; i < count; i = next++) {
       CD_TRY(check_cancelled());
       CD_TRY(task(worker, i));
       progress->rows_done += rows_each;
     }
     return {};
-  });
+  };
+  return phase(name, count * rows_each, take_turns, count);
 }
 
 }  // namespace crossdock::operators

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -61,15 +62,19 @@ struct OperatorRun {
 
   Status check_cancelled() const;
 
-  // Runs `task` on all workers as a named phase and notes its time. Phases of one name add up.
-  Status phase(const char* name, int64_t rows, const std::function<Status(int worker)>& task);
+  // Runs `task` on all workers, or on the first `at_most`, as a named phase and notes its time. Phases of one name add
+  // up.
+  Status phase(const char* name,
+               int64_t rows,
+               const std::function<Status(int worker)>& task,
+               int64_t at_most = std::numeric_limits<int64_t>::max());
 
-  // Lets all workers take turns over morsels.
+  // Lets workers take turns over morsels, no more of them than there are morsels.
   Status for_morsels(const char* name,
                      const std::vector<Morsel>& morsels,
                      const std::function<Status(int worker, const Morsel&)>& task);
 
-  // Lets all workers take turns over [0, count), in ascending order.
+  // Lets workers take turns over [0, count), in ascending order; `count` of them or fewer.
   Status for_indices(const char* name,
                      int64_t count,
                      int64_t rows_each,
