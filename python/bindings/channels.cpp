@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/counters.hpp"
+#include "bindings/held_buffer.hpp"
 #include "bindings/operation.hpp"
 #include "bindings/results.hpp"
 #include "data/channels/channel_router.hpp"
@@ -16,7 +17,6 @@
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/control_meeting.hpp"
 #include "data/ranks/put_rates.hpp"
-#include "data/sorters/row_filter.hpp"
 #include "data/trace/segment_trace.hpp"
 #include "data/transports/network_devices.hpp"
 #include "session/state.hpp"
@@ -241,28 +241,6 @@ bool goes_in_bulk(GroupObject& self, const std::string& how) {
   return value_or_raise(self.bulk.choose(how, self.group.get())) != nullptr;
 }
 
-// Bytes that a Python object keeps, for as long as this lives.
-class HeldBuffer {
- public:
-  explicit HeldBuffer(const nb::object& of) {
-    if (!of.is_valid()) return;
-    if (PyObject_GetBuffer(of.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  ~HeldBuffer() {
-    if (view_.obj != nullptr) PyBuffer_Release(&view_);
-  }
-  HeldBuffer(const HeldBuffer&) = delete;
-  HeldBuffer& operator=(const HeldBuffer&) = delete;
-
-  template <class T>
-  std::span<const T> as() const {
-    return {static_cast<const T*>(view_.buf), static_cast<size_t>(view_.len) / sizeof(T)};
-  }
-
- private:
-  Py_buffer view_{};
-};
-
 std::vector<bulk::CutKey> order_of(const nb::object& given) {
   std::vector<bulk::CutKey> order;
   if (!given.is_valid()) return order;
@@ -349,44 +327,6 @@ nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, i
   return nb::bytes(parts.data(), parts.size() * sizeof(uint16_t));
 }
 
-// The first blocks of a filter of the keys of a table, as bytes.
-nb::bytes filter_keys(const ArrowTable& rows,
-                      const std::vector<int>& keys,
-                      int64_t all_blocks,
-                      std::optional<int64_t> first_key,
-                      int64_t blocks) {
-  const Table& table = *rows.state()->table;
-  std::vector<uint64_t> filter_blocks(static_cast<size_t>(blocks));
-  {
-    const GilRelease released;
-    sorters::RowFilter filter(*table.schema, keys, {all_blocks, first_key});
-    for (const Batch& batch : table.batches) filter.enter(batch, filter_blocks);
-  }
-  return nb::bytes(filter_blocks.data(), filter_blocks.size() * sizeof(uint64_t));
-}
-
-// A RowFilter::Answer for each row; of a Bloom filter, of which the first blocks may be there alone.
-nb::bytes filter_rows(const ArrowTable& rows,
-                      const std::vector<int>& keys,
-                      int64_t all_blocks,
-                      std::optional<int64_t> first_key,
-                      const nb::object& filter) {
-  const Table& table = *rows.state()->table;
-  const HeldBuffer held(filter);
-  std::vector<uint8_t> answers(static_cast<size_t>(table.rows));
-  {
-    const GilRelease released;
-    sorters::RowFilter tests(*table.schema, keys, {all_blocks, first_key});
-    size_t row = 0;
-    for (const Batch& batch : table.batches) {
-      const auto count = static_cast<size_t>(batch.rows);
-      tests.test(batch, held.as<uint64_t>(), std::span(answers).subspan(row, count));
-      row += count;
-    }
-  }
-  return nb::bytes(answers.data(), answers.size());
-}
-
 // Of this machine's network devices, but for loopback; as text.
 std::vector<std::string> host_addresses() {
   std::vector<std::string> addresses;
@@ -454,21 +394,6 @@ void bind_channel(nb::module_& module) {
 void bind_channels(nb::module_& module) {
   bind_channel(module);
   module.def("row_partitions", &row_partitions, "rows"_a, "keys"_a, "partitions"_a);
-  module.def("filter_blocks", &sorters::RowFilter::blocks_for, "keys"_a);
-  module.def("filter_keys",
-             &filter_keys,
-             "rows"_a,
-             "keys"_a,
-             "all_blocks"_a,
-             "first_key"_a.none(),
-             "blocks"_a);
-  module.def("filter_rows",
-             &filter_rows,
-             "rows"_a,
-             "keys"_a,
-             "all_blocks"_a,
-             "first_key"_a.none(),
-             "filter"_a);
   module.def("launch_variable", &ranks::launch_variable);
   module.def("launch_place", [] {
     const ranks::LaunchPlace place = value_or_raise(ranks::launch_place());

@@ -51,8 +51,7 @@ const CancelFlag*& CancelScope::current() {
   return flag;
 }
 
-Team::Team(int worker_count, Start start)
-    : worker_count_(worker_count), errors_(worker_count) {
+Team::Team(int worker_count, Start start) : worker_count_(worker_count), errors_(worker_count) {
   CD_CHECK(worker_count >= 1, "worker_count {}", worker_count);
   if (start == Start::kWhenNeeded) return;
   try {

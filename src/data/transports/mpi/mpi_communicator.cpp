@@ -6,17 +6,16 @@
 #include <fcntl.h>
 #include <functional>
 #include <list>
-#include <thread>
 #include <unistd.h>
 
 #include "data/transports/host_identity.hpp"
 #include "data/transports/mpi/mpi_window.hpp"
+#include "data/transports/mpi/patience.hpp"
 #include "data/transports/rank_bells.hpp"
 
 namespace crossdock::transports {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr int kDataTag = 1;
@@ -29,34 +28,6 @@ constexpr int kLooksForIt = 1'000;
 constexpr milliseconds kTellWithin{500};
 constexpr int64_t kTrialBytes = 4096;
 constexpr size_t kEagerBytes = 2'048;  // which any MPI sends before its receiver asks
-
-// Looks again and again where each rank has a core: what comes is seen at once. Where ranks share cores, the one that
-// looks keeps the one that it waits for from working, so that it sleeps until a neighbour rings, or, since other hosts
-// do not, for a little while; longer where others work for seconds.
-class Patience {
- public:
-  explicit Patience(bool shares_cores) : yields_(shares_cores ? 0 : kYields) {}
-  // `note`: of bells.look() before the last look at MPI.
-  void wait(const RankBells& bells, uint32_t note) {
-    ++turns_;
-    if (turns_ <= yields_) {
-      std::this_thread::yield();
-    } else if (bells.has_own()) {
-      bells.wait(note, kLongNap);
-    } else {
-      std::this_thread::sleep_for(turns_ <= yields_ + kNaps ? kNap : kLongNap);
-    }
-  }
-  void wait() { wait(RankBells(), 0); }
-
- private:
-  static constexpr int64_t kYields = 20'000;
-  static constexpr int64_t kNaps = 20'000;
-  static constexpr microseconds kNap{50};
-  static constexpr microseconds kLongNap{500};
-  int64_t yields_;
-  int64_t turns_ = 0;
-};
 
 struct WireNote {
   int64_t kind = 0;
@@ -159,10 +130,10 @@ Result<bool> MpiCommunicator::test(MpiFlight& flight) {
   const int count = static_cast<int>(flight.requests.size());
   int is_done = 0;
   for (int answer = 0; answer < 2 && is_done == 0; ++answer) {
-    CD_TRY(MpiCore::check(
-        MPI_Testall(count, flight.requests.data(), &is_done, flight.statuses.data()),
-        "pass a message (do all ranks make the same calls, with as many values?)",
-        rank_));
+    CD_TRY(
+        MpiCore::check(MPI_Testall(count, flight.requests.data(), &is_done, flight.statuses.data()),
+                       "pass a message (do all ranks make the same calls, with as many values?)",
+                       rank_));
   }
   return is_done != 0;
 }
