@@ -64,9 +64,9 @@ inline PeerPattern peer_pattern(const std::string& name, int rank, int ranks, si
 }
 
 inline std::vector<uint64_t> peer_words(int rank, size_t words) {
-  std::vector<uint64_t> made(words);
-  for (size_t i = 0; i < words; ++i) made[i] = peer_word(rank, i);
-  return made;
+  std::vector<uint64_t> sent_words(words);
+  for (size_t i = 0; i < words; ++i) sent_words[i] = peer_word(rank, i);
+  return sent_words;
 }
 
 inline uint64_t wrong_words(const PeerPattern& pattern, const std::vector<uint64_t>& received) {

@@ -41,15 +41,15 @@ struct BenchColumns {
 
 BenchColumns make_bench_columns(int64_t orders) {
   std::mt19937_64 random(1);
-  BenchColumns made;
+  BenchColumns columns;
   for (int64_t i = 0; i < orders; ++i) {
     const int64_t key = i / 8 * 32 + i % 8 + 1;
     const uint64_t drawn = random();
-    made.order_keys.push_back(key);
-    made.line_keys.insert(made.line_keys.end(), 1 + drawn % 7, key);
-    made.priorities.push_back(static_cast<int32_t>(drawn / 7 % 5));
+    columns.order_keys.push_back(key);
+    columns.line_keys.insert(columns.line_keys.end(), 1 + drawn % 7, key);
+    columns.priorities.push_back(static_cast<int32_t>(drawn / 7 % 5));
   }
-  return made;
+  return columns;
 }
 
 struct BenchCase {
@@ -131,10 +131,10 @@ int run_codecs(int64_t orders, const std::string& nvcomp) {
   const auto backend = take(device::open_cuda_backend(0), kNoGpu);
   const device::cuda_calls::GpuFacts facts = open_gpu_0();
   const double rate = copy_rate(uint64_t{1} << 30);
-  const BenchColumns made = make_bench_columns(orders);
-  const auto order_keys = std::as_bytes(std::span(made.order_keys));
-  const auto line_keys = std::as_bytes(std::span(made.line_keys));
-  const auto priorities = std::as_bytes(std::span(made.priorities));
+  const BenchColumns columns = make_bench_columns(orders);
+  const auto order_keys = std::as_bytes(std::span(columns.order_keys));
+  const auto line_keys = std::as_bytes(std::span(columns.line_keys));
+  const auto priorities = std::as_bytes(std::span(columns.priorities));
   const uint32_t blocks =
       kBlocksPerMultiprocessor * static_cast<uint32_t>(facts.room.multiprocessors);
   for (const BenchCase& bench : {BenchCase{"l_orderkey", {line_keys, {8, true}, {2, 1}}},

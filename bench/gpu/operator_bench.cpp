@@ -63,15 +63,15 @@ class OperatorBench {
     return take(operators::DeviceBuffer::words(*runner_, count));
   }
   operators::DeviceBuffer keys(uint64_t rows, uint64_t first, uint64_t distinct) {
-    operators::DeviceBuffer made = words(rows);
-    require_call(launch_keys(made.words(), rows, first, distinct, runner_->stream()));
-    return made;
+    operators::DeviceBuffer buffer = words(rows);
+    require_call(launch_keys(buffer.words(), rows, first, distinct, runner_->stream()));
+    return buffer;
   }
   operators::DeviceBuffer numbers(uint64_t rows) {
-    operators::DeviceBuffer made = words(rows);
-    const operators::GatherWords work{.to = made.words(), .count = rows};
+    operators::DeviceBuffer buffer = words(rows);
+    const operators::GatherWords work{.to = buffer.words(), .count = rows};
     require(runner_->launch(work, runner_->traits().blocks));
-    return made;
+    return buffer;
   }
   uint64_t read_word(const uint64_t* from) {
     return take(operators::read_values<uint64_t>(*runner_, from, 1))[0];
@@ -206,16 +206,17 @@ class OperatorBench {
                                               .rows = rows,
                                               .rule = {.mix = WordMix::from_seed(1), .ways = 256}};
     {
-      const operators::DevicePartitions made = take(operators::partition_on_device(*runner_, spec));
+      const operators::DevicePartitions partitions =
+          take(operators::partition_on_device(*runner_, spec));
       clear_word();
-      require_call(launch_partition_check(made.columns[0].words(),
-                                          made.columns[1].words(),
-                                          made.offsets.words(),
+      require_call(launch_partition_check(partitions.columns[0].words(),
+                                          partitions.columns[1].words(),
+                                          partitions.offsets.words(),
                                           spec.rule,
                                           sink()));
       require_right(read_word(word_.words()) == 0, "rows in other partitions than their own");
-      require_right(read_word(made.offsets.words() + 256) == rows, "rows of all partitions");
-      require_right(sum_of(made.columns[1].words(), rows) == sum_of(number.words(), rows),
+      require_right(read_word(partitions.offsets.words() + 256) == rows, "rows of all partitions");
+      require_right(sum_of(partitions.columns[1].words(), rows) == sum_of(number.words(), rows),
                     "numbers of rows after a partition");
     }
     const double seconds = median_s([&] { take(operators::partition_on_device(*runner_, spec)); });
@@ -294,13 +295,13 @@ class OperatorBench {
         .rows = rows,
         .aggregates = {{operators::DeviceAggregate::kSum, value.as<int64_t>()}},
         .groups_expected = distinct};
-    operators::DeviceGroups made = take(operators::group_on_device(*runner_, spec));
-    require_right(made.groups <= distinct, "more groups than keys");
-    require_right(sum_of(made.counts(), made.groups) == rows, "counts of all groups");
-    require_right(
-        sum_of(made.column(made.first_word[0]), made.groups) == sum_of(value.words(), rows),
-        "sums of all groups");
-    made.words = operators::DeviceBuffer();
+    operators::DeviceGroups grouped = take(operators::group_on_device(*runner_, spec));
+    require_right(grouped.groups <= distinct, "more groups than keys");
+    require_right(sum_of(grouped.counts(), grouped.groups) == rows, "counts of all groups");
+    require_right(sum_of(grouped.column(grouped.first_word[0]), grouped.groups) ==
+                      sum_of(value.words(), rows),
+                  "sums of all groups");
+    grouped.words = operators::DeviceBuffer();
     const double seconds = median_s([&] { take(operators::group_on_device(*runner_, spec)); });
     const double read_s = 16 * static_cast<double>(rows) / copy_bytes_per_s_;
     fmt::print(
@@ -308,8 +309,8 @@ class OperatorBench {
         "\"in_pieces\": {}, \"seconds\": {:.6f}, \"read_s\": {:.6f}, \"of_read\": {:.3f}, "
         "\"bar\": {}, \"met\": {}}}\n",
         rows,
-        made.groups,
-        made.is_partitioned,
+        grouped.groups,
+        grouped.is_partitioned,
         seconds,
         read_s,
         read_s / seconds,

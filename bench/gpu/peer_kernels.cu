@@ -48,7 +48,7 @@ __global__ void insert_in_map(const PeerMap map, uint64_t rows) {
 __global__ void count_in_map(const PeerMap map,
                              const uint64_t* keys,
                              uint64_t rows,
-                             unsigned long long* found) {
+                             unsigned long long* matches) {
   unsigned long long mine = 0;
   for (uint64_t row = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; row < rows;
        row += uint64_t{gridDim.x} * blockDim.x) {
@@ -63,7 +63,7 @@ __global__ void count_in_map(const PeerMap map,
       break;
     }
   }
-  if (mine != 0) atomicAdd(found, mine);
+  if (mine != 0) atomicAdd(matches, mine);
 }
 
 }  // namespace

@@ -35,6 +35,6 @@ int launch_map_insert(const PeerMap& map, uint64_t rows, void* stream);
 int launch_map_count(const PeerMap& map,
                      const uint64_t* keys,
                      uint64_t rows,
-                     const BenchSink& found);
+                     const BenchSink& sink);
 
 }  // namespace crossdock

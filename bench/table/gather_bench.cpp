@@ -165,9 +165,9 @@ int64_t written_bytes(const ChunkedColumn& column, const ColumnView& view) {
   return bytes + (view.validity != nullptr ? view.length / 8 : 0);
 }
 
-void measure(Source& source, const Case& work, std::string_view wanted, double copy_rate) {
+void measure(Source& source, const Case& work, std::string_view pattern_part, double copy_rate) {
   for (const auto& [pattern, pattern_name] : kPatterns) {
-    if (pattern_name.find(wanted) == std::string_view::npos) continue;
+    if (pattern_name.find(pattern_part) == std::string_view::npos) continue;
     const std::vector<RowRef> refs = draw(source, pattern);
     const ChunkedColumn& column = source.store->column(0);
     int64_t bytes = 0;

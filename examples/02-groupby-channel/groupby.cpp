@@ -84,9 +84,9 @@ Totals collect(const crossdock::Group& group, const Totals& mine) {
   crossdock::RowReceiver receiver = channel.open_receiver(0);
   crossdock::ReceivedRows rows;
   while (receiver.recv(rows)) {
-    const ReadRows found(rows);
-    for (size_t row = 0; row < found.column(0).size(); ++row) {
-      all.emplace(found.column(0)[row], Total{found.column(1)[row], found.column(2)[row]});
+    const ReadRows read(rows);
+    for (size_t row = 0; row < read.column(0).size(); ++row) {
+      all.emplace(read.column(0)[row], Total{read.column(1)[row], read.column(2)[row]});
     }
   }
   return all;

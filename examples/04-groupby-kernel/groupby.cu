@@ -21,11 +21,11 @@ struct Table {
 constexpr uint32_t kEmpty = UINT32_MAX;
 
 __device__ void add(Table& table, uint64_t* totals, uint64_t key, uint64_t value) {
-  const auto wanted = static_cast<uint32_t>(key);
+  const auto stored_key = static_cast<uint32_t>(key);
   for (uint32_t tried = 0; tried < 8; ++tried) {
-    const uint32_t slot = (wanted * 2654435761U + tried) % kTableSlots;
-    const uint32_t was = atomicCAS_block(&table.keys[slot], kEmpty, wanted);
-    if (was != kEmpty && was != wanted) continue;
+    const uint32_t slot = (stored_key * 2654435761U + tried) % kTableSlots;
+    const uint32_t was = atomicCAS_block(&table.keys[slot], kEmpty, stored_key);
+    if (was != kEmpty && was != stored_key) continue;
     atomicAdd_block(&table.sums[slot], static_cast<unsigned long long>(value));
     return;
   }

@@ -105,7 +105,7 @@ class ColumnComputer {
         }
         computed->columns.push_back(std::move(column));
       }
-      made_.push_back(std::move(computed));
+      batches_.push_back(std::move(computed));
       for (int64_t at = 0; at < batch.rows; at += kPieceRows) {
         pieces_.push_back({b, at, std::min(kPieceRows, batch.rows - at)});
       }
@@ -126,8 +126,11 @@ class ColumnComputer {
       for (int64_t at = 0; at < piece.rows; at += kMaxEvaluatedRows) {
         const int64_t rows = std::min<int64_t>(kMaxEvaluatedRows, piece.rows - at);
         const Batch& batch = table_.batches[piece.batch];
-        CD_TRY(compute_block(
-            evaluator, batch, *made_[piece.batch], piece.begin + at, static_cast<int32_t>(rows)));
+        CD_TRY(compute_block(evaluator,
+                             batch,
+                             *batches_[piece.batch],
+                             piece.begin + at,
+                             static_cast<int32_t>(rows)));
       }
     }
   }
@@ -136,7 +139,7 @@ class ColumnComputer {
     auto table = std::make_shared<Table>();
     table->schema = schema_;
     table->rows = table_.rows;
-    for (size_t b = 0; b < made_.size(); ++b) table->batches.push_back(finished(b));
+    for (size_t b = 0; b < batches_.size(); ++b) table->batches.push_back(finished(b));
     return table;
   }
 
@@ -209,8 +212,8 @@ class ColumnComputer {
   Batch finished(size_t b) const {
     Batch batch = table_.batches[b];
     batch.schema = schema_;
-    batch.owner = made_[b];
-    for (const auto& column : made_[b]->columns) {
+    batch.owner = batches_[b];
+    for (const auto& column : batches_[b]->columns) {
       ColumnView view;
       view.length = batch.rows;
       view.values = column->values.data();
@@ -233,7 +236,7 @@ class ColumnComputer {
   const ComputedColumns& columns_;
   Memory& memory_;
   SchemaPtr schema_;
-  std::vector<std::shared_ptr<ComputedBatch>> made_;
+  std::vector<std::shared_ptr<ComputedBatch>> batches_;
   std::vector<Piece> pieces_;
   std::atomic<size_t> next_{0};
 };

@@ -149,27 +149,6 @@ StringPattern StringPattern::like(std::string_view pattern) {
   return compiled;
 }
 
-StringPattern StringPattern::starting_with(std::string_view prefix) {
-  StringPattern pattern;
-  pattern.end_piece({{{0, std::string(prefix)}}, 0});
-  pattern.ends_open_ = true;
-  return pattern;
-}
-
-StringPattern StringPattern::ending_with(std::string_view suffix) {
-  StringPattern pattern;
-  pattern.begins_open_ = true;
-  pattern.end_piece({{{0, std::string(suffix)}}, 0});
-  return pattern;
-}
-
-StringPattern StringPattern::containing(std::string_view part) {
-  StringPattern pattern;
-  pattern.begins_open_ = pattern.ends_open_ = true;
-  pattern.end_piece({{{0, std::string(part)}}, 0});
-  return pattern;
-}
-
 void StringPattern::end_piece(Piece&& piece) {
   if (piece.runs.size() == 1 && piece.runs[0].skipped == 0 && piece.runs[0].bytes.empty()) return;
   if (!piece.runs.empty()) pieces_.push_back(std::move(piece));

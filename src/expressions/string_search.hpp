@@ -26,9 +26,6 @@ class StringPattern {
  public:
   // % is any string, _ any one character, a backslash takes the byte behind it as it is.
   static StringPattern like(std::string_view pattern);
-  static StringPattern starting_with(std::string_view prefix);
-  static StringPattern ending_with(std::string_view suffix);
-  static StringPattern containing(std::string_view part);
 
   bool matches(std::string_view text) const;
 

@@ -105,9 +105,9 @@ Status BulkRanks::open(ranks::RankGroup& group) {
                       "started these\n  try      mpirun -n {} ..., or how = \"channel\"",
                       group.size());
   }
-  CD_ASSIGN(own_, ranks::open_communicator(&group, {.limit = limit_}));
-  own_->set_liveness([&group](int rank) { return group.check_alive(rank); });
-  ranks_ = own_.get();
+  CD_ASSIGN(communicator_, ranks::open_communicator(&group, {.limit = limit_}));
+  communicator_->set_liveness([&group](int rank) { return group.check_alive(rank); });
+  ranks_ = communicator_.get();
   return {};
 }
 
@@ -124,17 +124,17 @@ Status BulkRanks::try_window() {
 
 const Error* BulkRanks::refusal() const {
   const bool is_refused =
-      has_looked_ && !found_.ok() && ranks::mpi_of_environment() != ranks::MpiKind::kNone;
-  return is_refused ? &found_.error() : nullptr;
+      has_looked_ && !opened_.ok() && ranks::mpi_of_environment() != ranks::MpiKind::kNone;
+  return is_refused ? &opened_.error() : nullptr;
 }
 
 ranks::RankGroup& BulkRanks::meeting(ranks::RankGroup& group) const {
-  if (has_looked_ && found_.ok()) return *ranks_;
+  if (has_looked_ && opened_.ok()) return *ranks_;
   return group;
 }
 
 void BulkRanks::give_up(const Error& cause) const {
-  if (has_looked_ && found_.ok()) ranks_->give_up(cause);
+  if (has_looked_ && opened_.ok()) ranks_->give_up(cause);
 }
 
 Result<ranks::Communicator*> BulkRanks::choose(const std::string& how, ranks::RankGroup* group) {
@@ -153,11 +153,11 @@ Result<ranks::Communicator*> BulkRanks::choose(const std::string& how, ranks::Ra
         ranks::agree(*group,
                      opened.ok() ? Result<std::string>("") : Result<std::string>(opened.error()),
                      limit_ + kOpensAfter);
-    found_ = agreed.ok() ? try_window() : Status(agreed.error());
+    opened_ = agreed.ok() ? try_window() : Status(agreed.error());
     has_looked_ = true;
   }
-  if (found_.ok()) return ranks_;
-  if (how == "bulk") return found_.error();
+  if (opened_.ok()) return ranks_;
+  if (how == "bulk") return opened_.error();
   return static_cast<ranks::Communicator*>(nullptr);
 }
 

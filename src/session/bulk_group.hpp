@@ -43,10 +43,10 @@ class BulkRanks {
   Status try_window();
 
   std::chrono::milliseconds limit_;
-  std::shared_ptr<ranks::Communicator> own_;
+  std::shared_ptr<ranks::Communicator> communicator_;
   ranks::Communicator* ranks_ = nullptr;
   bool has_looked_ = false;
-  Status found_;
+  Status opened_;
 };
 
 struct BulkEngine {

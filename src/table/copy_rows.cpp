@@ -54,13 +54,13 @@ struct Places {
 
 class Copier {
  public:
-  Copier(const Batch& batch, SchemaPtr wanted) : batch_(batch), wanted_(std::move(wanted)) {}
+  Copier(const Batch& batch, SchemaPtr target) : batch_(batch), target_(std::move(target)) {}
 
   Result<Batch> run(Memory& memory) {
-    for (int column = 0; column < wanted_->column_count(); ++column) CD_TRY(place(column));
+    for (int column = 0; column < target_->column_count(); ++column) CD_TRY(place(column));
     CD_ASSIGN(block_, memory.get(std::max<int64_t>(bytes_, 1), "rows that are kept"));
     Batch copy;
-    copy.schema = wanted_;
+    copy.schema = target_;
     copy.rows = batch_.rows;
     auto owner = std::make_shared<Owner>();
     owner->heaps.resize(places_.size());
@@ -83,7 +83,7 @@ class Copier {
   int64_t reserve(int64_t bytes) { return std::exchange(bytes_, bytes_ + padded(bytes)); }
 
   Status place(int column) {
-    const Field& field = wanted_->fields[static_cast<size_t>(column)];
+    const Field& field = target_->fields[static_cast<size_t>(column)];
     const DataType& from = batch_.schema->fields[static_cast<size_t>(column)].type;
     const bool is_alike = from == field.type || (is_string(from.id) && is_string(field.type.id)) ||
                           (is_binary(from.id) && is_binary(field.type.id));
@@ -155,7 +155,7 @@ class Copier {
   }
 
   ColumnView copied(size_t column, Owner& owner) {
-    const DataType& type = wanted_->fields[column].type;
+    const DataType& type = target_->fields[column].type;
     const ColumnView& from = batch_.columns[column];
     const Places& places = places_[column];
     uint8_t* begin = block_.data();
@@ -238,7 +238,7 @@ class Copier {
   }
 
   const Batch& batch_;
-  SchemaPtr wanted_;
+  SchemaPtr target_;
   Block block_;
   int64_t bytes_ = 0;
   std::vector<Places> places_;
@@ -246,14 +246,14 @@ class Copier {
 
 }  // namespace
 
-Result<Batch> copy_rows(const Batch& batch, const SchemaPtr& wanted, Memory& memory) {
-  if (batch.columns.size() != wanted->fields.size()) {
+Result<Batch> copy_rows(const Batch& batch, const SchemaPtr& target, Memory& memory) {
+  if (batch.columns.size() != target->fields.size()) {
     return make_error(ErrorCode::kUnsupportedType,
                       "a batch of {} columns cannot be copied as one of {}",
                       batch.columns.size(),
-                      wanted->fields.size());
+                      target->fields.size());
   }
-  return Copier(batch, wanted).run(memory);
+  return Copier(batch, target).run(memory);
 }
 
 SchemaPtr without_dictionaries(const Schema& schema) {

@@ -71,9 +71,9 @@ class Merger {
         continue;
       }
       const std::string_view bytes = value_bytes(type_, dictionary, row);
-      const auto [found, is_new] = positions_.try_emplace(bytes, size());
+      const auto [position, is_new] = positions_.try_emplace(bytes, size());
       if (is_new) append(bytes);
-      positions[row] = found->second;
+      positions[row] = position->second;
     }
     return positions;
   }

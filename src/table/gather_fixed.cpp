@@ -115,9 +115,9 @@ bool any_null_ref(std::span<const RowRef> refs) {
   constexpr size_t kSpan = 1024;
   for (size_t begin = 0; begin < refs.size(); begin += kSpan) {
     const size_t end = std::min(refs.size(), begin + kSpan);
-    uint32_t found = 0;
-    for (size_t i = begin; i < end; ++i) found |= refs[i] == kNullRef ? 1U : 0U;
-    if (found != 0) return true;
+    uint32_t null_seen = 0;
+    for (size_t i = begin; i < end; ++i) null_seen |= refs[i] == kNullRef ? 1U : 0U;
+    if (null_seen != 0) return true;
   }
   return false;
 }

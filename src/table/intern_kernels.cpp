@@ -143,10 +143,10 @@ void find_images(const ImageTable& table,
     const bool tagged =
         ((slots[i] ^ static_cast<uint32_t>(block.hashes[i])) & ~table.index_mask) == 0;
     const uint32_t index = tagged ? slots[i] & table.index_mask : 0;
-    const bool found = same_bytes(table.entries[index], block.images[i]);
-    indices[i] = found ? index : 0;
+    const bool is_same = same_bytes(table.entries[index], block.images[i]);
+    indices[i] = is_same ? index : 0;
     open[left] = static_cast<uint16_t>(i);
-    left += !found & (slots[i] != 0);
+    left += !is_same & (slots[i] != 0);
   }
   for (uint64_t step = 1; left > 0; ++step) {
     int32_t still = 0;
@@ -156,10 +156,10 @@ void find_images(const ImageTable& table,
       const uint32_t slot = table.slots[(table.slot(hash) + step) & table.slot_mask()];
       const bool tagged = ((slot ^ static_cast<uint32_t>(hash)) & ~table.index_mask) == 0;
       const uint32_t index = tagged ? slot & table.index_mask : 0;
-      const bool found = same_bytes(table.entries[index], block.images[i]);
-      indices[i] = found ? index : 0;
+      const bool is_same = same_bytes(table.entries[index], block.images[i]);
+      indices[i] = is_same ? index : 0;
       open[still] = i;
-      still += !found & (slot != 0);
+      still += !is_same & (slot != 0);
     }
     left = still;
   }

@@ -169,6 +169,14 @@ void OrderKeyPlan::scan_block(
   }
 }
 
+OrderRanges merged(const std::vector<OrderRanges>& by_worker) {
+  OrderRanges all = by_worker.front();
+  for (size_t worker = 1; worker < by_worker.size(); ++worker) {
+    for (size_t part = 0; part < all.size(); ++part) all[part].merge(by_worker[worker][part]);
+  }
+  return all;
+}
+
 OrderRanges OrderKeyPlan::any_ranges() const {
   OrderRanges ranges = make_ranges();
   for (size_t p = 0; p < parts_.size(); ++p) {

@@ -64,6 +64,8 @@ struct OrderRange {
   void merge(const OrderRange& other);
 };
 using OrderRanges = std::vector<OrderRange>;  // by term
+// What the ranges of all workers, one at least, hold together.
+OrderRanges merged(const std::vector<OrderRanges>& by_worker);
 
 class OrderKeyPlan {
  public:

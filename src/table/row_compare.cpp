@@ -350,7 +350,7 @@ int32_t RowComparer::select_equal(const RowRef* left,
                                   int32_t count,
                                   uint32_t* selected) const {
   CD_CHECK(count <= kMaxCompareRows, "candidates {}", count);
-  int32_t found = 0;
+  int32_t selected_count = 0;
   Candidates candidates;
   for (int32_t begin = 0; begin < count; begin += kCompareBlockRows) {
     candidates.count = std::min(kCompareBlockRows, count - begin);
@@ -358,10 +358,10 @@ int32_t RowComparer::select_equal(const RowRef* left,
     std::copy_n(right + begin, candidates.count, candidates.right);
     for (int32_t i = 0; i < candidates.count; ++i) candidates.position[i] = begin + i;
     for (const auto& column : columns_) column->select(candidates);
-    std::copy_n(candidates.position, candidates.count, selected + found);
-    found += candidates.count;
+    std::copy_n(candidates.position, candidates.count, selected + selected_count);
+    selected_count += candidates.count;
   }
-  return found;
+  return selected_count;
 }
 
 int32_t RowComparer::filter(RowRef* left, RowRef* right, int32_t count) const {

@@ -21,21 +21,21 @@ std::string list_names(const std::vector<std::string>& names) {
 }  // namespace
 
 Result<int> Schema::find(std::string_view name, std::string_view where) const {
-  int found = -1;
+  int place = -1;
   for (int i = 0; i < column_count(); ++i) {
     if (fields[i].name != name) continue;
-    if (found >= 0) {
+    if (place >= 0) {
       return make_error(ErrorCode::kDuplicateColumn,
                         "column \"{}\" stands twice in the {}, at positions {} and {}\n"
                         "  try      another name for one of them before the join",
                         name,
                         where,
-                        found,
+                        place,
                         i);
     }
-    found = i;
+    place = i;
   }
-  if (found >= 0) return found;
+  if (place >= 0) return place;
 
   std::vector<std::string> names;
   names.reserve(fields.size());

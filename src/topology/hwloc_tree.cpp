@@ -46,14 +46,14 @@ class TreeReader {
     }
     add_nvlinks();
     if (facts_.nvml != nullptr) {
-      merge_nvml(*facts_.nvml, !has_nvlinks_, found_);
+      merge_nvml(*facts_.nvml, !has_nvlinks_, discovery_);
       has_nvlinks_ = has_nvlinks_ || facts_.nvml->tells_nvlinks;
       keep_narrowest();
     }
     drop_isolated_nvswitches();
     connect_nics();
     say_what_is_missing();
-    return std::move(found_);
+    return std::move(discovery_);
   }
 
  private:
@@ -67,17 +67,17 @@ class TreeReader {
   };
 
   void note(std::string probe, std::string what) {
-    found_.notes.push_back({std::move(probe), std::move(what)});
+    discovery_.notes.push_back({std::move(probe), std::move(what)});
   }
   VertexIndex add_vertex(VertexKind kind, std::string name, const PciAttributes* pci) {
     Vertex vertex;
     vertex.kind = kind;
     vertex.name = std::move(name);
     if (pci != nullptr) vertex.bus_id = bus_id_of(*pci);
-    return found_.parts.add(std::move(vertex));
+    return discovery_.parts.add(std::move(vertex));
   }
   // But for the network.
-  bool is_full() const { return found_.parts.vertices.size() + 1 >= kServerVerticesMax; }
+  bool is_full() const { return discovery_.parts.vertices.size() + 1 >= kServerVerticesMax; }
 
   void add_numa_nodes() {
     hwloc_obj_t node = nullptr;
@@ -93,7 +93,7 @@ class TreeReader {
       }
       const VertexIndex cpu =
           add_vertex(VertexKind::kCpu, fmt::format("cpu{}", node->os_index), nullptr);
-      Vertex& vertex = found_.parts.vertices[cpu];
+      Vertex& vertex = discovery_.parts.vertices[cpu];
       vertex.numa_node = static_cast<int32_t>(node->os_index);
       vertex.memory_bytes =
           static_cast<int64_t>(std::min<uint64_t>(node->attr->numanode.local_memory, INT64_MAX));
@@ -112,7 +112,7 @@ class TreeReader {
     for (const auto& [a, cpu] : cpu_of_node_) {
       for (const auto& [b, other] : cpu_of_node_) {
         if (a < b)
-          found_.parts.connect(cpu, other, assumed(LinkKind::kSocket, kAssumedLinkBytesPerS));
+          discovery_.parts.connect(cpu, other, assumed(LinkKind::kSocket, kAssumedLinkBytesPerS));
       }
     }
     if (cpu_of_node_.size() < 2) return;
@@ -182,8 +182,8 @@ class TreeReader {
       edge = assumed(LinkKind::kPcie, kAssumedLinkBytesPerS);
       ++unknown_lanes_;
     }
-    found_.parts.connect(above, below, edge);
-    found_.parts.vertices[below].numa_node = found_.parts.vertices[above].numa_node;
+    discovery_.parts.connect(above, below, edge);
+    discovery_.parts.vertices[below].numa_node = discovery_.parts.vertices[above].numa_node;
   }
 
   // An idle GPU slows its link down, so what the link can do counts.
@@ -199,7 +199,7 @@ class TreeReader {
 
   // NVML tells of the GPU and its slot, but not of bridges above that are slower.
   void keep_narrowest() {
-    for (Edge& edge : found_.parts.edges) {
+    for (Edge& edge : discovery_.parts.edges) {
       if (edge.kind != LinkKind::kPcie) continue;
       for (const VertexIndex end : {edge.from, edge.to}) {
         const auto top = top_of_gpu_.find(end);
@@ -249,7 +249,7 @@ class TreeReader {
     if (name.empty() || !names_.insert(name).second)
       name = fmt::format("{}-{}", kind_name(device.kind), bus_id_of(pci));
     const VertexIndex vertex = add_vertex(device.kind, name, &pci);
-    found_.parts.vertices[vertex].model = info_of(object, "PCIDevice");
+    discovery_.parts.vertices[vertex].model = info_of(object, "PCIDevice");
     vertex_of_.emplace(object, vertex);
     above_.emplace(vertex, above);
     if (device.kind == VertexKind::kGpu)
@@ -278,13 +278,13 @@ class TreeReader {
         edge.to = *to;
         const bool is_trunk =
             kind(*from) == VertexKind::kNvswitch && kind(*to) == VertexKind::kNvswitch;
-        if (!is_trunk) found_.parts.edges.push_back(edge);
+        if (!is_trunk) discovery_.parts.edges.push_back(edge);
       }
     }
     hwloc_distances_release(topology_, distances);
   }
 
-  VertexKind kind(VertexIndex vertex) const { return found_.parts.vertices[vertex].kind; }
+  VertexKind kind(VertexIndex vertex) const { return discovery_.parts.vertices[vertex].kind; }
 
   // Of a PCI device, of an operating system's device on it, or of the CPU that an NVLink of POWER ends at.
   std::optional<VertexIndex> vertex_at(hwloc_obj_t object) const {
@@ -301,26 +301,28 @@ class TreeReader {
 
   // An NVSwitch of which no link is known would only stand about.
   void drop_isolated_nvswitches() {
-    std::vector<bool> is_linked(found_.parts.vertices.size());
-    for (const Edge& edge : found_.parts.edges) is_linked[edge.from] = is_linked[edge.to] = true;
-    std::vector<VertexIndex> place(found_.parts.vertices.size());
+    std::vector<bool> is_linked(discovery_.parts.vertices.size());
+    for (const Edge& edge : discovery_.parts.edges)
+      is_linked[edge.from] = is_linked[edge.to] = true;
+    std::vector<VertexIndex> place(discovery_.parts.vertices.size());
     std::vector<Vertex> kept;
     for (size_t i = 0; i < is_linked.size(); ++i) {
       place[i] = static_cast<VertexIndex>(kept.size());
       const bool is_isolated =
-          !is_linked[i] && found_.parts.vertices[i].kind == VertexKind::kNvswitch;
+          !is_linked[i] && discovery_.parts.vertices[i].kind == VertexKind::kNvswitch;
       if (is_isolated)
         ++dropped_nvswitches_;
       else
-        kept.push_back(found_.parts.vertices[i]);
+        kept.push_back(discovery_.parts.vertices[i]);
     }
     if (dropped_nvswitches_ == 0) return;
-    for (Edge& edge : found_.parts.edges) edge.from = place[edge.from], edge.to = place[edge.to];
+    for (Edge& edge : discovery_.parts.edges)
+      edge.from = place[edge.from], edge.to = place[edge.to];
     for (Nic& nic : nics_) nic.vertex = place[nic.vertex];
     std::map<VertexIndex, VertexIndex> above;
     for (const auto& [vertex, parent] : above_) above.emplace(place[vertex], place[parent]);
     above_ = std::move(above);
-    found_.parts.vertices = std::move(kept);
+    discovery_.parts.vertices = std::move(kept);
   }
 
   struct Nic {
@@ -332,7 +334,7 @@ class TreeReader {
   void connect_nics() {
     std::optional<VertexIndex> network;
     for (const Nic& nic : nics_) {
-      const std::string name = found_.parts.vertices[nic.vertex].name;
+      const std::string name = discovery_.parts.vertices[nic.vertex].name;
       std::optional<PortState> port;
       if (facts_.port) port = facts_.port(nic.device);
       if (port && !port->is_up) {
@@ -341,21 +343,21 @@ class TreeReader {
       }
       const bool is_known = port && port->bytes_per_s > 0;
       if (!is_known) unknown_ports_.push_back(name);
-      if (!network) network = found_.parts.add(VertexKind::kNetwork, "network");
-      found_.parts.connect(nic.vertex,
-                           *network,
-                           is_known ? plain_link(LinkKind::kNetwork, port->bytes_per_s)
-                                    : assumed(LinkKind::kNetwork, kAssumedNetworkBytesPerS));
+      if (!network) network = discovery_.parts.add(VertexKind::kNetwork, "network");
+      discovery_.parts.connect(nic.vertex,
+                               *network,
+                               is_known ? plain_link(LinkKind::kNetwork, port->bytes_per_s)
+                                        : assumed(LinkKind::kNetwork, kAssumedNetworkBytesPerS));
       if (facts_.has_gpu_peer_memory) connect_directly(nic);
     }
   }
 
   // The PCIe link that walk() laid, with what NVML corrected.
   Edge link_between(VertexIndex above, VertexIndex below) const {
-    const auto link = std::ranges::find_if(found_.parts.edges, [&](const Edge& edge) {
+    const auto link = std::ranges::find_if(discovery_.parts.edges, [&](const Edge& edge) {
       return edge.kind == LinkKind::kPcie && edge.from == above && edge.to == below;
     });
-    CD_CHECK(link != found_.parts.edges.end(), "no link from {} to {}", above, below);
+    CD_CHECK(link != discovery_.parts.edges.end(), "no link from {} to {}", above, below);
     return *link;
   }
 
@@ -371,7 +373,7 @@ class TreeReader {
       const Edge& narrowest = to_gpu.bytes_per_s < to_nic.bytes_per_s ? to_gpu : to_nic;
       Edge edge = plain_link(LinkKind::kNicDirect, narrowest.bytes_per_s);
       edge.is_assumed = narrowest.is_assumed;
-      found_.parts.connect(nic.vertex, gpu, edge);
+      discovery_.parts.connect(nic.vertex, gpu, edge);
     }
   }
 
@@ -425,7 +427,7 @@ class TreeReader {
 
   hwloc_topology_t topology_;
   const DeviceProbes& facts_;
-  Discovery found_;
+  Discovery discovery_;
   std::map<unsigned, VertexIndex> cpu_of_node_;
   std::map<hwloc_obj_t, VertexIndex> vertex_of_;
   std::map<VertexIndex, VertexIndex> above_;  // of devices: what they hang on

@@ -69,11 +69,11 @@ class SmiServer {
     connect_nics();
     say_what_is_missing();
     say_of_nvlinks();
-    return std::move(found_);
+    return std::move(discovery_);
   }
 
  private:
-  void note(std::string what) { found_.notes.push_back({"nvidia-smi", std::move(what)}); }
+  void note(std::string what) { discovery_.notes.push_back({"nvidia-smi", std::move(what)}); }
 
   static Edge assumed(LinkKind kind, double bytes_per_s) {
     Edge edge = plain_link(kind, bytes_per_s);
@@ -138,12 +138,12 @@ class SmiServer {
       cpu.kind = VertexKind::kCpu;
       cpu.name = fmt::format("cpu{}", node);
       cpu.numa_node = node;
-      cpu_of_node_.emplace(node, found_.parts.add(std::move(cpu)));
+      cpu_of_node_.emplace(node, discovery_.parts.add(std::move(cpu)));
     }
     for (const auto& [a, cpu] : cpu_of_node_) {
       for (const auto& [b, other] : cpu_of_node_) {
         if (a < b)
-          found_.parts.connect(cpu, other, assumed(LinkKind::kSocket, kAssumedLinkBytesPerS));
+          discovery_.parts.connect(cpu, other, assumed(LinkKind::kSocket, kAssumedLinkBytesPerS));
       }
     }
   }
@@ -155,7 +155,7 @@ class SmiServer {
       vertex.name = matrix_.devices[i].name;
       vertex.model = matrix_.devices[i].model;
       vertex.numa_node = node_of_[i];
-      vertex_of_.push_back(found_.parts.add(std::move(vertex)));
+      vertex_of_.push_back(discovery_.parts.add(std::move(vertex)));
     }
   }
 
@@ -164,13 +164,13 @@ class SmiServer {
     hub.kind = VertexKind::kPcieSwitch;
     hub.name = fmt::format("pcie{}", switches_++);
     hub.numa_node = node;
-    const VertexIndex vertex = found_.parts.add(std::move(hub));
+    const VertexIndex vertex = discovery_.parts.add(std::move(hub));
     connect_pcie(above, vertex);
     return vertex;
   }
 
   void connect_pcie(VertexIndex above, VertexIndex below) {
-    found_.parts.connect(above, below, assumed(LinkKind::kPcie, kAssumedLinkBytesPerS));
+    discovery_.parts.connect(above, below, assumed(LinkKind::kPcie, kAssumedLinkBytesPerS));
   }
 
   // Devices below one or several switches, or one device by itself.
@@ -179,9 +179,9 @@ class SmiServer {
     const VertexIndex cpu = cpu_of_node_.at(node);
     for (const size_t device : group) {
       if (matrix_.devices[device].memory_node < 0) continue;
-      found_.parts.connect(cpu_of_node_.at(node_of_[device]),
-                           vertex_of_[device],
-                           assumed(LinkKind::kC2c, kC2cBytesPerS));
+      discovery_.parts.connect(cpu_of_node_.at(node_of_[device]),
+                               vertex_of_[device],
+                               assumed(LinkKind::kC2c, kC2cBytesPerS));
       superchip_gpus_.push_back(matrix_.devices[device].name);
     }
     if (group.size() == 1) {
@@ -226,18 +226,18 @@ class SmiServer {
       for (const size_t b : group) {
         const int links = matrix_.pair(a, b).nvlinks;
         if (a < b && links > 0)
-          found_.parts.connect(vertex_of_[a], vertex_of_[b], nvlink(a, b, links));
+          discovery_.parts.connect(vertex_of_[a], vertex_of_[b], nvlink(a, b, links));
       }
     }
   }
 
   void join_by_nvswitch(const std::vector<size_t>& group) {
-    const VertexIndex center = found_.parts.add(
+    const VertexIndex center = discovery_.parts.add(
         VertexKind::kNvswitch, fabrics_ == 0 ? "nvswitch" : fmt::format("nvswitch-{}", fabrics_));
     for (const size_t gpu : group) {
       int links = 0;
       for (const size_t other : group) links = std::max(links, matrix_.pair(gpu, other).nvlinks);
-      found_.parts.connect(vertex_of_[gpu], center, nvlink(gpu, gpu, links));
+      discovery_.parts.connect(vertex_of_[gpu], center, nvlink(gpu, gpu, links));
     }
   }
 
@@ -259,8 +259,8 @@ class SmiServer {
     std::optional<VertexIndex> network;
     for (size_t i = 0; i < matrix_.devices.size(); ++i) {
       if (matrix_.devices[i].is_gpu) continue;
-      if (!network) network = found_.parts.add(VertexKind::kNetwork, "network");
-      found_.parts.connect(
+      if (!network) network = discovery_.parts.add(VertexKind::kNetwork, "network");
+      discovery_.parts.connect(
           vertex_of_[i], *network, assumed(LinkKind::kNetwork, kAssumedNetworkBytesPerS));
       ++nics_;
     }
@@ -359,7 +359,7 @@ class SmiServer {
   static constexpr int kAssumedNvlinkGeneration = 2;  // as fast per link as 3 and 4
 
   const SmiMatrix& matrix_;
-  Discovery found_;
+  Discovery discovery_;
   std::vector<int> node_of_;                    // by device
   std::map<int, std::vector<size_t>> on_node_;  // devices by node
   std::map<int, VertexIndex> cpu_of_node_;

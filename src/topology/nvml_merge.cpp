@@ -21,7 +21,8 @@ constexpr double kUnknownNvlinkBytesPerS = 25e9;  // V100, A100 and H100
 
 class NvmlMerger {
  public:
-  NvmlMerger(const NvmlAnswer& answer, Discovery& discovery) : answer_(answer), found_(discovery) {}
+  NvmlMerger(const NvmlAnswer& answer, Discovery& discovery)
+      : answer_(answer), discovery_(discovery) {}
 
   void merge(bool with_nvlinks) {
     for (size_t i = 0; i < parts().vertices.size(); ++i) {
@@ -36,7 +37,7 @@ class NvmlMerger {
       for (const NvmlGpu& gpu : answer_.gpus) count_links(gpu);
       connect_counted();
     }
-    for (const ProbeNote& one : answer_.notes) found_.notes.push_back(one);
+    for (const ProbeNote& one : answer_.notes) discovery_.notes.push_back(one);
     say_what_is_missing();
   }
 
@@ -48,8 +49,8 @@ class NvmlMerger {
     bool is_assumed = false;
   };
 
-  ServerParts& parts() { return found_.parts; }
-  void note(std::string what) { found_.notes.push_back({"nvml", std::move(what)}); }
+  ServerParts& parts() { return discovery_.parts; }
+  void note(std::string what) { discovery_.notes.push_back({"nvml", std::move(what)}); }
 
   void add_facts(const NvmlGpu& gpu) {
     auto place = gpu_at_.find(gpu.bus_id);
@@ -198,7 +199,7 @@ class NvmlMerger {
   }
 
   const NvmlAnswer& answer_;
-  Discovery& found_;
+  Discovery& discovery_;
   std::map<std::string, VertexIndex> gpu_at_;  // by PCI address
   std::map<std::string, VertexIndex> switch_at_;
   std::map<int32_t, VertexIndex> cpu_of_node_;

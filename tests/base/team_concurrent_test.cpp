@@ -111,7 +111,7 @@ TEST_P(TeamConcurrent, WorkersTakeTurnsWithoutLosingAny) {
                   })
                   .ok());
   int64_t sum = 0;
-  for (const int64_t own : sums) sum += own;
+  for (const int64_t worker_sum : sums) sum += worker_sum;
   EXPECT_EQ(sum, int64_t{kTurns} * (kTurns - 1) / 2);
 }
 

@@ -74,9 +74,9 @@ TEST_F(FileScanConcurrentTest, GroupsByCodes) {
   spec.aggregates = {count};
   const Outcome outcome = run(node_of(plan::make_group(rows(), spec)), setting_);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
-  const auto found = sorted_rows(outcome);
-  ASSERT_EQ(found.size(), 5U);
-  for (const auto& row : found) EXPECT_EQ(row[1], std::to_string(kRows / 5));
+  const auto rows_read = sorted_rows(outcome);
+  ASSERT_EQ(rows_read.size(), 5U);
+  for (const auto& row : rows_read) EXPECT_EQ(row[1], std::to_string(kRows / 5));
 }
 
 TEST_F(FileScanConcurrentTest, DropsRowsByTheKeysOfAJoin) {
@@ -92,9 +92,9 @@ TEST_F(FileScanConcurrentTest, DropsRowsByTheKeysOfAJoin) {
 TEST_F(FileScanConcurrentTest, EndsWithALimit) {
   const Outcome outcome = run(node_of(plan::make_limit(rows(), 10, 99'995)), setting_);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
-  const auto found = sorted_rows(outcome);
-  ASSERT_EQ(found.size(), 10U);
-  EXPECT_EQ(found[0][0], "100000");
+  const auto rows_read = sorted_rows(outcome);
+  ASSERT_EQ(rows_read.size(), 10U);
+  EXPECT_EQ(rows_read[0][0], "100000");
 }
 
 }  // namespace

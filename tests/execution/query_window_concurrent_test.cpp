@@ -38,11 +38,11 @@ TablePtr windowed_table(int64_t partitions) {
 }
 
 operators::WindowItem window_item(WindowFunction function, std::string name) {
-  operators::WindowItem made;
-  made.function = function;
-  made.column = 2;
-  made.name = std::move(name);
-  return made;
+  operators::WindowItem item;
+  item.function = function;
+  item.column = 2;
+  item.name = std::move(name);
+  return item;
 }
 
 operators::WindowFrame rows_frame(int64_t start, int64_t end) {
@@ -120,9 +120,9 @@ TEST(QueryWindowConcurrent, FunctionsAreThoseOfALoop) {
     const Outcome outcome = run(windowed(partitions), setting);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
     EXPECT_EQ(outcome.rows, kWindowedRows);
-    std::vector<IntegerRow> found = sorted_integers(outcome);
-    for (IntegerRow& row : found) row[6].reset();
-    EXPECT_EQ(found, expected_rows(partitions)) << partitions;
+    std::vector<IntegerRow> sorted = sorted_integers(outcome);
+    for (IntegerRow& row : sorted) row[6].reset();
+    EXPECT_EQ(sorted, expected_rows(partitions)) << partitions;
   }
 }
 

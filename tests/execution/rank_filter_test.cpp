@@ -143,10 +143,10 @@ TEST(RankFilter, OfNoKeyDropsEveryRow) {
 TEST(RankFilter, BlocksAreAPowerOfTwo) {
   const plan::NodePtr input = scan(table_of<int64_t>("l", 1, true));
   for (const size_t blocks : {0, 3}) {
-    const auto made = plan::make_rank_filter(
+    const auto refused = plan::make_rank_filter(
         input, {{0}, std::make_shared<const std::vector<uint64_t>>(blocks), {}});
-    ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
   }
 }
 

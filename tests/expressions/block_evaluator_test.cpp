@@ -36,22 +36,22 @@ Result<ComputedColumns> computed(const Columns& columns,
   const SchemaPtr schema = arrow_test::make_schema_ptr(columns);
   CD_ASSIGN(std::vector<ExpressionPtr> filters, parse_expressions(where, *schema));
   CD_ASSIGN(ExpressionPtr expression, parse_expression(output, *schema));
-  ComputedColumns made;
-  CD_ASSIGN(made.program, Program::create(std::move(filters), {expression}));
-  made.names = {"out"};
-  return made;
+  ComputedColumns columns_out;
+  CD_ASSIGN(columns_out.program, Program::create(std::move(filters), {expression}));
+  columns_out.names = {"out"};
+  return columns_out;
 }
 
 // The computed values as text, bools as 1 and 0; or the error's code and message.
 Strings run(const Columns& columns, const std::string& output, const std::string& where = "[]") {
-  const Result<ComputedColumns> made = computed(columns, output, where);
-  EXPECT_TRUE(made.ok()) << made.error().message;
+  const Result<ComputedColumns> columns_out = computed(columns, output, where);
+  EXPECT_TRUE(columns_out.ok()) << columns_out.error().message;
   const TablePtr table = arrow_test::make_table({columns});
   Team team(1);
   const auto memory = Memory::create(int64_t{1} << 30);
   const CancelFlag cancel;
   const Result<TablePtr> result =
-      with_computed_columns(*table, made.value(), team, *memory, cancel);
+      with_computed_columns(*table, columns_out.value(), team, *memory, cancel);
   if (!result.ok()) return {code_text(result.error().code), result.error().message};
   const int out = static_cast<int>(columns.size());
   Strings cells = arrow_test::cells(*result.value(), out);
@@ -75,10 +75,11 @@ TEST(BlockEvaluator, DecimalsBeyondWordsAreExact) {
 TEST(BlockEvaluator, OverflowNamesThePartAndTheRow) {
   const Columns columns = {{"a", fixed<int8_t>("c", {1, 100, std::nullopt})},
                            {"b", fixed<int8_t>("c", {1, 28, 100})}};
-  const Strings found = run(columns, call("abs", call("add", column("a") + "," + column("b"))));
-  EXPECT_EQ(found[0], "CD-304");
-  EXPECT_THAT(found[1], testing::HasSubstr("a + b does not fit int8"));
-  EXPECT_THAT(found[1], testing::HasSubstr("row      1 of a batch of 3"));
+  const Strings error_words =
+      run(columns, call("abs", call("add", column("a") + "," + column("b"))));
+  EXPECT_EQ(error_words[0], "CD-304");
+  EXPECT_THAT(error_words[1], testing::HasSubstr("a + b does not fit int8"));
+  EXPECT_THAT(error_words[1], testing::HasSubstr("row      1 of a batch of 3"));
   EXPECT_EQ(run(columns,
                 call("add", column("a") + "," + column("b")),
                 "[" + call("less", column("a") + "," + literal("50", "c")) + "]")[0],
@@ -266,9 +267,9 @@ TEST(BlockEvaluator, SharedPartsAreComputedOnce) {
 
 TEST(BlockEvaluator, MemoryIsReserved) {
   const Columns columns = {{"a", fixed<int64_t>("l", {1})}};
-  const Result<ComputedColumns> made = computed(columns, column("a"), "[]");
+  const Result<ComputedColumns> columns_out = computed(columns, column("a"), "[]");
   const auto memory = Memory::create(1000);
-  const auto evaluator = BlockEvaluator::create(made.value().program, *memory);
+  const auto evaluator = BlockEvaluator::create(columns_out.value().program, *memory);
   ASSERT_FALSE(evaluator.ok());
   EXPECT_EQ(evaluator.error().code, ErrorCode::kOutOfMemoryBudget);
   EXPECT_EQ(memory->used_bytes(), 0);

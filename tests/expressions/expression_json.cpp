@@ -77,9 +77,10 @@ class Reader {
   }
 
   static Result<DataType> read_type(const Json& json) {
-    const auto found = json.find("type");
-    if (found == json.end() || !found->is_string()) return malformed("{} has no type", shown(json));
-    return parse_arrow_format(found->get_ref<const std::string&>());
+    const auto type_text = json.find("type");
+    if (type_text == json.end() || !type_text->is_string())
+      return malformed("{} has no type", shown(json));
+    return parse_arrow_format(type_text->get_ref<const std::string&>());
   }
 
   Result<ExpressionPtr> read_call(const Json& json, int32_t depth) {

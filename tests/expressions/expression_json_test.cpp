@@ -28,9 +28,11 @@ Schema make_schema() {
 }
 
 std::string parsed(const std::string& json) {
-  const Result<ExpressionPtr> found = parse_expression(json, make_schema());
-  if (!found.ok()) return code_text(found.error().code) + " " + found.error().message;
-  return expression_text(*found.value()) + " : " + type_name(found.value()->type);
+  const Result<ExpressionPtr> expressions_read = parse_expression(json, make_schema());
+  if (!expressions_read.ok())
+    return code_text(expressions_read.error().code) + " " + expressions_read.error().message;
+  return expression_text(*expressions_read.value()) + " : " +
+         type_name(expressions_read.value()->type);
 }
 
 std::string call_json(const std::string& function,
@@ -233,11 +235,11 @@ TEST(ExpressionJson, DepthAndSizeAreBounded) {
 
 TEST(ExpressionJson, ListsAreReadInOrder) {
   const Schema schema = make_schema();
-  const auto found =
+  const auto expressions_read =
       parse_expressions("[" + column_json("i8") + "," + column_json("flag") + "]", schema);
-  ASSERT_TRUE(found.ok());
-  ASSERT_EQ(found.value().size(), 2u);
-  EXPECT_EQ(found.value()[1]->name, "flag");
+  ASSERT_TRUE(expressions_read.ok());
+  ASSERT_EQ(expressions_read.value().size(), 2u);
+  EXPECT_EQ(expressions_read.value()[1]->name, "flag");
   EXPECT_FALSE(parse_expressions(column_json("i8"), schema).ok());
 }
 

@@ -30,11 +30,11 @@ bool fits(std::string_view pattern, std::string_view text) {
 }
 
 std::string drawn(std::mt19937& random, const std::vector<std::string>& letters, int most) {
-  std::string made;
+  std::string letters_drawn;
   const auto count = std::uniform_int_distribution<int>(0, most)(random);
   std::uniform_int_distribution<size_t> which(0, letters.size() - 1);
-  for (int i = 0; i < count; ++i) made += letters[which(random)];
-  return made;
+  for (int i = 0; i < count; ++i) letters_drawn += letters[which(random)];
+  return letters_drawn;
 }
 
 TEST(StringSearch, PatternsMatchAsTheirDefinitionSays) {

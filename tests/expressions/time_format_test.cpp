@@ -13,9 +13,9 @@ TimeFormat parsed(std::string_view format, FormatUse use) {
 }
 
 std::string written(std::string_view format, int64_t days, int64_t nanoseconds) {
-  const TimeFormat made = parsed(format, FormatUse::kWrite);
-  std::string to(made.most_bytes(), '#');
-  to.resize(made.write(days, nanoseconds, to.data()));
+  const TimeFormat time_format = parsed(format, FormatUse::kWrite);
+  std::string to(time_format.most_bytes(), '#');
+  to.resize(time_format.write(days, nanoseconds, to.data()));
   return to;
 }
 
@@ -35,10 +35,10 @@ TEST(TimeFormat, WritesYearsOfAnyLength) {
 TEST(TimeFormat, RoomIsEnoughForTheLongestParts) {
   std::string format;
   for (int i = 0; i < 50; ++i) format += "%c%A%B%n%Y";
-  const TimeFormat made = parsed(format, FormatUse::kWrite);
-  std::string to(made.most_bytes(), '#');
-  EXPECT_LE(made.write(INT32_MIN, 86'399'999'999'999, to.data()), to.size());
-  EXPECT_LE(made.write(INT32_MAX, 86'399'999'999'999, to.data()), to.size());
+  const TimeFormat time_format = parsed(format, FormatUse::kWrite);
+  std::string to(time_format.most_bytes(), '#');
+  EXPECT_LE(time_format.write(INT32_MIN, 86'399'999'999'999, to.data()), to.size());
+  EXPECT_LE(time_format.write(INT32_MAX, 86'399'999'999'999, to.data()), to.size());
 }
 
 TEST(TimeFormat, SpecifiersThatThereAreNot) {

@@ -106,11 +106,11 @@ CodedWords coded(const codecs::CodecScheme& scheme,
   const int64_t bytes =
       coder.encode(scheme, kind, values, std::as_writable_bytes(std::span(words)));
   words.resize(static_cast<size_t>(bytes) / sizeof(uint64_t));
-  std::vector<std::byte> found(values.size());
-  CD_CHECK(coder.decode(std::as_bytes(std::span(words)), found).ok(),
+  std::vector<std::byte> decoded(values.size());
+  CD_CHECK(coder.decode(std::as_bytes(std::span(words)), decoded).ok(),
            "{} values cannot be decoded",
            count);
-  CD_CHECK(std::ranges::equal(found, values), "{} values changed", count);
+  CD_CHECK(std::ranges::equal(decoded, values), "{} values changed", count);
   encode_as_device(scheme, kind, values, words);
   return words;
 }

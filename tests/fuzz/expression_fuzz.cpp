@@ -212,9 +212,10 @@ Answers evaluate(const std::shared_ptr<const expressions::Program>& program,
                  const Batch& batch,
                  int64_t rows_max) {
   const auto memory = Memory::create(int64_t{64} << 20);
-  Result<expressions::BlockEvaluator> made = expressions::BlockEvaluator::create(program, *memory);
-  CD_CHECK(made.ok(), "{}", made.error().message);
-  expressions::BlockEvaluator& evaluator = made.value();
+  Result<expressions::BlockEvaluator> created =
+      expressions::BlockEvaluator::create(program, *memory);
+  CD_CHECK(created.ok(), "{}", created.error().message);
+  expressions::BlockEvaluator& evaluator = created.value();
   Answers answers;
   answers.outputs.resize(program->outputs().size());
   for (int64_t begin = 0; begin < batch.rows; begin += rows_max) {
@@ -267,16 +268,16 @@ void check_null_tests(const Answers& answers) {
 
 // The parsed list, or nothing after an error of the right kind.
 std::vector<expressions::ExpressionPtr> parsed(const std::string& json, const Schema& schema) {
-  Result<std::vector<expressions::ExpressionPtr>> found =
+  Result<std::vector<expressions::ExpressionPtr>> expressions_read =
       expressions::parse_expressions(json, schema);
-  if (!found.ok()) {
-    check_parse_error(found.error());
+  if (!expressions_read.ok()) {
+    check_parse_error(expressions_read.error());
     return {};
   }
-  for (const expressions::ExpressionPtr& each : found.value()) {
+  for (const expressions::ExpressionPtr& each : expressions_read.value()) {
     CD_CHECK(!expressions::expression_text(*each).empty(), "{}", json);
   }
-  return found.value();
+  return expressions_read.value();
 }
 
 void try_program(Choices& choices) {

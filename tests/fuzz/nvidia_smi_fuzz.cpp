@@ -36,13 +36,14 @@ constexpr std::string_view kPieces[] = {
     ",-",   "CPU Affinity", "GPU NUMA", "network", "cpu0",          "a/b", "\nGPU1\tSYS\t X \t"};
 
 void read(std::string_view text) {
-  const Result<topology::Discovery> found = topology::discover_from_nvidia_smi(text);
-  if (!found.ok()) {
-    CD_CHECK(found.error().code == ErrorCode::kInvalidTopology, "{}", found.error().message);
-    CD_CHECK(!found.error().message.empty(), "an error without words");
+  const Result<topology::Discovery> discovery = topology::discover_from_nvidia_smi(text);
+  if (!discovery.ok()) {
+    CD_CHECK(
+        discovery.error().code == ErrorCode::kInvalidTopology, "{}", discovery.error().message);
+    CD_CHECK(!discovery.error().message.empty(), "an error without words");
     return;
   }
-  const Result<topology::ServerShape> shape = topology::make_shape(found.value().parts);
+  const Result<topology::ServerShape> shape = topology::make_shape(discovery.value().parts);
   // Two NICs may have one name by the legend, or names that no vertex may have; nothing else is left to refuse.
   const bool is_name = shape.ok() || shape.error().message.find("called") != std::string::npos;
   CD_CHECK(is_name, "{} of {}", shape.error().message, text);

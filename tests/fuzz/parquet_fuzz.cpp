@@ -69,12 +69,12 @@ Status read_column(const scan::ParquetTable& table, int column, int32_t step, ui
       const auto some = static_cast<int32_t>(std::min<int64_t>(step, rows - at));
       listed.clear();
       for (uint32_t row = 0; row < static_cast<uint32_t>(some); row += every) listed.push_back(row);
-      const auto wanted = static_cast<int32_t>(listed.size());
+      const auto row_count = static_cast<int32_t>(listed.size());
       cursor.step(at, some);
-      CD_ASSIGN(const uint32_t* coded, cursor.codes(listed.data(), wanted));
+      CD_ASSIGN(const uint32_t* coded, cursor.codes(listed.data(), row_count));
       if (coded != nullptr) CD_TRY(cursor.dictionary());
-      CD_ASSIGN(const ColumnView found, cursor.decode(listed.data(), wanted));
-      CD_CHECK(found.length == wanted, "{} rows of {}", found.length, wanted);
+      CD_ASSIGN(const ColumnView decoded, cursor.decode(listed.data(), row_count));
+      CD_CHECK(decoded.length == row_count, "{} rows of {}", decoded.length, row_count);
     }
   }
   return {};

@@ -27,11 +27,12 @@ using arrow_test::Columns;
 // Of strings, bits, widths of all sizes, with NULLs and destinations.
 Columns columns() {
   arrow_test::Random random(1);
-  Columns made;
+  Columns random_columns;
   for (const std::string format : {"u", "b", "z", "d:12,2", "s"}) {
-    made.push_back({format.substr(0, 1), arrow_test::random_array(format, 40, 0.2, random)});
+    random_columns.push_back(
+        {format.substr(0, 1), arrow_test::random_array(format, 40, 0.2, random)});
   }
-  return made;
+  return random_columns;
 }
 
 struct Known {

@@ -17,11 +17,11 @@ namespace {
 
 const std::vector<std::string>& known_strings() {
   static const std::vector<std::string> strings = [] {
-    std::vector<std::string> made;
+    std::vector<std::string> documents;
     for (const char* name : {"gh200", "figure-2a", "figure-2i", "dgx-1v"}) {
-      made.push_back(topology::graph_to_json(topology::make_machine(name).value()));
+      documents.push_back(topology::graph_to_json(topology::make_machine(name).value()));
     }
-    return made;
+    return documents;
   }();
   return strings;
 }

@@ -18,66 +18,66 @@ struct MadeGpuColumns {
   std::vector<GpuColumn> columns;
   std::vector<std::string> names;
 
-  void add(const codecs::HardColumn& made,
+  void add(const codecs::HardColumn& column,
            const codecs::CodedValues& kind,
            const codecs::CodecScheme& scheme) {
-    words.push_back(codecs::narrow_words(made.values, kind.width));
+    words.push_back(codecs::narrow_words(column.values, kind.width));
     const auto bytes = std::as_bytes(std::span(words.back()));
     columns.push_back(
-        {bytes.first(made.values.size() * static_cast<size_t>(kind.width)), kind, scheme});
-    names.push_back(made.name);
+        {bytes.first(column.values.size() * static_cast<size_t>(kind.width)), kind, scheme});
+    names.push_back(column.name);
   }
 };
 
 // The reference's bytes, and back.
-void expect_like_reference(const MadeGpuColumns& made, uint32_t blocks) {
+void expect_like_reference(const MadeGpuColumns& on_gpu, uint32_t blocks) {
   GpuCoding coding;
-  const Status opened = coding.open(made.columns, blocks);
+  const Status opened = coding.open(on_gpu.columns, blocks);
   ASSERT_TRUE(opened.ok()) << opened.error().message;
   const Result<double> encoded = coding.encode();
   ASSERT_TRUE(encoded.ok()) << encoded.error().message;
   const Result<double> decoded = coding.decode();
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
-  for (size_t i = 0; i < made.columns.size(); ++i) {
-    const auto& [values, kind, scheme] = made.columns[i];
+  for (size_t i = 0; i < on_gpu.columns.size(); ++i) {
+    const auto& [values, kind, scheme] = on_gpu.columns[i];
     ASSERT_EQ(coding.coded(i).value(), codecs::reference_of(scheme, kind, values))
-        << made.names[i] << " x " << kind.width << ", " << int{scheme.runs} << " "
+        << on_gpu.names[i] << " x " << kind.width << ", " << int{scheme.runs} << " "
         << int{scheme.deltas};
-    ASSERT_TRUE(std::ranges::equal(coding.decoded(i).value(), values)) << made.names[i];
+    ASSERT_TRUE(std::ranges::equal(coding.decoded(i).value(), values)) << on_gpu.names[i];
   }
 }
 
 TEST(GpuCodecs, WriteTheBytesOfTheReferenceForEveryColumnInEveryScheme) {
   for (const int64_t count : {0, 1, 255, 256, 1023, 1024, 1025, 5000}) {
-    MadeGpuColumns made;
+    MadeGpuColumns on_gpu;
     for (const codecs::HardColumn& hard : codecs::hard_columns(count)) {
       for (const int width : {1, 2, 4, 8}) {
         for (const codecs::CodecScheme& scheme : codecs::every_scheme())
-          made.add(hard, {width, true}, scheme);
+          on_gpu.add(hard, {width, true}, scheme);
       }
-      for (const int width : {1, 2, 4}) made.add(hard, {width, false}, {1, 1});
+      for (const int width : {1, 2, 4}) on_gpu.add(hard, {width, false}, {1, 1});
     }
-    expect_like_reference(made, 1024);
+    expect_like_reference(on_gpu, 1024);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST(GpuCodecs, PlaceManyTilesOfOneColumnInTheirOrder) {
   for (const uint32_t blocks : {1U, 3U, 2048U}) {
-    MadeGpuColumns made;
+    MadeGpuColumns on_gpu;
     for (const codecs::HardColumn& hard : codecs::hard_columns(1 << 20))
-      made.add(hard, {8, true}, {2, 1});
-    expect_like_reference(made, blocks);
+      on_gpu.add(hard, {8, true}, {2, 1});
+    expect_like_reference(on_gpu, blocks);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST(GpuCodecs, RefuseWhatIsNoBlockWithoutTouchingTheRest) {
-  MadeGpuColumns made;
+  MadeGpuColumns on_gpu;
   const codecs::HardColumn orders = codecs::hard_columns(100'000)[5];
-  for (int i = 0; i < 3; ++i) made.add(orders, {8, true}, {2, 1});
+  for (int i = 0; i < 3; ++i) on_gpu.add(orders, {8, true}, {2, 1});
   GpuCoding coding;
-  ASSERT_TRUE(coding.open(made.columns, 256).ok());
+  ASSERT_TRUE(coding.open(on_gpu.columns, 256).ok());
   ASSERT_TRUE(coding.encode().ok());
   const std::vector<uint64_t> good = coding.coded(1).value();
   std::mt19937_64 random(1);
@@ -86,7 +86,7 @@ TEST(GpuCodecs, RefuseWhatIsNoBlockWithoutTouchingTheRest) {
     for (int change = 0; change < 3; ++change)
       changed[random() % changed.size()] ^= uint64_t{1} << random() % 64;
     ASSERT_TRUE(coding.change(1, changed).ok());
-    std::vector<std::byte> values(made.columns[1].values.size());
+    std::vector<std::byte> values(on_gpu.columns[1].values.size());
     const Status expected = codecs::ColumnCoder().decode(std::as_bytes(std::span(changed)), values);
     const Result<double> decoded = coding.decode();
     ASSERT_EQ(decoded.ok(), expected.ok()) << "round " << round;
@@ -97,7 +97,8 @@ TEST(GpuCodecs, RefuseWhatIsNoBlockWithoutTouchingTheRest) {
       EXPECT_EQ(coding.decoded(1).value(), values);
     }
     for (const size_t beside : {0U, 2U})
-      ASSERT_TRUE(std::ranges::equal(coding.decoded(beside).value(), made.columns[beside].values));
+      ASSERT_TRUE(
+          std::ranges::equal(coding.decoded(beside).value(), on_gpu.columns[beside].values));
   }
 }
 

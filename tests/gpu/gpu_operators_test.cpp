@@ -63,20 +63,21 @@ TEST(GpuOperators, rows_lie_by_partition_in_their_order) {
     const operators::DeviceBuffer byte = load(*runner, bytes);
     const operators::PartitionRule rule{.mix = WordMix::from_seed(5), .ways = 256};
     const auto way = [&](uint64_t row) { return rule.number(static_cast<uint64_t>(keys[row])); };
-    const auto made =
+    const auto partitions =
         operators::partition_on_device(*runner,
                                        {.key = {key.words(), 8},
                                         .columns = {{number.words(), 8}, {byte.as<uint8_t>(), 1}},
                                         .rows = keys.size(),
                                         .rule = rule});
-    ASSERT_TRUE(made.ok()) << made.error().message;
+    ASSERT_TRUE(partitions.ok()) << partitions.error().message;
     std::ranges::stable_sort(order, {}, way);
-    EXPECT_EQ(words_of(*runner, made.value().columns[0].words(), keys.size()), order);
+    EXPECT_EQ(words_of(*runner, partitions.value().columns[0].words(), keys.size()), order);
     for (uint64_t& row : order) row = uint8_t(row);
-    EXPECT_EQ(operators::read_values<uint8_t>(*runner, made.value().columns[1].words(), keys.size())
-                  .value(),
-              std::vector<uint8_t>(order.begin(), order.end()));
-    EXPECT_EQ(words_of(*runner, made.value().offsets.words(), 257).back(), keys.size());
+    EXPECT_EQ(
+        operators::read_values<uint8_t>(*runner, partitions.value().columns[1].words(), keys.size())
+            .value(),
+        std::vector<uint8_t>(order.begin(), order.end()));
+    EXPECT_EQ(words_of(*runner, partitions.value().offsets.words(), 257).back(), keys.size());
   }
 }
 
@@ -87,12 +88,12 @@ RowPairs expected_pairs(const std::vector<int64_t>& build, const std::vector<int
   for (uint64_t row = 0; row < build.size(); ++row) rows[build[row]].push_back(row);
   RowPairs pairs;
   for (uint64_t row = 0; row < probe.size(); ++row) {
-    const auto found = rows.find(probe[row]);
-    if (found == rows.end()) {
+    const auto same_key = rows.find(probe[row]);
+    if (same_key == rows.end()) {
       pairs.emplace_back(row, operators::kNoRow);
       continue;
     }
-    for (const uint64_t match : found->second) pairs.emplace_back(row, match);
+    for (const uint64_t match : same_key->second) pairs.emplace_back(row, match);
   }
   return pairs;
 }
@@ -230,10 +231,10 @@ TEST(GpuOperators, joins_by_strings_and_several_columns_are_those_of_cpu_threads
   const KeyColumns build(20'000, 9000, 1);
   const KeyColumns probe(30'000, 12'000, 2);
   const KeyedJoin expected = join_by_keys(host, build, probe);
-  const KeyedJoin found = join_by_keys(*runner, build, probe);
-  EXPECT_EQ(found.pairs, expected.pairs);
-  EXPECT_EQ(found.offsets, expected.offsets);
-  EXPECT_EQ(found.bytes, expected.bytes);
+  const KeyedJoin joined = join_by_keys(*runner, build, probe);
+  EXPECT_EQ(joined.pairs, expected.pairs);
+  EXPECT_EQ(joined.offsets, expected.offsets);
+  EXPECT_EQ(joined.bytes, expected.bytes);
 }
 
 TEST(GpuOperators, groups_have_all_of_their_rows) {
@@ -269,13 +270,13 @@ TEST(GpuOperators, groups_have_all_of_their_rows) {
       ASSERT_TRUE(grouped.ok()) << grouped.error().message;
       const operators::DeviceGroups& groups = grouped.value();
       ASSERT_EQ(groups.groups, expected.size());
-      const auto found = words_of(*runner, groups.keys(), groups.groups);
+      const auto keys_read = words_of(*runner, groups.keys(), groups.groups);
       std::vector<std::vector<uint64_t>> columns = {
           words_of(*runner, groups.counts(), groups.groups)};
       for (const uint32_t word : groups.first_word)
         columns.push_back(words_of(*runner, groups.column(word), groups.groups));
       for (uint64_t group = 0; group < groups.groups; ++group) {
-        const auto at = expected.find(static_cast<int64_t>(found[group]));
+        const auto at = expected.find(static_cast<int64_t>(keys_read[group]));
         ASSERT_NE(at, expected.end());
         for (size_t column = 0; column < columns.size(); ++column)
           ASSERT_EQ(static_cast<int64_t>(columns[column][group]), at->second[column]);
@@ -296,14 +297,14 @@ TEST(GpuOperators, memory_that_is_not_there_is_an_error_and_comes_back) {
   {
     const auto key = operators::DeviceBuffer::words(*runner, rows);
     ASSERT_TRUE(key.ok()) << key.error().message;
-    const auto made = operators::partition_on_device(
+    const auto refused = operators::partition_on_device(
         *runner,
         {.key = {key.value().words(), 8},
          .columns = {{key.value().words(), 8}, {key.value().words(), 8}, {key.value().words(), 8}},
          .rows = rows,
          .rule = {.ways = 2}});
-    ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.error().code, ErrorCode::kOutOfMemoryBudget);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemoryBudget);
   }
   runner->give_back();
   ASSERT_EQ(device::cuda_calls::open_gpu(0, &after), 0);

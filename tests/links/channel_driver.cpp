@@ -51,17 +51,17 @@ class Words {
     }
   }
   std::string text(const std::string& name, const std::string& otherwise = "") const {
-    const auto found = words_.find(name);
-    return found == words_.end() ? otherwise : found->second;
+    const auto entry = words_.find(name);
+    return entry == words_.end() ? otherwise : entry->second;
   }
   int number(const std::string& name, int otherwise) const {
     return std::atoi(text(name, std::to_string(otherwise)).c_str());
   }
   std::vector<int> numbers(const std::string& name) const {
-    std::vector<int> found;
+    std::vector<int> parts;
     std::istringstream in(text(name));
-    for (std::string one; std::getline(in, one, ',');) found.push_back(std::atoi(one.c_str()));
-    return found;
+    for (std::string one; std::getline(in, one, ',');) parts.push_back(std::atoi(one.c_str()));
+    return parts;
   }
 
  private:

@@ -103,25 +103,25 @@ class Work {
     spec.output = {{operators::OutputSide::kLeft, 1, "l"}, {operators::OutputSide::kRight, 1, "r"}};
     spec.partition_bits = 4;
     const Clock::time_point begin = Clock::now();
-    CD_ASSIGN(const operators::RankPartition found,
+    CD_ASSIGN(const operators::RankPartition partition,
               operators::partition_over_ranks(run, spec, rows_, rows_, environment_));
-    if (found.sides == nullptr) return Error{ErrorCode::kInternal, found.reason};
+    if (partition.sides == nullptr) return Error{ErrorCode::kInternal, partition.reason};
     // They count from when all have agreed to join alike, which is soon.
-    for (const bulk::BulkPhase& phase : found.sides->facts.phases) {
+    for (const bulk::BulkPhase& phase : partition.sides->facts.phases) {
       const Clock::time_point began = begin + seconds_of(phase.begin_s);
       phases_["join_" + with_underscores(phase.name)] = {began, began + seconds_of(phase.seconds)};
     }
     return ranks_.barrier();
   }
 
-  Status run_until(const EndedPhase& wanted) {
-    const auto found = phases_.find(wanted.phase);
-    if (found == phases_.end()) {
-      return make_error(ErrorCode::kInvalidArgument, "there is no phase '{}'", wanted.phase);
+  Status run_until(const EndedPhase& ending) {
+    const auto times = phases_.find(ending.phase);
+    if (times == phases_.end()) {
+      return make_error(ErrorCode::kInvalidArgument, "there is no phase '{}'", ending.phase);
     }
-    throws_ = wanted.throws;
+    throws_ = ending.throws;
     const Clock::time_point middle =
-        found->second.begin + (found->second.end - found->second.begin) / 2;
+        times->second.begin + (times->second.end - times->second.begin) / 2;
     const auto next = std::upper_bound(calls_.begin(), calls_.end(), middle);
     last_call_ = static_cast<size_t>(next - calls_.begin());  // the first is the barrier
     wait_ = middle - calls_[last_call_ - 1];
@@ -155,13 +155,13 @@ class Work {
 
 }  // namespace
 
-Status ended_in_phase(ranks::Communicator& ranks, const EndedPhase& wanted) {
-  const bool joins = wanted.phase.starts_with("join_");
+Status ended_in_phase(ranks::Communicator& ranks, const EndedPhase& ending) {
+  const bool joins = ending.phase.starts_with("join_");
   Work work(ranks, joins);
   CD_TRY(work.run());
   // Again with the windows of before, as it will be then: there are so few collectives that one more or less counts.
   CD_TRY(work.run());
-  if (ranks.rank() == wanted.who) return work.run_until(wanted);
+  if (ranks.rank() == ending.who) return work.run_until(ending);
   for (;;) CD_TRY(work.run());
 }
 

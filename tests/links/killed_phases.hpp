@@ -18,6 +18,6 @@ struct EndedPhase {
 
 // Does the work once, a join twice, which says when each phase was, and at which collectives; then rank `who`
 // kills itself where the middle of the phase was, or throws at the collective before that, and the others find out.
-Status ended_in_phase(ranks::Communicator& ranks, const EndedPhase& wanted);
+Status ended_in_phase(ranks::Communicator& ranks, const EndedPhase& ending);
 
 }  // namespace crossdock

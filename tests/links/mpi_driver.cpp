@@ -177,8 +177,8 @@ Status run(ranks::Communicator& ranks, const Options& options) {
          return ended_in_phase(ranks, {options.phase, options.who, true});
        }},
   };
-  const auto found = cases.find(options.name);
-  return found == cases.end() ? until_one_fails(ranks, options) : found->second();
+  const auto named_case = cases.find(options.name);
+  return named_case == cases.end() ? until_one_fails(ranks, options) : named_case->second();
 }
 
 // CASE [limit=MS] [apart] [per_host=N] [who=RANK] [when=ROUND] [phase=NAME]

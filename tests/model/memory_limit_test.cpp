@@ -35,8 +35,8 @@ class MemoryLimitTest : public ::testing::Test {
   }
 
   int64_t limit() const {
-    const auto found = cgroup_memory_limit(root_);
-    return found ? found->bytes : 0;
+    const auto of_cgroup = cgroup_memory_limit(root_);
+    return of_cgroup ? of_cgroup->bytes : 0;
   }
 
   fs::path root_;
@@ -46,10 +46,10 @@ TEST_F(MemoryLimitTest, IsThatOfTheNestedGroup) {
   v2("/system.slice/job.service");
   write("sys/fs/cgroup/system.slice/memory.max", "max\n");
   write("sys/fs/cgroup/system.slice/job.service/memory.max", "838860800\n");
-  const auto found = cgroup_memory_limit(root_);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->bytes, 838860800);
-  EXPECT_EQ(found->file, "/sys/fs/cgroup/system.slice/job.service/memory.max");
+  const auto of_cgroup = cgroup_memory_limit(root_);
+  ASSERT_TRUE(of_cgroup);
+  EXPECT_EQ(of_cgroup->bytes, 838860800);
+  EXPECT_EQ(of_cgroup->file, "/sys/fs/cgroup/system.slice/job.service/memory.max");
 }
 
 TEST_F(MemoryLimitTest, IsTheLeastOfTheGroupsAround) {
@@ -99,8 +99,8 @@ bool sees_limit_in(const fs::path& group, int64_t bytes) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::ofstream(group / "cgroup.procs") << ::getpid() << std::flush;
-    const auto found = cgroup_memory_limit();
-    ::_exit(found && found->bytes == bytes ? 0 : 1);
+    const auto of_cgroup = cgroup_memory_limit();
+    ::_exit(of_cgroup && of_cgroup->bytes == bytes ? 0 : 1);
   }
   int status = 0;
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -22,11 +22,11 @@ double seconds_of(const PartitionShape& shape) {
 TEST(PartitionCost, NamesThePhasesOfARun) {
   PartitionShape shape = wide_table(1'000'000);
   const auto names = [&] {
-    std::vector<std::string_view> found;
+    std::vector<std::string_view> phase_names;
     for (const PhaseCost& phase : partition_cost(shape, Machine{}, PartitionRates{}).phases) {
-      found.push_back(phase.name);
+      phase_names.push_back(phase.name);
     }
-    return found;
+    return phase_names;
   };
   EXPECT_EQ(names(),
             (std::vector<std::string_view>{"number rows", "place rows", "gather partitions"}));

@@ -4,9 +4,9 @@
 namespace {
 
 [[gnu::constructor]] void take_over() {
-  struct sigaction own = {};
-  own.sa_handler = SIG_IGN;
-  sigaction(SIGBUS, &own, nullptr);
+  struct sigaction ignoring = {};
+  ignoring.sa_handler = SIG_IGN;
+  sigaction(SIGBUS, &ignoring, nullptr);
 }
 
 }  // namespace

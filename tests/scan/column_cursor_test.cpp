@@ -59,11 +59,11 @@ class Reading {
     std::vector<uint32_t> listed;
     for (uint32_t row = 0; row < static_cast<uint32_t>(count); row += every) listed.push_back(row);
     cursor_->step(begin, count);
-    const auto wanted = static_cast<int32_t>(listed.size());
-    const auto decoded = cursor_->decode(every == 1 ? nullptr : listed.data(), wanted);
+    const auto row_count = static_cast<int32_t>(listed.size());
+    const auto decoded = cursor_->decode(every == 1 ? nullptr : listed.data(), row_count);
     ASSERT_TRUE(decoded.ok()) << decoded.error().message;
     ASSERT_EQ(decoded.value().is_narrow, form().is_narrow);
-    for (int32_t i = 0; i < wanted; ++i) {
+    for (int32_t i = 0; i < row_count; ++i) {
       const WrittenValue& value =
           rows_[static_cast<size_t>(begin) + listed[static_cast<size_t>(i)]];
       ASSERT_EQ(decoded.value().is_valid(i), !value.is_null) << begin << " + " << i;
@@ -82,24 +82,24 @@ class Reading {
   const ColumnForm& form() const { return table_->columns()[0].form; }
 
  private:
-  void expect_value(const ColumnView& found, int64_t row, const WrittenValue& value) {
+  void expect_value(const ColumnView& decoded, int64_t row, const WrittenValue& value) {
     const DataType& type = table_->columns()[0].form.type;
     if (type.id == TypeId::kUtf8View) {
-      ASSERT_EQ(string_at(found, row), value.text);
+      ASSERT_EQ(string_at(decoded, row), value.text);
     } else if (type.id == TypeId::kDictionary) {
-      const auto* offsets = static_cast<const int32_t*>(found.dictionary->offsets);
-      const int32_t code = found.data<int32_t>()[row];
-      const auto* bytes = reinterpret_cast<const char*>(found.dictionary->values);
+      const auto* offsets = static_cast<const int32_t*>(decoded.dictionary->offsets);
+      const int32_t code = decoded.data<int32_t>()[row];
+      const auto* bytes = reinterpret_cast<const char*>(decoded.dictionary->values);
       const auto length = static_cast<size_t>(offsets[code + 1] - offsets[code]);
       ASSERT_EQ(std::string(bytes + offsets[code], length), value.text);
     } else if (type.id == TypeId::kInt32) {
-      ASSERT_EQ(found.data<int32_t>()[row], value.number);
+      ASSERT_EQ(decoded.data<int32_t>()[row], value.number);
     } else if (type.id == TypeId::kDecimal128) {
       const auto factor = static_cast<int64_t>(table_->columns()[0].form.factor);
-      const int64_t place = found.is_narrow ? row : 2 * row;
-      ASSERT_EQ(found.data<int64_t>()[place], value.number * factor);
+      const int64_t place = decoded.is_narrow ? row : 2 * row;
+      ASSERT_EQ(decoded.data<int64_t>()[place], value.number * factor);
     } else {
-      ASSERT_EQ(found.data<int64_t>()[row], value.number);
+      ASSERT_EQ(decoded.data<int64_t>()[row], value.number);
     }
   }
 
@@ -216,11 +216,11 @@ TEST(ParquetTable, HasColumnsThatFilesLackOrHaveNarrower) {
     const auto& of = *files->files()[static_cast<size_t>(file)];
     cursor.open(of.file(), table->columns()[0].form_in(file), table->chunk(0, file, 0), 5);
     cursor.step(0, 5);
-    const ColumnView found = cursor.decode(nullptr, 5).value();
+    const ColumnView decoded = cursor.decode(nullptr, 5).value();
     for (int64_t row = 0; row < 5; ++row) {
-      ASSERT_EQ(found.is_valid(row), file == 0 && row % 2 == 1) << file << " " << row;
+      ASSERT_EQ(decoded.is_valid(row), file == 0 && row % 2 == 1) << file << " " << row;
       if (file == 0 && row % 2 == 1) {
-        EXPECT_EQ(found.data<int64_t>()[row], row);
+        EXPECT_EQ(decoded.data<int64_t>()[row], row);
       }
     }
   }
@@ -252,12 +252,12 @@ TEST(ParquetTable, HasOneValueForAFile) {
       cursor.open(files->files()[0]->file(), column.form_in(f), table->chunk(0, f, 0), 9);
       cursor.step(0, 9);
       EXPECT_EQ(cursor.codes(nullptr, 9).value(), nullptr);
-      const ColumnView found = cursor.decode(nullptr, 9).value();
+      const ColumnView decoded = cursor.decode(nullptr, 9).value();
       for (int64_t row = 0; row < 9; ++row) {
         if (coded) {
-          EXPECT_EQ(found.data<int32_t>()[row], f);
+          EXPECT_EQ(decoded.data<int32_t>()[row], f);
         } else {
-          EXPECT_EQ(string_at(found, row), f == 0 ? "short" : "a longer one");
+          EXPECT_EQ(string_at(decoded, row), f == 0 ? "short" : "a longer one");
         }
       }
       EXPECT_EQ(table->chunk(0, f, 0).statistics.max, f == 0 ? "short" : "a longer one");

@@ -45,12 +45,12 @@ TEST(RunDecoder, ReadsPackedBitsOfEveryWidthFromAnyPlace) {
     for (int64_t skipped = 0; skipped < 20; ++skipped) {
       RunDecoder decoder(bytes, bits);
       ASSERT_TRUE(decoder.skip(skipped));
-      std::vector<uint32_t> found(values.size() - static_cast<size_t>(skipped));
-      for (size_t at = 0; at < found.size(); at += 11) {
-        const auto some = static_cast<int64_t>(std::min<size_t>(11, found.size() - at));
-        ASSERT_TRUE(decoder.read(some, found.data() + at));
+      std::vector<uint32_t> decoded(values.size() - static_cast<size_t>(skipped));
+      for (size_t at = 0; at < decoded.size(); at += 11) {
+        const auto some = static_cast<int64_t>(std::min<size_t>(11, decoded.size() - at));
+        ASSERT_TRUE(decoder.read(some, decoded.data() + at));
       }
-      EXPECT_TRUE(std::equal(found.begin(), found.end(), values.begin() + skipped)) << bits;
+      EXPECT_TRUE(std::equal(decoded.begin(), decoded.end(), values.begin() + skipped)) << bits;
       uint32_t more = 0;
       EXPECT_FALSE(decoder.read(1, &more));
     }
@@ -60,17 +60,17 @@ TEST(RunDecoder, ReadsPackedBitsOfEveryWidthFromAnyPlace) {
 TEST(RunDecoder, ReadsRunsAndNothing) {
   const Bytes bytes = {10 << 1, 3, 2 << 1 | 1, 0xFF, 0x00};
   RunDecoder decoder(bytes, 1);
-  std::vector<uint32_t> found(26);
-  ASSERT_TRUE(decoder.read(26, found.data()));
-  EXPECT_EQ(found[9], 3U);
-  EXPECT_EQ(found[10], 1U);
-  EXPECT_EQ(found[18], 0U);
+  std::vector<uint32_t> decoded(26);
+  ASSERT_TRUE(decoder.read(26, decoded.data()));
+  EXPECT_EQ(decoded[9], 3U);
+  EXPECT_EQ(decoded[10], 1U);
+  EXPECT_EQ(decoded[18], 0U);
   RunDecoder none({}, 4);
-  EXPECT_FALSE(none.read(1, found.data()));
+  EXPECT_FALSE(none.read(1, decoded.data()));
   const Bytes zeros = {8 << 1 | 1};
   RunDecoder nothing(zeros, 0);
-  ASSERT_TRUE(nothing.read(20, found.data()));
-  EXPECT_EQ(found[19], 0U);
+  ASSERT_TRUE(nothing.read(20, decoded.data()));
+  EXPECT_EQ(decoded[19], 0U);
 }
 
 TEST(Snappy, CopiesOverlap) {
@@ -280,10 +280,10 @@ TEST(DeltaReader, ReadsWhatTheFormatDescribes) {
   const Bytes differences = packed({0, 0, 0, 3, 3, 3, 3, 0}, 2);
   coded.insert(coded.end(), differences.begin(), differences.end());
   coded.resize(coded.size() + 6);
-  const auto found = read_deltas(coded, 8);
-  ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found.value().values, (std::vector<int64_t>{7, 5, 3, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(found.value().bytes, coded.size());
+  const auto deltas = read_deltas(coded, 8);
+  ASSERT_TRUE(deltas.ok());
+  EXPECT_EQ(deltas.value().values, (std::vector<int64_t>{7, 5, 3, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(deltas.value().bytes, coded.size());
   EXPECT_FALSE(read_deltas(coded, 7).ok());
   for (size_t bytes = 0; bytes < 11; ++bytes) {
     EXPECT_FALSE(read_deltas(std::span(coded).first(bytes), 8).ok()) << bytes;

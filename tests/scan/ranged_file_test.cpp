@@ -20,11 +20,11 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 using Ends = std::pair<int64_t, int64_t>;
 
 std::vector<Ends> joined(std::vector<ByteRange> ranges) {
-  std::vector<Ends> found;
+  std::vector<Ends> ends;
   for (const ByteRange& range : coalesced(std::move(ranges))) {
-    found.emplace_back(range.begin, range.end);
+    ends.emplace_back(range.begin, range.end);
   }
-  return found;
+  return ends;
 }
 
 uint8_t byte_at(int64_t offset) { return static_cast<uint8_t>(offset * 31 + (offset >> 12)); }

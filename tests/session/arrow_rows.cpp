@@ -43,9 +43,9 @@ std::vector<std::string> lines_of(const ArrowTable& table) {
 std::vector<int64_t> integers_of(const ReceivedRows& rows, int column) {
   ArrowArray array;
   rows.export_array(&array);
-  const ArrowArray& wanted = *array.children[column];
-  const auto* begin = static_cast<const int64_t*>(wanted.buffers[1]) + wanted.offset;
-  std::vector<int64_t> values(begin, begin + wanted.length);
+  const ArrowArray& child = *array.children[column];
+  const auto* begin = static_cast<const int64_t*>(child.buffers[1]) + child.offset;
+  std::vector<int64_t> values(begin, begin + child.length);
   array.release(&array);
   return values;
 }

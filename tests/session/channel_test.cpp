@@ -53,19 +53,19 @@ TEST_F(RowChannels, TakeAnArrayWholeOrLeaveItAlone) {
 
   int64_t rows = 0;
   std::vector<int64_t> keys;
-  ReceivedRows found;
+  ReceivedRows received;
   while (!sender.try_send(&second)) {
-    while (receiver.recv(found, 0)) {
-      rows += found.rows();
-      for (const int64_t key : integers_of(found, 0)) keys.push_back(key);
+    while (receiver.recv(received, 0)) {
+      rows += received.rows();
+      for (const int64_t key : integers_of(received, 0)) keys.push_back(key);
     }
   }
   sender.flush_begin();
   while (!sender.flush_done()) {
-    while (receiver.recv(found, 0)) rows += found.rows();
+    while (receiver.recv(received, 0)) rows += received.rows();
   }
   EXPECT_EQ(live_structs(), before);  // all that was sent lies in segments
-  while (receiver.recv(found)) rows += found.rows();
+  while (receiver.recv(received)) rows += received.rows();
   EXPECT_TRUE(receiver.ended());
   EXPECT_EQ(rows, 600);
   EXPECT_THAT(keys, testing::BeginEndDistanceIs(Gt(0)));
@@ -233,12 +233,12 @@ TEST_F(RowChannels, EverybodyHearsWhyItIsOver) {
   RowChannel channel = open({.by = {"k"}});
   RowSender sender = channel.open_sender(0);
   RowReceiver receiver = channel.open_receiver(0);
-  ReceivedRows found;
-  EXPECT_FALSE(receiver.recv(found, 0.001));
+  ReceivedRows received;
+  EXPECT_FALSE(receiver.recv(received, 0.001));
   EXPECT_FALSE(receiver.ended());
   channel.close("the disk is full");
   channel.close("another cause");
-  expect_thrown([&] { receiver.recv(found); }, "CD-618", "the disk is full");
+  expect_thrown([&] { receiver.recv(received); }, "CD-618", "the disk is full");
   expect_thrown([&] { receiver.collect(); }, "CD-618", "the disk is full");
   expect_thrown([&] { sender.flush(); }, "CD-618", "the disk is full");
   ArrowArray rows = key_rows(0, 3);
@@ -250,8 +250,8 @@ TEST_F(RowChannels, ASenderThatGoesTooEarlyIsACause) {
   RowChannel channel = open({.by = {"k"}});
   RowReceiver receiver = channel.open_receiver(0);
   { const RowSender sender = channel.open_sender(0); }
-  ReceivedRows found;
-  expect_thrown([&] { receiver.recv(found); }, "CD-618", "dropped");
+  ReceivedRows received;
+  expect_thrown([&] { receiver.recv(received); }, "CD-618", "dropped");
 }
 
 TEST_F(RowChannels, WhatIsKeptCountsAgainstTheBudget) {
@@ -267,11 +267,11 @@ TEST_F(RowChannels, WhatIsKeptCountsAgainstTheBudget) {
   // What did not fit is not lost: it comes in place, and with it all that was taken.
   const int64_t kept_at_least = 300'000;
   int64_t rows_in_place = 0;
-  ReceivedRows found;
+  ReceivedRows received;
   sender.flush([&] {
-    while (receiver.recv(found, 0)) rows_in_place += found.rows();
+    while (receiver.recv(received, 0)) rows_in_place += received.rows();
   });
-  while (receiver.recv(found)) rows_in_place += found.rows();
+  while (receiver.recv(received)) rows_in_place += received.rows();
   const int64_t kept = receiver.collect().rows();
   EXPECT_THAT(kept, Gt(kept_at_least));
   const RowChannel::Flow flow = channel.counters().flows[0];
@@ -285,7 +285,7 @@ TEST_F(RowChannels, ThreadsShareEndpoints) {
   std::vector<std::thread> threads;
   for (int receivers = 0; receivers < 2; ++receivers) {
     threads.emplace_back([&rows, receiver = channel.open_receiver(0)]() mutable {
-      for (ReceivedRows found; receiver.recv(found);) rows += found.rows();
+      for (ReceivedRows received; receiver.recv(received);) rows += received.rows();
     });
   }
   for (int senders = 0; senders < 3; ++senders) {

@@ -167,7 +167,7 @@ TEST(Groups, JoinAndGroupOverEndpointsAreThoseOfTheWhole) {
   const RowChannel orders = group.channel(orders_of(engine, 0, kOrders), options);
   options.by = {"id"};
   const RowChannel customers = group.channel(customers_of(engine, 0, kCustomers), options);
-  Lines found;
+  Lines lines;
   Lines groups;
   std::vector<std::thread> threads;
   for (int endpoint = 0; endpoint < kEndpoints; ++endpoint) {
@@ -175,13 +175,13 @@ TEST(Groups, JoinAndGroupOverEndpointsAreThoseOfTheWhole) {
       const ArrowTable left = exchanged(orders, endpoint, orders_of(engine, endpoint, kEndpoints));
       const ArrowTable right =
           exchanged(customers, endpoint, customers_of(engine, endpoint, kEndpoints));
-      found.add(joined(engine, left, right));
+      lines.add(joined(engine, left, right));
       groups.add(grouped(engine, left));
     });
   }
   for (std::thread& thread : threads) thread.join();
   const ArrowTable all = orders_of(engine, 0, 1);
-  EXPECT_EQ(found.sorted(), lines_of(joined(engine, all, customers_of(engine, 0, 1))));
+  EXPECT_EQ(lines.sorted(), lines_of(joined(engine, all, customers_of(engine, 0, 1))));
   EXPECT_EQ(groups.sorted(), lines_of(grouped(engine, all)));
 }
 
@@ -204,31 +204,32 @@ TEST_F(GroupsOfProcesses, JoinAndGroupAreThoseOfTheWhole) {
     const ArrowTable left = group.exchange(orders_of(engine, rank, kRanks), {.by = {"customer"}});
     const ArrowTable right = group.exchange(customers_of(engine, rank, kRanks), {.by = {"id"}});
     EXPECT_NE(left.rows(), kOrders);
-    const ArrowTable found = group.collect(joined(engine, left, right), 1);
+    const ArrowTable collected = group.collect(joined(engine, left, right), 1);
     const ArrowTable groups = group.broadcast(group.collect(grouped(engine, left)), 0);
     const ArrowTable all = orders_of(engine, 0, 1);
     EXPECT_EQ(lines_of(groups), lines_of(grouped(engine, all)));
     const ArrowTable whole = joined(engine, all, customers_of(engine, 0, 1));
-    EXPECT_EQ(lines_of(found), rank == 1 ? lines_of(whole) : std::vector<std::string>());
+    EXPECT_EQ(lines_of(collected), rank == 1 ? lines_of(whole) : std::vector<std::string>());
     // The same by the operations of the group.
-    const ArrowTable own = orders_of(engine, rank, kRanks);
-    const ArrowTable own_customers = customers_of(engine, rank, kRanks);
-    const ArrowTable mine = group.join(engine, own, own_customers, names_of_orders());
+    const ArrowTable local_orders = orders_of(engine, rank, kRanks);
+    const ArrowTable local_customers = customers_of(engine, rank, kRanks);
+    const ArrowTable mine = group.join(engine, local_orders, local_customers, names_of_orders());
     EXPECT_NE(mine.rows(), whole.rows());
     EXPECT_EQ(lines_of(group.broadcast(group.collect(mine))), lines_of(whole));
-    const ArrowTable of_mine = group.group_by(engine, own, amounts_by_customer());
+    const ArrowTable of_mine = group.group_by(engine, local_orders, amounts_by_customer());
     EXPECT_EQ(lines_of(group.broadcast(group.collect(of_mine))), lines_of(groups));
     JoinOptions none = names_of_orders();
     none.how = "anti_null_aware";
     none.output.pop_back();
-    const ArrowTable without = group.collect(group.join(engine, own, own_customers, none));
+    const ArrowTable without =
+        group.collect(group.join(engine, local_orders, local_customers, none));
     ArrowArrayStream stream;
     Join(engine, all, customers_of(engine, 0, 1), none).collect(&stream);
     const ArrowTable all_without = ArrowTable::from_stream(engine, &stream);
     EXPECT_GT(all_without.rows(), 0);
     EXPECT_EQ(without.rows(), rank == 0 ? all_without.rows() : 0);
-    expect_thrown([&] { (void)group.group_by(engine, own, {}); }, "CD-105", "need a key");
-    expect_thrown([&] { (void)group.sort(engine, own, {}); }, "CD-105", "MPI started");
+    expect_thrown([&] { (void)group.group_by(engine, local_orders, {}); }, "CD-105", "need a key");
+    expect_thrown([&] { (void)group.sort(engine, local_orders, {}); }, "CD-105", "MPI started");
   });
   EXPECT_TRUE(ranks.all_are_well());
 }
@@ -245,18 +246,18 @@ TEST(GroupsOfMpi, AmongOthers) {
   const Group group = join_group(engine);
   ASSERT_GT(group.size(), 1);
   const ArrowTable all = orders_of(engine, 0, 1);
-  const ArrowTable own = orders_of(engine, group.rank(), group.size());
+  const ArrowTable local_orders = orders_of(engine, group.rank(), group.size());
   const ArrowTable names = customers_of(engine, group.rank(), group.size());
   // Names do not fit the words of partitions, amounts do.
   JoinOptions options = names_of_orders();
   for (int outputs = 2; outputs > 0; --outputs, options.output.pop_back()) {
-    const ArrowTable mine = group.join(engine, own, names, options);
+    const ArrowTable mine = group.join(engine, local_orders, names, options);
     EXPECT_NE(mine.rows(), kOrders);
     ArrowArrayStream stream;
     Join(engine, all, customers_of(engine, 0, 1), options).collect(&stream);
     EXPECT_EQ(whole_of(group, mine), lines_of(ArrowTable::from_stream(engine, &stream)));
   }
-  EXPECT_EQ(whole_of(group, group.group_by(engine, own, amounts_by_customer())),
+  EXPECT_EQ(whole_of(group, group.group_by(engine, local_orders, amounts_by_customer())),
             lines_of(grouped(engine, all)));
   SortOptions order;
   order.keys = {{"amount", true}};
@@ -265,7 +266,7 @@ TEST(GroupsOfMpi, AmongOthers) {
   order.offset = 5;
   std::string expected;
   for (int64_t amount = kOrders - 6; amount >= 5; --amount) expected += fmt::format("{} ", amount);
-  const ArrowTable mine = group.sort(engine, own, order);
+  const ArrowTable mine = group.sort(engine, local_orders, order);
   std::string own_part;
   for (const std::string& amount : arrow_test::cells(*mine.state()->table, 0))
     own_part += amount + " ";
@@ -273,7 +274,7 @@ TEST(GroupsOfMpi, AmongOthers) {
   for (const std::string& part : group.gather(own_part)) sorted += part;
   EXPECT_EQ(sorted, expected);
   order.row_index = "row";
-  expect_thrown([&] { (void)group.sort(engine, own, order); }, "CD-105", "row");
+  expect_thrown([&] { (void)group.sort(engine, local_orders, order); }, "CD-105", "row");
 }
 
 // Under the mpirun of both, which the plugins beside this program are for.

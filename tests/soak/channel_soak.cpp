@@ -82,12 +82,12 @@ class Round {
   int64_t run() {
     std::vector<std::shared_ptr<channels::Channel>> channels;
     for (const Job& job : jobs_) {
-      auto made = plane_.create_channel(job.spec);
-      if (!made.ok()) {
-        ADD_FAILURE() << made.error().message;
+      auto channel = plane_.create_channel(job.spec);
+      if (!channel.ok()) {
+        ADD_FAILURE() << channel.error().message;
         return 0;
       }
-      channels.push_back(std::move(made.value()));
+      channels.push_back(std::move(channel.value()));
     }
     std::vector<std::thread> threads;
     for (size_t i = 0; i < jobs_.size(); ++i) {

@@ -14,14 +14,14 @@ std::atomic<int64_t> live{0};
 
 // Everything one made struct tree points to; freed when its top is released.
 template <class Node>
-struct Made {
+struct Owner {
   Columns columns;
   std::vector<Node> nodes;  // top, columns, dictionaries
   std::vector<Node*> children;
   std::vector<std::vector<const void*>> buffers;
   std::vector<std::unique_ptr<int64_t[]>> heap_sizes;
 
-  explicit Made(const Columns& source) : columns(source) {
+  explicit Owner(const Columns& source) : columns(source) {
     nodes.resize(1 + 2 * columns.size());
     for (size_t i = 0; i < columns.size(); ++i) {
       children.push_back(&nodes[1 + i]);
@@ -41,22 +41,22 @@ struct Made {
   static void release_inner(Node* node) { node->release = nullptr; }
   static void release_top(Node* node) {
     node->release = nullptr;
-    delete static_cast<Made*>(node->private_data);
+    delete static_cast<Owner*>(node->private_data);
     --live;
   }
 };
 
 bool is_view(const std::string& format) { return format == "vu" || format == "vz"; }
 
-void fill(const Array& array, Made<ArrowArray>& made, ArrowArray& node) {
+void fill(const Array& array, Owner<ArrowArray>& owner, ArrowArray& node) {
   node.length = array.length;
   node.null_count = array.null_count;
   node.offset = array.offset;
-  std::vector<const void*>& slots = made.buffers.emplace_back();
+  std::vector<const void*>& slots = owner.buffers.emplace_back();
   for (const auto& buffer : array.buffers) slots.push_back(buffer ? buffer->data() : nullptr);
   if (is_view(array.format)) {
     const size_t heaps = array.buffers.size() - 2;
-    auto& sizes = made.heap_sizes.emplace_back(std::make_unique<int64_t[]>(heaps));
+    auto& sizes = owner.heap_sizes.emplace_back(std::make_unique<int64_t[]>(heaps));
     for (size_t i = 0; i < heaps; ++i) {
       sizes[i] = static_cast<int64_t>(array.buffers[2 + i].value_or(Bytes{}).size());
     }
@@ -310,12 +310,12 @@ Array sliced(Array array, int64_t begin, int64_t count) {
 }
 
 ArrowSchema make_schema(const Columns& columns) {
-  auto* made = new Made<ArrowSchema>(columns);
-  ArrowSchema& top = made->nodes[0];
+  auto* owner = new Owner<ArrowSchema>(columns);
+  ArrowSchema& top = owner->nodes[0];
   top.format = "+s";
   for (size_t i = 0; i < columns.size(); ++i) {
-    const Column& column = made->columns[i];
-    ArrowSchema& node = made->nodes[1 + i];
+    const Column& column = owner->columns[i];
+    ArrowSchema& node = owner->nodes[1 + i];
     node.format = column.array.format.c_str();
     node.name = column.name.c_str();
     node.metadata = column.metadata.empty() ? nullptr : column.metadata.data();
@@ -328,17 +328,17 @@ ArrowSchema make_schema(const Columns& columns) {
 }
 
 ArrowArray make_array(const Columns& columns, int64_t rows) {
-  auto* made = new Made<ArrowArray>(columns);
-  ArrowArray& top = made->nodes[0];
+  auto* owner = new Owner<ArrowArray>(columns);
+  ArrowArray& top = owner->nodes[0];
   top.length = rows >= 0 || columns.empty() ? std::max<int64_t>(rows, 0) : columns[0].array.length;
   top.n_buffers = 1;
-  made->buffers.reserve(1 + 2 * columns.size());
-  top.buffers = made->buffers.emplace_back(1, nullptr).data();
+  owner->buffers.reserve(1 + 2 * columns.size());
+  top.buffers = owner->buffers.emplace_back(1, nullptr).data();
   for (size_t i = 0; i < columns.size(); ++i) {
-    const Column& column = made->columns[i];
-    ArrowArray& node = made->nodes[1 + i];
-    fill(column.array, *made, node);
-    if (node.dictionary != nullptr) fill(*column.array.dictionary, *made, *node.dictionary);
+    const Column& column = owner->columns[i];
+    ArrowArray& node = owner->nodes[1 + i];
+    fill(column.array, *owner, node);
+    if (node.dictionary != nullptr) fill(*column.array.dictionary, *owner, *node.dictionary);
   }
   return top;
 }

@@ -69,12 +69,12 @@ struct Reference {
     }
   }
   Codes find(const Values& values) const {
-    Codes found;
+    Codes codes_found;
     for (const auto& value : values) {
       const auto at = value ? codes.find(*value) : codes.end();
-      found.push_back(at == codes.end() ? kNoCode : at->second);
+      codes_found.push_back(at == codes.end() ? kNoCode : at->second);
     }
-    return found;
+    return codes_found;
   }
 };
 
@@ -370,13 +370,13 @@ TEST(BytesInterner, ConcurrentFindsAgree) {
   BytesInterner interner(*memory, kMany, kSeed);
   ASSERT_TRUE(add(interner, column).ok());
   const Codes expected = find(interner, column);
-  std::vector<Codes> found(4);
+  std::vector<Codes> codes_of(4);
   std::vector<std::thread> threads;
-  for (Codes& codes : found) {
+  for (Codes& codes : codes_of) {
     threads.emplace_back([&] { codes = find(interner, column); });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const Codes& codes : found) EXPECT_EQ(codes, expected);
+  for (const Codes& codes : codes_of) EXPECT_EQ(codes, expected);
 }
 
 }  // namespace

@@ -15,14 +15,14 @@ using namespace arrow_test;
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-void expect_copied(const Batch& batch, const SchemaPtr& wanted) {
+void expect_copied(const Batch& batch, const SchemaPtr& target) {
   const auto memory = Memory::create(kNoLimit);
-  const auto copied = copy_rows(batch, wanted, *memory);
+  const auto copied = copy_rows(batch, target, *memory);
   ASSERT_TRUE(copied.ok()) << copied.error().message;
   ASSERT_EQ(copied.value().rows, batch.rows);
-  const DataType& type = wanted->fields[0].type;
+  const DataType& type = target->fields[0].type;
   const ColumnView& view = copied.value().columns[0];
-  ASSERT_TRUE(validate_column(wanted->fields[0], view).ok());
+  ASSERT_TRUE(validate_column(target->fields[0], view).ok());
   for (int64_t row = 0; row < batch.rows; ++row) {
     ASSERT_EQ(cell(type, view, row), cell(batch.schema->fields[0].type, batch.columns[0], row))
         << type_name(type) << " row " << row;
@@ -52,9 +52,9 @@ TEST(CopyRows, StringsInAnyLayoutOfStrings) {
     for (const std::string& from : layouts) {
       const Batch batch = make_batch({{"c", random_array(from, 200, 0.1, random)}});
       for (const std::string& to : layouts) {
-        const Batch wanted = make_batch({{"c", random_array(to, 1, 0, random)}});
-        expect_copied(batch, wanted.schema);
-        expect_copied(sliced(batch, 5, 90), wanted.schema);
+        const Batch target = make_batch({{"c", random_array(to, 1, 0, random)}});
+        expect_copied(batch, target.schema);
+        expect_copied(sliced(batch, 5, 90), target.schema);
       }
     }
   }

@@ -61,9 +61,9 @@ struct Ordered {
   void settle() {
     OrderRanges ranges = plan->make_ranges();
     for (const Batch& batch : store->batches()) {
-      OrderRanges own = plan->make_ranges();
-      plan->scan(0, batch, 0, batch.rows, own);
-      for (size_t p = 0; p < own.size(); ++p) ranges[p].merge(own[p]);
+      OrderRanges batch_ranges = plan->make_ranges();
+      plan->scan(0, batch, 0, batch.rows, batch_ranges);
+      for (size_t p = 0; p < batch_ranges.size(); ++p) ranges[p].merge(batch_ranges[p]);
     }
     plan->settle(ranges);
   }

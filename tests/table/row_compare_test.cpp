@@ -79,9 +79,9 @@ void expect_same(const Side& left, const Side& right, bool null_equals_null, Ran
     if (naive_equal(left, a, right, b, null_equals_null)) expected.push_back(i);
   }
   std::vector<uint32_t> selected(l.size());
-  const int32_t found =
+  const int32_t count =
       comparer.select_equal(l.data(), r.data(), static_cast<int32_t>(l.size()), selected.data());
-  selected.resize(found);
+  selected.resize(count);
   ASSERT_EQ(selected, expected) << left.keys[0].name << " " << right.keys[0].name;
 }
 

@@ -26,38 +26,38 @@ TEST(SchemaFind, AnswersThePosition) {
 
 TEST(SchemaFind, ProposesTheNearestName) {
   const SchemaPtr schema = arrow_test::make_schema_ptr(sample_schema());
-  const Result<int> found = schema->find("prize", "left table");
-  ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.error().code, ErrorCode::kUnknownColumn);
+  const Result<int> place = schema->find("prize", "left table");
+  ASSERT_FALSE(place.ok());
+  EXPECT_EQ(place.error().code, ErrorCode::kUnknownColumn);
   EXPECT_EQ(
-      found.error().message,
+      place.error().message,
       "no column \"prize\" in the left table\n  has      id, price, name\n  try      \"price\"");
 }
 
 TEST(SchemaFind, ProposesNothingWhenNothingIsNear) {
   const SchemaPtr schema = arrow_test::make_schema_ptr(sample_schema());
-  const Result<int> found = schema->find("quantity", "right table");
-  ASSERT_FALSE(found.ok());
-  EXPECT_THAT(found.error().message, Not(HasSubstr("try")));
+  const Result<int> place = schema->find("quantity", "right table");
+  ASSERT_FALSE(place.ok());
+  EXPECT_THAT(place.error().message, Not(HasSubstr("try")));
 }
 
 TEST(SchemaFind, KeepsTheListOfAWideTableShort) {
   Schema schema;
   for (int i = 0; i < 1000; ++i)
     schema.fields.push_back({fmt::format("column_{}", i), {}, true, ""});
-  const Result<int> found = schema.find("other", "left table");
-  ASSERT_FALSE(found.ok());
-  EXPECT_THAT(found.error().message, HasSubstr("... (980 more)"));
-  EXPECT_LT(found.error().message.size(), 500u);
+  const Result<int> place = schema.find("other", "left table");
+  ASSERT_FALSE(place.ok());
+  EXPECT_THAT(place.error().message, HasSubstr("... (980 more)"));
+  EXPECT_LT(place.error().message.size(), 500u);
 }
 
 TEST(SchemaFind, RefusesANameThatStandsTwice) {
   Columns columns = sample_schema();
   columns[2].name = "id";
-  const Result<int> found = arrow_test::make_schema_ptr(columns)->find("id", "left table");
-  ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.error().code, ErrorCode::kDuplicateColumn);
-  EXPECT_THAT(found.error().message, HasSubstr("positions 0 and 2"));
+  const Result<int> place = arrow_test::make_schema_ptr(columns)->find("id", "left table");
+  ASSERT_FALSE(place.ok());
+  EXPECT_EQ(place.error().code, ErrorCode::kDuplicateColumn);
+  EXPECT_THAT(place.error().message, HasSubstr("positions 0 and 2"));
 }
 
 TEST(SchemaFind, SaysThatATableHasNoColumns) {

@@ -37,7 +37,7 @@ std::string file_text(const std::string& path) {
 const char* const kTwoSockets = "tests/topology/data/two-sockets.hwloc.xml";
 const char* const kTwoNvswitches = "tests/topology/data/two-nvswitches.hwloc.xml";
 
-struct Found {
+struct FoundMachine {
   Discovery discovery;
   ServerShape shape;
 
@@ -51,64 +51,64 @@ struct Found {
   }
 };
 
-Found found_in(const std::string& xml) {
+FoundMachine found_in(const std::string& xml) {
   Result<Discovery> discovery = discover_from_hwloc_xml(xml);
   EXPECT_TRUE(discovery.ok()) << discovery.error().message;
   return {discovery.value(), shape_of(discovery.value().parts)};
 }
 
 TEST(HwlocXml, SwitchesAreWhereTheTreeBranches) {
-  const Found found = found_in(file_text(kTwoSockets));
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kCpu).count, 2);
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kGpu).count, 3);
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kNic).count, 3);
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kDrive).count, 1);
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kPcieSwitch).count,
+  const FoundMachine machine = found_in(file_text(kTwoSockets));
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kCpu).count, 2);
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kGpu).count, 3);
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kNic).count, 3);
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kDrive).count, 1);
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kPcieSwitch).count,
             2);  // the second: what two functions share
-  EXPECT_NEAR(found.edge("cpu0", "pcie0")->bytes_per_s, 31.5e9, 1e8);
-  EXPECT_NEAR(found.edge("pcie0", "gpu0")->bytes_per_s, 31.5e9, 1e8);
-  EXPECT_NEAR(found.edge("pcie0", "gpu1")->bytes_per_s, 15.75e9, 1e8);
-  EXPECT_NE(found.edge("pcie0", "mlx5_0"), nullptr);
-  EXPECT_NE(found.edge("cpu1", "gpu2"), nullptr);
-  EXPECT_NE(found.edge("pcie1", "eth1"), nullptr);
-  EXPECT_EQ(found.edge("cpu1", "eth1"), nullptr);
-  EXPECT_NE(found.edge("cpu0", "nvme0n1"), nullptr);
+  EXPECT_NEAR(machine.edge("cpu0", "pcie0")->bytes_per_s, 31.5e9, 1e8);
+  EXPECT_NEAR(machine.edge("pcie0", "gpu0")->bytes_per_s, 31.5e9, 1e8);
+  EXPECT_NEAR(machine.edge("pcie0", "gpu1")->bytes_per_s, 15.75e9, 1e8);
+  EXPECT_NE(machine.edge("pcie0", "mlx5_0"), nullptr);
+  EXPECT_NE(machine.edge("cpu1", "gpu2"), nullptr);
+  EXPECT_NE(machine.edge("pcie1", "eth1"), nullptr);
+  EXPECT_EQ(machine.edge("cpu1", "eth1"), nullptr);
+  EXPECT_NE(machine.edge("cpu0", "nvme0n1"), nullptr);
 }
 
 TEST(HwlocXml, DevicesKnowWhereTheyAre) {
-  const Found found = found_in(file_text(kTwoSockets));
-  EXPECT_EQ(found.vertex("gpu1").bus_id, "0000:04:00.0");
-  EXPECT_EQ(found.vertex("gpu1").numa_node, 0);
-  EXPECT_EQ(found.vertex("gpu2").numa_node, 1);
-  EXPECT_EQ(found.vertex("gpu2").model, "NVIDIA A100");
-  EXPECT_EQ(found.vertex("cpu1").memory_bytes, 64'000'000'000);
-  EXPECT_EQ(found.vertex("cpu1").model, "A made-up CPU");
+  const FoundMachine machine = found_in(file_text(kTwoSockets));
+  EXPECT_EQ(machine.vertex("gpu1").bus_id, "0000:04:00.0");
+  EXPECT_EQ(machine.vertex("gpu1").numa_node, 0);
+  EXPECT_EQ(machine.vertex("gpu2").numa_node, 1);
+  EXPECT_EQ(machine.vertex("gpu2").model, "NVIDIA A100");
+  EXPECT_EQ(machine.vertex("cpu1").memory_bytes, 64'000'000'000);
+  EXPECT_EQ(machine.vertex("cpu1").model, "A made-up CPU");
 }
 
 TEST(HwlocXml, SaysWhatIsNotTold) {
-  const Found found = found_in(file_text(kTwoSockets));
+  const FoundMachine machine = found_in(file_text(kTwoSockets));
   const auto notes = [&](const char* words) {
     return testing::Matches(Contains(Field(&ProbeNote::what, HasSubstr(words))))(
-        found.discovery.notes);
+        machine.discovery.notes);
   };
   EXPECT_TRUE(notes("what NUMA nodes carry between each other is not reported"));
   EXPECT_TRUE(notes("the speed of mlx5_0, eth0, eth1 is not known"));
   EXPECT_TRUE(notes("NVLinks are not known"));
   EXPECT_TRUE(notes("whether NICs access GPU memory is not known"));
-  EXPECT_TRUE(found.edge("cpu0", "cpu1")->is_assumed);
-  EXPECT_TRUE(found.edge("eth0", "network")->is_assumed);
-  EXPECT_FALSE(found.edge("pcie0", "gpu0")->is_assumed);
+  EXPECT_TRUE(machine.edge("cpu0", "cpu1")->is_assumed);
+  EXPECT_TRUE(machine.edge("eth0", "network")->is_assumed);
+  EXPECT_FALSE(machine.edge("pcie0", "gpu0")->is_assumed);
 }
 
 // Taken for a bridge, it would hand its links on to the CPU.
 TEST(HwlocXml, NvswitchesWithoutPciClassAreNvswitches) {
-  const Found found = found_in(file_text(kTwoNvswitches));
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kNvswitch).count, 1);
+  const FoundMachine machine = found_in(file_text(kTwoNvswitches));
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kNvswitch).count, 1);
   for (const char* gpu : {"gpu0", "gpu1"}) {
-    EXPECT_DOUBLE_EQ(found.edge(gpu, "nvswitch")->bytes_per_s, 100e9) << gpu;
-    EXPECT_EQ(found.edge(gpu, "cpu0"), nullptr) << gpu;
+    EXPECT_DOUBLE_EQ(machine.edge(gpu, "nvswitch")->bytes_per_s, 100e9) << gpu;
+    EXPECT_EQ(machine.edge(gpu, "cpu0"), nullptr) << gpu;
   }
-  EXPECT_EQ(found.shape.out_edges(found.shape.find_vertex("cpu0").value()).size(), 1U);
+  EXPECT_EQ(machine.shape.out_edges(machine.shape.find_vertex("cpu0").value()).size(), 1U);
 }
 
 TEST(HwlocXml, RefusesOtherStrings) {

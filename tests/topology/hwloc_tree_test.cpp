@@ -51,8 +51,8 @@ TreeFound found_in_tree(const std::string& text, const DeviceProbes& facts) {
   hwloc_topology_set_io_types_filter(loaded, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   hwloc_topology_set_xmlbuffer(loaded, text.c_str(), static_cast<int>(text.size() + 1));
   EXPECT_EQ(hwloc_topology_load(loaded), 0);
-  const Discovery found = parts_of_hwloc(loaded, facts).value();
-  return {found.notes, shape_of(found.parts)};
+  const Discovery discovery = parts_of_hwloc(loaded, facts).value();
+  return {discovery.notes, shape_of(discovery.parts)};
 }
 
 const std::string kMachine = machine_with("", "");
@@ -74,8 +74,8 @@ PciLanes lanes_of(int generation, int top_generation, int width) {
 DeviceProbes with_lanes(std::map<std::string, PciLanes> known) {
   DeviceProbes facts;
   facts.lanes = [known = std::move(known)](const std::string& bus_id) {
-    const auto found = known.find(bus_id);
-    return found == known.end() ? std::nullopt : std::optional(found->second);
+    const auto device = known.find(bus_id);
+    return device == known.end() ? std::nullopt : std::optional(device->second);
   };
   return facts;
 }
@@ -93,11 +93,11 @@ NvmlAnswer gpu_at(const std::string& bus_id) {
 
 // gpu2 is 0000:81:00.0, below the port 0000:80:00.0.
 TEST(HwlocTree, LinksOfIdleGpusHaveTheSpeedTheyCanHave) {
-  const TreeFound found = found_in_tree(
+  const TreeFound machine = found_in_tree(
       kMachine,
       with_lanes({{"0000:80:00.0", lanes_of(1, 5, 16)}, {"0000:81:00.0", lanes_of(1, 4, 16)}}));
-  EXPECT_NEAR(found.edge("cpu1", "gpu2").bytes_per_s, 31.5e9, 1e8);
-  EXPECT_THAT(found.notes, Not(say_tree("idle")));
+  EXPECT_NEAR(machine.edge("cpu1", "gpu2").bytes_per_s, 31.5e9, 1e8);
+  EXPECT_THAT(machine.notes, Not(say_tree("idle")));
 }
 
 TEST(HwlocTree, SaysThatGpusMayHaveBeenIdle) {
@@ -118,21 +118,21 @@ TEST(HwlocTree, NvmlDoesNotWidenTheChainAboveAGpu) {
   DeviceProbes facts =
       with_lanes({{"0000:80:00.0", lanes_of(3, 3, 8)}, {"0000:81:00.0", lanes_of(1, 4, 16)}});
   facts.nvml = &answer;
-  const TreeFound found = found_in_tree(kMachine, facts);
-  EXPECT_EQ(found.edge("cpu1", "gpu2").width, 8);
-  EXPECT_EQ(found.edge("cpu1", "gpu2").full_width, 8);
-  EXPECT_NEAR(found.edge("gpu2", "cpu1").bytes_per_s, 7.88e9, 1e7);
+  const TreeFound machine = found_in_tree(kMachine, facts);
+  EXPECT_EQ(machine.edge("cpu1", "gpu2").width, 8);
+  EXPECT_EQ(machine.edge("cpu1", "gpu2").full_width, 8);
+  EXPECT_NEAR(machine.edge("gpu2", "cpu1").bytes_per_s, 7.88e9, 1e7);
 }
 
 // gpu0 at 31.5 GB/s, gpu1 at 15.75 GB/s and mlx5_0 at 31.5 GB/s are on one switch.
 TEST(HwlocTree, NicDirectCarriesNoMoreThanTheLinkOfTheGpu) {
   DeviceProbes facts;
   facts.has_gpu_peer_memory = true;
-  const TreeFound found = found_in_tree(kMachine, facts);
-  EXPECT_NEAR(found.edge("mlx5_0", "gpu0").bytes_per_s, 31.5e9, 1e8);
-  EXPECT_NEAR(found.edge("mlx5_0", "gpu1").bytes_per_s, 15.75e9, 1e8);
-  EXPECT_NEAR(found.edge("gpu1", "mlx5_0").bytes_per_s, 15.75e9, 1e8);
-  EXPECT_FALSE(found.edge("mlx5_0", "gpu1").is_assumed);
+  const TreeFound machine = found_in_tree(kMachine, facts);
+  EXPECT_NEAR(machine.edge("mlx5_0", "gpu0").bytes_per_s, 31.5e9, 1e8);
+  EXPECT_NEAR(machine.edge("mlx5_0", "gpu1").bytes_per_s, 15.75e9, 1e8);
+  EXPECT_NEAR(machine.edge("gpu1", "mlx5_0").bytes_per_s, 15.75e9, 1e8);
+  EXPECT_FALSE(machine.edge("mlx5_0", "gpu1").is_assumed);
   const NvmlAnswer answer = gpu_at("0000:04:00.0");  // which says that gpu1 can do more
   facts.nvml = &answer;
   EXPECT_NEAR(found_in_tree(kMachine, facts).edge("mlx5_0", "gpu1").bytes_per_s, 31.5e9, 1e8);
@@ -140,10 +140,10 @@ TEST(HwlocTree, NicDirectCarriesNoMoreThanTheLinkOfTheGpu) {
 
 TEST(HwlocTree, DevicesMayBeCalledAsVerticesAre) {
   for (const char* name : {"cpu0", "pcie0", "pcie1", "gpu2", "network", "nvswitch", "a/b"}) {
-    const TreeFound found = found_in_tree(
+    const TreeFound machine = found_in_tree(
         machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceProbes());
-    EXPECT_TRUE(found.shape.find_vertex("nic-0000:82:00.0")) << name;
-    EXPECT_TRUE(found.shape.find_vertex("eth1")) << name;
+    EXPECT_TRUE(machine.shape.find_vertex("nic-0000:82:00.0")) << name;
+    EXPECT_TRUE(machine.shape.find_vertex("eth1")) << name;
   }
   const TreeFound twice =
       found_in_tree(machine_with("name=\"eth1\"", "name=\"eth0\""), DeviceProbes());
@@ -165,9 +165,9 @@ TEST(HwlocTree, PortsAreAskedForByTheNameOfTheSystem) {
 TEST(HwlocTree, LongNamesAreCutBetweenCharacters) {
   std::string name = "a";
   for (int i = 0; i < 100; ++i) name += "é";
-  const TreeFound found = found_in_tree(
+  const TreeFound machine = found_in_tree(
       machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceProbes());
-  EXPECT_TRUE(found.shape.find_vertex(name.substr(0, 127)));
+  EXPECT_TRUE(machine.shape.find_vertex(name.substr(0, 127)));
 }
 
 TEST(HwlocTree, SaysHowManyDevicesAreTooMany) {
@@ -181,11 +181,11 @@ TEST(HwlocTree, SaysHowManyDevicesAreTooMany) {
         i % 256);
   }
   const std::string at = "<object type=\"PCIDev\" gp_index=\"125\"";
-  const TreeFound found = found_in_tree(machine_with(at, drives + at), DeviceProbes());
-  EXPECT_EQ(found.shape.vertex_count(), kServerVerticesMax);
-  EXPECT_TRUE(found.shape.network());
+  const TreeFound machine = found_in_tree(machine_with(at, drives + at), DeviceProbes());
+  EXPECT_EQ(machine.shape.vertex_count(), kServerVerticesMax);
+  EXPECT_TRUE(machine.shape.network());
   EXPECT_THAT(
-      found.notes,
+      machine.notes,
       say_tree("a server has at most 4096 vertices; 12 NUMA nodes and devices are left out"));
 }
 

@@ -39,15 +39,15 @@ struct MatrixFound {
   // What a device hangs on by PCIe, "" for several.
   std::string above(std::string_view name) const {
     const VertexIndex device = shape.find_vertex(name).value();
-    std::string found;
+    std::string hub;
     for (const Edge& edge : shape.out_edges(device)) {
       const VertexKind kind = shape.kind(edge.to);
       const bool is_above = kind == VertexKind::kCpu || kind == VertexKind::kPcieSwitch;
       if (edge.kind != LinkKind::kPcie || !is_above) continue;
-      if (!found.empty()) return "";
-      found = shape.vertex(edge.to).name;
+      if (!hub.empty()) return "";
+      hub = shape.vertex(edge.to).name;
     }
-    return found;
+    return hub;
   }
 };
 
@@ -88,7 +88,7 @@ std::string with_models(const std::string& matrix, int gpus, const std::string& 
 }
 
 TEST(NvidiaSmi, ReadsTheHybridCubeMeshOfDgx1) {
-  const MatrixFound found =
+  const MatrixFound machine =
       found_in_matrix(with_models(data_text("dgx-1v.topo.txt"), 8, kModels[0]));
   const ServerShape known = make_machine("dgx-1v").value().shape(0);
   for (int a = 0; a < 8; ++a) {
@@ -96,7 +96,7 @@ TEST(NvidiaSmi, ReadsTheHybridCubeMeshOfDgx1) {
       const auto at = [](const ServerShape& shape, int gpu) {
         return shape.find_vertex(fmt::format("gpu{}", gpu)).value();
       };
-      const Edge* edge = found.shape.find_edge(at(found.shape, a), at(found.shape, b));
+      const Edge* edge = machine.shape.find_edge(at(machine.shape, a), at(machine.shape, b));
       const Edge* expected = known.find_edge(at(known, a), at(known, b));
       ASSERT_EQ(edge == nullptr, expected == nullptr) << a << " " << b;
       if (edge == nullptr) continue;
@@ -105,87 +105,87 @@ TEST(NvidiaSmi, ReadsTheHybridCubeMeshOfDgx1) {
       EXPECT_FALSE(edge->is_assumed);
     }
   }
-  EXPECT_EQ(found.count(VertexKind::kNvswitch), 0);
-  EXPECT_EQ(found.count(VertexKind::kCpu), 2);  // separated by SYS and CPU Affinity alone
-  EXPECT_EQ(found.count(VertexKind::kPcieSwitch), 4);
+  EXPECT_EQ(machine.count(VertexKind::kNvswitch), 0);
+  EXPECT_EQ(machine.count(VertexKind::kCpu), 2);  // separated by SYS and CPU Affinity alone
+  EXPECT_EQ(machine.count(VertexKind::kPcieSwitch), 4);
   for (int gpu = 0; gpu < 8; ++gpu) {
-    const std::string hub = found.above(fmt::format("gpu{}", gpu));
-    EXPECT_EQ(hub, found.above(fmt::format("gpu{}", gpu ^ 1)));
-    EXPECT_EQ(found.above(hub), gpu < 4 ? "cpu0" : "cpu1");
+    const std::string hub = machine.above(fmt::format("gpu{}", gpu));
+    EXPECT_EQ(hub, machine.above(fmt::format("gpu{}", gpu ^ 1)));
+    EXPECT_EQ(machine.above(hub), gpu < 4 ? "cpu0" : "cpu1");
   }
-  EXPECT_EQ(found.above("mlx5_1"), found.above("gpu2"));
-  EXPECT_THAT(found.notes, say_matrix("numbers of 2 NUMA nodes are not known"));
-  EXPECT_THAT(found.notes, Not(say_matrix("share a switch")));  // their NICs tell it
+  EXPECT_EQ(machine.above("mlx5_1"), machine.above("gpu2"));
+  EXPECT_THAT(machine.notes, say_matrix("numbers of 2 NUMA nodes are not known"));
+  EXPECT_THAT(machine.notes, Not(say_matrix("share a switch")));  // their NICs tell it
 }
 
 TEST(NvidiaSmi, ReadsDgxA100) {
-  const MatrixFound found = found_in_matrix(data_text("dgx-a100.topo.txt"));
-  EXPECT_EQ(found.count(VertexKind::kGpu), 8);
-  EXPECT_EQ(found.count(VertexKind::kNic), 10);
-  EXPECT_EQ(found.count(VertexKind::kCpu), 5);  // four of the GPUs, and that of two NICs
-  EXPECT_EQ(found.edge("gpu0", "nvswitch")->bytes_per_s, 300e9);
-  EXPECT_EQ(found.edge("gpu0", "nvswitch")->width, 12);
-  EXPECT_FALSE(found.edge("gpu0", "nvswitch")->is_assumed);
-  EXPECT_EQ(found.edge("gpu0", "gpu1"), nullptr);
-  EXPECT_EQ(found.above("gpu4"), found.above("mlx5_5"));
-  EXPECT_EQ(found.above(found.above("gpu4")), "cpu7");
-  EXPECT_EQ(found.above(found.above("mlx5_8")), "cpu0");
-  EXPECT_EQ(found.shape.vertex(found.shape.find_vertex("gpu7").value()).model, kModels[1]);
-  EXPECT_TRUE(found.edge("mlx5_0", "network")->is_assumed);
-  EXPECT_TRUE(found.edge("cpu1", "cpu3")->is_assumed);
-  EXPECT_TRUE(found.edge(found.above("gpu4"), "gpu4")->is_assumed);
-  EXPECT_THAT(found.notes,
+  const MatrixFound machine = found_in_matrix(data_text("dgx-a100.topo.txt"));
+  EXPECT_EQ(machine.count(VertexKind::kGpu), 8);
+  EXPECT_EQ(machine.count(VertexKind::kNic), 10);
+  EXPECT_EQ(machine.count(VertexKind::kCpu), 5);  // four of the GPUs, and that of two NICs
+  EXPECT_EQ(machine.edge("gpu0", "nvswitch")->bytes_per_s, 300e9);
+  EXPECT_EQ(machine.edge("gpu0", "nvswitch")->width, 12);
+  EXPECT_FALSE(machine.edge("gpu0", "nvswitch")->is_assumed);
+  EXPECT_EQ(machine.edge("gpu0", "gpu1"), nullptr);
+  EXPECT_EQ(machine.above("gpu4"), machine.above("mlx5_5"));
+  EXPECT_EQ(machine.above(machine.above("gpu4")), "cpu7");
+  EXPECT_EQ(machine.above(machine.above("mlx5_8")), "cpu0");
+  EXPECT_EQ(machine.shape.vertex(machine.shape.find_vertex("gpu7").value()).model, kModels[1]);
+  EXPECT_TRUE(machine.edge("mlx5_0", "network")->is_assumed);
+  EXPECT_TRUE(machine.edge("cpu1", "cpu3")->is_assumed);
+  EXPECT_TRUE(machine.edge(machine.above("gpu4"), "gpu4")->is_assumed);
+  EXPECT_THAT(machine.notes,
               say_matrix("numbers of 1 NUMA nodes are not known; they are counted: 0"));
-  EXPECT_THAT(found.notes, say_matrix("taken to meet on NVSwitches"));
+  EXPECT_THAT(machine.notes, say_matrix("taken to meet on NVSwitches"));
 }
 
 TEST(NvidiaSmi, ReadsWhatWasCopiedFromAPage) {
-  const MatrixFound found = found_in_matrix(data_text("hgx-h100.topo.txt"));
-  EXPECT_EQ(found.count(VertexKind::kGpu), 8);
-  EXPECT_EQ(found.count(VertexKind::kNic), 9);
-  EXPECT_EQ(found.count(VertexKind::kCpu), 2);
-  EXPECT_EQ(found.edge("gpu5", "nvswitch")->bytes_per_s, 450e9);
-  EXPECT_TRUE(found.edge("gpu5", "nvswitch")->is_assumed);
-  EXPECT_EQ(found.above("mlx5_5"), found.above("gpu5"));
-  EXPECT_EQ(found.above("mlx5_bond_0"), "cpu0");
-  EXPECT_THAT(found.notes, say_matrix("generation of NVLink of 8 GPUs"));
+  const MatrixFound machine = found_in_matrix(data_text("hgx-h100.topo.txt"));
+  EXPECT_EQ(machine.count(VertexKind::kGpu), 8);
+  EXPECT_EQ(machine.count(VertexKind::kNic), 9);
+  EXPECT_EQ(machine.count(VertexKind::kCpu), 2);
+  EXPECT_EQ(machine.edge("gpu5", "nvswitch")->bytes_per_s, 450e9);
+  EXPECT_TRUE(machine.edge("gpu5", "nvswitch")->is_assumed);
+  EXPECT_EQ(machine.above("mlx5_5"), machine.above("gpu5"));
+  EXPECT_EQ(machine.above("mlx5_bond_0"), "cpu0");
+  EXPECT_THAT(machine.notes, say_matrix("generation of NVLink of 8 GPUs"));
 }
 
 TEST(NvidiaSmi, SwitchesNestAndSocIsSys) {
-  const MatrixFound found = found_in_matrix(
+  const MatrixFound machine = found_in_matrix(
       "        GPU0  GPU1  GPU2  GPU3  mlx4_0  CPU Affinity\n"
       "GPU0     X    PIX   PXB   PXB   SOC     0-13\n"
       "GPU1    PIX    X    PXB   PXB   SOC     0-13\n"
       "GPU2    PXB   PXB    X    PIX   SOC     0-13\n"
       "GPU3    PXB   PXB   PIX    X    SOC     0-13\n"
       "mlx4_0  SOC   SOC   SOC   SOC    X\n");
-  EXPECT_EQ(found.count(VertexKind::kPcieSwitch), 3);
-  EXPECT_EQ(found.above("gpu0"), found.above("gpu1"));
-  EXPECT_NE(found.above("gpu0"), found.above("gpu2"));
-  EXPECT_EQ(found.above(found.above("gpu0")), found.above(found.above("gpu2")));
-  EXPECT_EQ(found.above("mlx4_0"), "cpu1");
-  EXPECT_EQ(found.count(VertexKind::kNvswitch), 0);
+  EXPECT_EQ(machine.count(VertexKind::kPcieSwitch), 3);
+  EXPECT_EQ(machine.above("gpu0"), machine.above("gpu1"));
+  EXPECT_NE(machine.above("gpu0"), machine.above("gpu2"));
+  EXPECT_EQ(machine.above(machine.above("gpu0")), machine.above(machine.above("gpu2")));
+  EXPECT_EQ(machine.above("mlx4_0"), "cpu1");
+  EXPECT_EQ(machine.count(VertexKind::kNvswitch), 0);
 }
 
 TEST(NvidiaSmi, ToldNodesOverruleSys) {
-  const MatrixFound found = found_in_matrix(
+  const MatrixFound machine = found_in_matrix(
       "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
       "GPU0\t X \tSYS\tSYS\t0-31\t0\t\tN/A\n"
       "GPU1\tSYS\t X \tSYS\t0-31\t0\t\tN/A\n"
       "GPU2\tSYS\tSYS\t X \t32-63\t1-2\t\tN/A\n");
-  EXPECT_EQ(found.count(VertexKind::kCpu), 2);
-  EXPECT_EQ(found.above("gpu1"), "cpu0");
-  EXPECT_EQ(found.above("gpu2"), "cpu1");
-  EXPECT_THAT(found.notes, say_matrix("1 devices have several NUMA nodes"));
+  EXPECT_EQ(machine.count(VertexKind::kCpu), 2);
+  EXPECT_EQ(machine.above("gpu1"), "cpu0");
+  EXPECT_EQ(machine.above("gpu2"), "cpu1");
+  EXPECT_THAT(machine.notes, say_matrix("1 devices have several NUMA nodes"));
 }
 
 TEST(NvidiaSmi, MemoryOfSuperchipsIsANode) {
-  const MatrixFound found = found_in_matrix(
+  const MatrixFound machine = found_in_matrix(
       "GPU0    CPU Affinity    NUMA Affinity   GPU NUMA ID\n"
       "GPU0     X      0-71    0               1\n");
-  EXPECT_EQ(found.edge("cpu0", "gpu0")->kind, LinkKind::kC2c);
-  EXPECT_TRUE(found.edge("cpu0", "gpu0")->is_assumed);
-  EXPECT_THAT(found.notes, say_matrix("the memory of gpu0 is a NUMA node"));
+  EXPECT_EQ(machine.edge("cpu0", "gpu0")->kind, LinkKind::kC2c);
+  EXPECT_TRUE(machine.edge("cpu0", "gpu0")->is_assumed);
+  EXPECT_THAT(machine.notes, say_matrix("the memory of gpu0 is a NUMA node"));
 }
 
 TEST(NvidiaSmi, NvswitchesAreKnownByTheirSum) {
@@ -210,10 +210,10 @@ TEST(NvidiaSmi, ModelsTellTheGeneration) {
 }
 
 TEST(NvidiaSmi, SaysWhatNvlinksHide) {
-  const MatrixFound found = found_in_matrix(uniform(8, "NV12"));
-  EXPECT_EQ(found.count(VertexKind::kCpu), 1);
-  EXPECT_THAT(found.notes, say_matrix("PCIe path of 28 pairs"));
-  EXPECT_THAT(found.notes, say_matrix("of 7 devices no NUMA node is known"));
+  const MatrixFound machine = found_in_matrix(uniform(8, "NV12"));
+  EXPECT_EQ(machine.count(VertexKind::kCpu), 1);
+  EXPECT_THAT(machine.notes, say_matrix("PCIe path of 28 pairs"));
+  EXPECT_THAT(machine.notes, say_matrix("of 7 devices no NUMA node is known"));
 }
 
 TEST(NvidiaSmi, SaysWhereDamageIs) {

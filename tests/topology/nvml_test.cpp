@@ -52,8 +52,8 @@ size_t index_of(NvmlDevice device) {
 const FakeGpu& gpu_of(NvmlDevice device) { return *reinterpret_cast<FakeGpu*>(device); }
 
 int failure_of(const char* call, NvmlDevice device) {
-  const auto found = fake_machine->failures.find({call, index_of(device)});
-  return found == fake_machine->failures.end() ? kNvmlSuccess : found->second;
+  const auto failure = fake_machine->failures.find({call, index_of(device)});
+  return failure == fake_machine->failures.end() ? kNvmlSuccess : failure->second;
 }
 
 void set_bus(unsigned bus, unsigned id, NvmlPciInfo* pci) {
@@ -110,8 +110,10 @@ NvmlCalls calls_of(FakeMachine& fake) {
     return kNvmlSuccess;
   };
   calls.link_peer = [](NvmlDevice device, unsigned link, NvmlPciInfo* pci) {
-    const FakeLink& found = gpu_of(device).links[link];
-    set_bus(found.peer_bus, found.peer_kind == kNvmlPeerIbmNpu ? 0x04ea1014 : 0x1af110de, pci);
+    const FakeLink& link_state = gpu_of(device).links[link];
+    set_bus(link_state.peer_bus,
+            link_state.peer_kind == kNvmlPeerIbmNpu ? 0x04ea1014 : 0x1af110de,
+            pci);
     return failure_of("link_peer", device);
   };
   calls.c2c = [](NvmlDevice device, unsigned* is_enabled) {
@@ -130,18 +132,18 @@ std::string bus_id(unsigned bus) { return fmt::format("0000:{:02x}:00.0", bus); 
 
 // GPUs on one CPU each at a speed of 2.5 GT/s, as the kernel shows idle ones; buses count from 1.
 Discovery idle_gpus(unsigned count) {
-  Discovery found;
-  const VertexIndex cpu = found.parts.add(VertexKind::kCpu, "cpu0");
-  found.parts.vertices[cpu].numa_node = 0;
+  Discovery discovery;
+  const VertexIndex cpu = discovery.parts.add(VertexKind::kCpu, "cpu0");
+  discovery.parts.vertices[cpu].numa_node = 0;
   for (unsigned i = 0; i < count; ++i) {
     Vertex gpu;
     gpu.kind = VertexKind::kGpu;
     gpu.name = fmt::format("gpu{}", i);
     gpu.bus_id = bus_id(i + 1);
     gpu.numa_node = 0;
-    found.parts.connect(cpu, found.parts.add(std::move(gpu)), pcie_link(1, 16));
+    discovery.parts.connect(cpu, discovery.parts.add(std::move(gpu)), pcie_link(1, 16));
   }
-  return found;
+  return discovery;
 }
 
 struct NvmlFound {
@@ -155,11 +157,11 @@ struct NvmlFound {
   }
 };
 
-NvmlFound merged(FakeMachine& fake, Discovery found) {
+NvmlFound merged(FakeMachine& fake, Discovery discovery) {
   const NvmlAnswer answer = ask_nvml(calls_of(fake));
   EXPECT_EQ(fake.started, 0);
-  merge_nvml(answer, true, found);
-  return {found.notes, shape_of(found.parts)};
+  merge_nvml(answer, true, discovery);
+  return {discovery.notes, shape_of(discovery.parts)};
 }
 
 auto say_nvml(const std::string& words) {
@@ -196,47 +198,48 @@ FakeMachine like_dgx_a100() {
 
 TEST(Nvml, TellsNvlinksBetweenGpus) {
   FakeMachine fake = like_dgx_1v();
-  const NvmlFound found = merged(fake, idle_gpus(8));
+  const NvmlFound machine = merged(fake, idle_gpus(8));
   const ServerShape known = make_machine("dgx-1v").value().shape(0);
   for (const Edge& edge : known.edges()) {
     if (edge.kind != LinkKind::kNvlink) continue;
-    const Edge* merged_edge = found.edge(known.vertex(edge.from).name, known.vertex(edge.to).name);
+    const Edge* merged_edge =
+        machine.edge(known.vertex(edge.from).name, known.vertex(edge.to).name);
     ASSERT_NE(merged_edge, nullptr);
     EXPECT_EQ(merged_edge->bytes_per_s, edge.bytes_per_s);
     EXPECT_EQ(merged_edge->width, edge.width);
     EXPECT_FALSE(merged_edge->is_assumed);
   }
-  EXPECT_EQ(found.shape.edges().size(), 8U * 2 + 16 * 2);
-  EXPECT_THAT(found.notes, IsEmpty());
+  EXPECT_EQ(machine.shape.edges().size(), 8U * 2 + 16 * 2);
+  EXPECT_THAT(machine.notes, IsEmpty());
 }
 
 TEST(Nvml, TellsNvswitches) {
   FakeMachine fake = like_dgx_a100();
-  const NvmlFound found = merged(fake, idle_gpus(8));
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kNvswitch).count, 1);
-  EXPECT_EQ(found.edge("gpu3", "nvswitch")->bytes_per_s, 300e9);
-  EXPECT_EQ(found.edge("nvswitch", "gpu3")->width, 12);
-  const Vertex& gpu = found.shape.vertex(found.shape.find_vertex("gpu3").value());
+  const NvmlFound machine = merged(fake, idle_gpus(8));
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kNvswitch).count, 1);
+  EXPECT_EQ(machine.edge("gpu3", "nvswitch")->bytes_per_s, 300e9);
+  EXPECT_EQ(machine.edge("nvswitch", "gpu3")->width, 12);
+  const Vertex& gpu = machine.shape.vertex(machine.shape.find_vertex("gpu3").value());
   EXPECT_EQ(gpu.model, "NVIDIA A100-SXM4-80GB");
   EXPECT_EQ(gpu.memory_bytes, int64_t{80} << 30);
-  EXPECT_THAT(found.notes, IsEmpty());
+  EXPECT_THAT(machine.notes, IsEmpty());
 }
 
 TEST(Nvml, IdleLinksHaveTheSpeedTheyCanHave) {
   FakeMachine fake = like_dgx_a100();
   fake.gpus[2].lanes = 8;
-  const NvmlFound found = merged(fake, idle_gpus(8));
-  EXPECT_NEAR(found.edge("cpu0", "gpu1")->bytes_per_s, 31.5e9, 1e8);
-  EXPECT_NEAR(found.edge("gpu2", "cpu0")->bytes_per_s, 15.75e9, 1e8);
-  EXPECT_EQ(found.edge("cpu0", "gpu2")->width, 8);
-  EXPECT_EQ(found.edge("cpu0", "gpu2")->full_width, 16);
+  const NvmlFound machine = merged(fake, idle_gpus(8));
+  EXPECT_NEAR(machine.edge("cpu0", "gpu1")->bytes_per_s, 31.5e9, 1e8);
+  EXPECT_NEAR(machine.edge("gpu2", "cpu0")->bytes_per_s, 15.75e9, 1e8);
+  EXPECT_EQ(machine.edge("cpu0", "gpu2")->width, 8);
+  EXPECT_EQ(machine.edge("cpu0", "gpu2")->full_width, 16);
 }
 
 TEST(Nvml, AChainOfLinksStaysAsNarrowAsItsNarrowest) {
   FakeMachine fake = like_dgx_a100();
-  Discovery found = idle_gpus(8);
-  for (Edge& edge : found.parts.edges) edge.width = edge.full_width = 8;
-  const NvmlFound read = merged(fake, std::move(found));
+  Discovery discovery = idle_gpus(8);
+  for (Edge& edge : discovery.parts.edges) edge.width = edge.full_width = 8;
+  const NvmlFound read = merged(fake, std::move(discovery));
   EXPECT_EQ(read.edge("cpu0", "gpu1")->width, 8);
   EXPECT_EQ(read.edge("cpu0", "gpu1")->full_width, 8);
   EXPECT_NEAR(read.edge("cpu0", "gpu1")->bytes_per_s, 15.75e9, 1e8);
@@ -246,13 +249,13 @@ TEST(Nvml, OneGpuThatFailsIsLeftToItself) {
   FakeMachine fake = like_dgx_1v();
   fake.failures[{"pci", 3}] = kGpuIsLost;
   fake.failures[{"memory", 5}] = kGpuIsLost;
-  const NvmlFound found = merged(fake, idle_gpus(8));
-  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetPciInfo of GPU 3: GPU is lost (15)"));
-  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetMemoryInfo of GPU 5: GPU is lost (15)"));
+  const NvmlFound machine = merged(fake, idle_gpus(8));
+  EXPECT_THAT(machine.notes, say_nvml("nvmlDeviceGetPciInfo of GPU 3: GPU is lost (15)"));
+  EXPECT_THAT(machine.notes, say_nvml("nvmlDeviceGetMemoryInfo of GPU 5: GPU is lost (15)"));
   // Its neighbours tell of their links to it, and hwloc of its PCIe.
-  EXPECT_EQ(found.edge("gpu3", "gpu0")->bytes_per_s, 50e9);
-  EXPECT_EQ(found.edge("gpu0", "gpu3")->bytes_per_s, 50e9);
-  EXPECT_NE(found.edge("cpu0", "gpu3"), nullptr);
+  EXPECT_EQ(machine.edge("gpu3", "gpu0")->bytes_per_s, 50e9);
+  EXPECT_EQ(machine.edge("gpu0", "gpu3")->bytes_per_s, 50e9);
+  EXPECT_NE(machine.edge("cpu0", "gpu3"), nullptr);
 }
 
 TEST(Nvml, MissingCallsLeaveGaps) {
@@ -262,10 +265,10 @@ TEST(Nvml, MissingCallsLeaveGaps) {
   calls.name = nullptr;
   calls.memory = nullptr;
   calls.peer_access = nullptr;
-  Discovery found = idle_gpus(8);
-  merge_nvml(ask_nvml(calls), true, found);
-  EXPECT_EQ(shape_of(found.parts).of_kind(VertexKind::kNvswitch).count, 1);
-  EXPECT_EQ(shape_of(found.parts).edges().size(), 8U * 4);
+  Discovery discovery = idle_gpus(8);
+  merge_nvml(ask_nvml(calls), true, discovery);
+  EXPECT_EQ(shape_of(discovery.parts).of_kind(VertexKind::kNvswitch).count, 1);
+  EXPECT_EQ(shape_of(discovery.parts).edges().size(), 8U * 4);
   calls.link_state = nullptr;
   EXPECT_FALSE(ask_nvml(calls).tells_nvlinks);
   calls.pci = nullptr;
@@ -289,12 +292,12 @@ TEST(Nvml, NamesAreSurerThanVersions) {
   FakeMachine fake;
   fake.gpus = {{1, "NVIDIA H100 80GB HBM3", {{kNvmlPeerSwitch, 0xc0, 7}}},
                {2, "A GPU of tomorrow", {{kNvmlPeerSwitch, 0xc0, 9}, {kNvmlPeerSwitch, 0xc0, 7}}}};
-  const NvmlFound found = merged(fake, idle_gpus(2));
-  EXPECT_EQ(found.edge("gpu0", "nvswitch")->bytes_per_s, 25e9);  // though drivers call it 5.0
-  EXPECT_FALSE(found.edge("gpu0", "nvswitch")->is_assumed);
-  EXPECT_EQ(found.edge("gpu1", "nvswitch")->bytes_per_s, 75e9);
-  EXPECT_TRUE(found.edge("gpu1", "nvswitch")->is_assumed);
-  EXPECT_THAT(found.notes, say_nvml("1 NVLinks are of a generation that is not known"));
+  const NvmlFound machine = merged(fake, idle_gpus(2));
+  EXPECT_EQ(machine.edge("gpu0", "nvswitch")->bytes_per_s, 25e9);  // though drivers call it 5.0
+  EXPECT_FALSE(machine.edge("gpu0", "nvswitch")->is_assumed);
+  EXPECT_EQ(machine.edge("gpu1", "nvswitch")->bytes_per_s, 75e9);
+  EXPECT_TRUE(machine.edge("gpu1", "nvswitch")->is_assumed);
+  EXPECT_THAT(machine.notes, say_nvml("1 NVLinks are of a generation that is not known"));
 }
 
 TEST(Nvml, LinksMayLeadToTheCpuOrNowhere) {
@@ -302,24 +305,24 @@ TEST(Nvml, LinksMayLeadToTheCpuOrNowhere) {
   fake.gpus = {{1, "Tesla V100-SXM2-16GB", {{kNvmlPeerIbmNpu, 4, 2}, {kNvmlPeerIbmNpu, 5, 2}}},
                {2, "Tesla V100-SXM2-16GB", {{kNvmlPeerGpu, 0x77, 2}, {kNvmlPeerUnknown, 3, 2}}}};
   fake.failures[{"link_peer", 1}] = kNvmlNotSupported;
-  const NvmlFound found = merged(fake, idle_gpus(2));
-  EXPECT_EQ(found.edge("gpu0", "cpu0")->kind, LinkKind::kNvlink);
-  EXPECT_THAT(found.notes, say_nvml("2 NVLinks lead to what is not known"));
-  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetNvLinkRemotePciInfo of GPU 1, 1"));
+  const NvmlFound machine = merged(fake, idle_gpus(2));
+  EXPECT_EQ(machine.edge("gpu0", "cpu0")->kind, LinkKind::kNvlink);
+  EXPECT_THAT(machine.notes, say_nvml("2 NVLinks lead to what is not known"));
+  EXPECT_THAT(machine.notes, say_nvml("nvmlDeviceGetNvLinkRemotePciInfo of GPU 1, 1"));
 }
 
 TEST(Nvml, SuperchipsAreJoinedByC2c) {
   FakeMachine fake;
   fake.gpus = {{1, "NVIDIA GH200 480GB", {}}, {2, "NVIDIA GB200", {}}, {3, "NVIDIA A100-PCIE", {}}};
   fake.failures[{"c2c", 2}] = kNvmlNotSupported;
-  const NvmlFound found = merged(fake, idle_gpus(3));
-  EXPECT_EQ(found.edge("cpu0", "gpu0")->kind, LinkKind::kC2c);
-  EXPECT_EQ(found.edge("gpu0", "cpu0")->bytes_per_s, 450e9);
-  EXPECT_FALSE(found.edge("cpu0", "gpu0")->is_assumed);
-  EXPECT_TRUE(found.edge("cpu0", "gpu1")->is_assumed);
-  EXPECT_EQ(found.edge("cpu0", "gpu2")->kind, LinkKind::kPcie);
-  EXPECT_THAT(found.notes, say_nvml("what NVLink-C2C of 1 GPUs carries is not known"));
-  EXPECT_EQ(found.notes.size(), 1U);
+  const NvmlFound machine = merged(fake, idle_gpus(3));
+  EXPECT_EQ(machine.edge("cpu0", "gpu0")->kind, LinkKind::kC2c);
+  EXPECT_EQ(machine.edge("gpu0", "cpu0")->bytes_per_s, 450e9);
+  EXPECT_FALSE(machine.edge("cpu0", "gpu0")->is_assumed);
+  EXPECT_TRUE(machine.edge("cpu0", "gpu1")->is_assumed);
+  EXPECT_EQ(machine.edge("cpu0", "gpu2")->kind, LinkKind::kPcie);
+  EXPECT_THAT(machine.notes, say_nvml("what NVLink-C2C of 1 GPUs carries is not known"));
+  EXPECT_EQ(machine.notes.size(), 1U);
 }
 
 TEST(Nvml, SaysWhichGpusCannotReadEachOther) {
@@ -331,11 +334,11 @@ TEST(Nvml, SaysWhichGpusCannotReadEachOther) {
 
 TEST(Nvml, GpusThatHwlocDoesNotShowAreAdded) {
   FakeMachine fake = like_dgx_1v();
-  const NvmlFound found = merged(fake, idle_gpus(7));
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kGpu).count, 8);
-  EXPECT_NEAR(found.edge("cpu0", "gpu7")->bytes_per_s, 31.5e9, 1e8);
-  EXPECT_EQ(found.edge("gpu7", "gpu3")->bytes_per_s, 25e9);
-  EXPECT_THAT(found.notes, say_nvml("gpu7 are no PCI devices that hwloc shows"));
+  const NvmlFound machine = merged(fake, idle_gpus(7));
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kGpu).count, 8);
+  EXPECT_NEAR(machine.edge("cpu0", "gpu7")->bytes_per_s, 31.5e9, 1e8);
+  EXPECT_EQ(machine.edge("gpu7", "gpu3")->bytes_per_s, 25e9);
+  EXPECT_THAT(machine.notes, say_nvml("gpu7 are no PCI devices that hwloc shows"));
 }
 
 // The whole way: a tree of hwloc, and NVML about the same GPUs.
@@ -351,9 +354,9 @@ NvmlFound two_sockets_with(const NvmlAnswer* answer) {
   EXPECT_EQ(hwloc_topology_load(topology), 0);
   DeviceProbes facts;
   facts.nvml = answer;
-  Discovery found = parts_of_hwloc(topology, facts).value();
+  Discovery discovery = parts_of_hwloc(topology, facts).value();
   hwloc_topology_destroy(topology);
-  return {found.notes, shape_of(found.parts)};
+  return {discovery.notes, shape_of(discovery.parts)};
 }
 
 TEST(Nvml, JoinsWhatHwlocShows) {
@@ -362,11 +365,11 @@ TEST(Nvml, JoinsWhatHwlocShows) {
                {0x04, "NVIDIA A100-SXM4-40GB", {{kNvmlPeerGpu, 0x03, 4}, {kNvmlPeerGpu, 0x03, 4}}},
                {0x81, "NVIDIA A100-SXM4-40GB", {}}};
   const NvmlAnswer answer = ask_nvml(calls_of(fake));
-  const NvmlFound found = two_sockets_with(&answer);
-  EXPECT_EQ(found.shape.of_kind(VertexKind::kGpu).count, 3);
-  EXPECT_EQ(found.edge("gpu0", "gpu1")->bytes_per_s, 50e9);
-  EXPECT_EQ(found.edge("gpu0", "gpu2"), nullptr);
-  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not known")));
+  const NvmlFound machine = two_sockets_with(&answer);
+  EXPECT_EQ(machine.shape.of_kind(VertexKind::kGpu).count, 3);
+  EXPECT_EQ(machine.edge("gpu0", "gpu1")->bytes_per_s, 50e9);
+  EXPECT_EQ(machine.edge("gpu0", "gpu2"), nullptr);
+  EXPECT_THAT(machine.notes, Not(say_nvml("NVLinks are not known")));
   EXPECT_THAT(two_sockets_with(nullptr).notes, say_nvml("NVLinks are not known"));
 }
 
@@ -381,11 +384,11 @@ TEST(Nvml, LibrariesThatAreNotThereAreANote) {
 }
 
 TEST(Nvml, LibrariesAreLoadedAndAsked) {
-  const Discovery found = discover_host("/sys", CROSSDOCK_FAKE_NVML).value();
-  EXPECT_THAT(found.notes, say_nvml("has no nvmlDeviceGetNvLinkVersion"));
-  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetP2PStatus; what it would tell is left out"));
-  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not known")));
-  const ServerShape shape = shape_of(found.parts);
+  const Discovery discovery = discover_host("/sys", CROSSDOCK_FAKE_NVML).value();
+  EXPECT_THAT(discovery.notes, say_nvml("has no nvmlDeviceGetNvLinkVersion"));
+  EXPECT_THAT(discovery.notes, say_nvml("nvmlDeviceGetP2PStatus; what it would tell is left out"));
+  EXPECT_THAT(discovery.notes, Not(say_nvml("NVLinks are not known")));
+  const ServerShape shape = shape_of(discovery.parts);
   const VertexRange gpus = shape.of_kind(VertexKind::kGpu);
   ASSERT_GE(gpus.count, 1);
   const Vertex& gpu = shape.vertex(static_cast<VertexIndex>(gpus.first + gpus.count - 1));

@@ -12,9 +12,9 @@ namespace crossdock::workload {
 namespace {
 
 JoinWorkload make(JoinWorkloadSpec spec) {
-  Result<JoinWorkload> made = JoinWorkload::make(spec);
-  EXPECT_TRUE(made.ok());
-  return std::move(made.value());
+  Result<JoinWorkload> valid = JoinWorkload::make(spec);
+  EXPECT_TRUE(valid.ok());
+  return std::move(valid.value());
 }
 
 std::vector<int64_t> inner_keys(const JoinWorkload& workload) {
@@ -33,8 +33,8 @@ std::map<int64_t, int64_t> partners(const JoinWorkload& workload) {
   std::map<int64_t, int64_t> counts;
   for (const int64_t key : inner_keys(workload)) EXPECT_TRUE(counts.emplace(key, 0).second);
   for (const int64_t key : outer_keys(workload)) {
-    const auto found = counts.find(key);
-    if (found != counts.end()) ++found->second;
+    const auto partner = counts.find(key);
+    if (partner != counts.end()) ++partner->second;
   }
   return counts;
 }
@@ -70,10 +70,10 @@ TEST(JoinWorkload, AShareOfTheOuterRowsHasPartners) {
     for (const double selectivity : {0.0, 0.25, 0.5}) {
       const JoinWorkload workload = make(
           {.inner_rows = 1000, .outer_rows = 4000, .selectivity = selectivity, .zipf_theta = zipf});
-      int64_t found = 0;
-      for (const auto& [key, count] : partners(workload)) found += count;
-      EXPECT_EQ(found, static_cast<int64_t>(4000 * selectivity));
-      EXPECT_EQ(found, workload.result_rows());
+      int64_t pairs = 0;
+      for (const auto& [key, count] : partners(workload)) pairs += count;
+      EXPECT_EQ(pairs, static_cast<int64_t>(4000 * selectivity));
+      EXPECT_EQ(pairs, workload.result_rows());
     }
   }
 }

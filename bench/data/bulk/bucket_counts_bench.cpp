@@ -60,11 +60,11 @@ Status exchange_once(ranks::Communicator& ranks,
   CD_ASSIGN(const int64_t slowest_ns, ranks.fold(int64_t{own_ns}, ranks::Fold::kMax));
   // All forms but kScanned put; its collectives are its messages. Barriers of windows are not counted in either.
   const bool puts = after.put_messages > before.put_messages;
-  const int64_t own[] = {
+  const int64_t sent_here[] = {
       puts ? after.put_messages - before.put_messages
            : after.collective_messages - before.collective_messages,
       puts ? after.put_bytes - before.put_bytes : after.collective_bytes - before.collective_bytes};
-  CD_ASSIGN(const std::vector<int64_t> sent, ranks.fold(own, ranks::Fold::kSum));
+  CD_ASSIGN(const std::vector<int64_t> sent, ranks.fold(sent_here, ranks::Fold::kSum));
   int64_t sum = 0;  // of starts, by their places
   for (size_t i = 0; i < starts.size(); ++i)
     sum += starts[i] % 1'000'003 * static_cast<int64_t>(i % 97);

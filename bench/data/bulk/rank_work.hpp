@@ -21,8 +21,8 @@ Status run_on_ranks(int ranks,
                     const std::function<void(int, Measured&)>& show) {
   if (ranks::mpi_of_environment() == ranks::MpiKind::kNone) {
     std::vector<Measured> by_rank(static_cast<size_t>(std::max(1, ranks)));
-    const ranks::ThreadRanks wanted{.ranks = ranks, .ranks_per_host = ranks_per_host};
-    CD_TRY(ranks::run_thread_ranks(wanted, [&](ranks::Communicator& communicator) {
+    const ranks::ThreadRanks world{.ranks = ranks, .ranks_per_host = ranks_per_host};
+    CD_TRY(ranks::run_thread_ranks(world, [&](ranks::Communicator& communicator) {
       return work(communicator, by_rank[static_cast<size_t>(communicator.rank())]);
     }));
     show(ranks, by_rank[0]);

@@ -60,34 +60,35 @@ const Case kCases[] = {
     {"64 bits", {0, 0}, [](int64_t, auto& random) { return static_cast<int64_t>(random()); }},
 };
 
-void run(const Case& made) {
+void run(const Case& bench_case) {
   std::mt19937_64 random(1);
   std::vector<int64_t> values;
-  for (int64_t i = 0; i < kValues; ++i) values.push_back(made.value(i, random));
+  for (int64_t i = 0; i < kValues; ++i) values.push_back(bench_case.value(i, random));
   std::vector<uint64_t> coded(static_cast<size_t>(codecs::coded_bytes_max(kValues, kWords.width)) /
                               sizeof(uint64_t));
-  std::vector<int64_t> found(values.size());
+  std::vector<int64_t> decoded(values.size());
   const auto out = std::as_writable_bytes(std::span(coded));
   codecs::ColumnCoder coder;
   int64_t bytes = 0;
   const double copy_s =
-      best_s([&] { std::memcpy(found.data(), values.data(), values.size() * sizeof(int64_t)); });
-  const double encode_s = best_s(
-      [&] { bytes = coder.encode(made.scheme, kWords, std::as_bytes(std::span(values)), out); });
-  std::ranges::fill(found, 0);
-  const double decode_s = best_s([&] {
-    CD_CHECK(
-        coder
-            .decode(out.first(static_cast<size_t>(bytes)), std::as_writable_bytes(std::span(found)))
-            .ok(),
-        "decode");
+      best_s([&] { std::memcpy(decoded.data(), values.data(), values.size() * sizeof(int64_t)); });
+  const double encode_s = best_s([&] {
+    bytes = coder.encode(bench_case.scheme, kWords, std::as_bytes(std::span(values)), out);
   });
-  CD_CHECK(found == values, "{} changed", made.name);
+  std::ranges::fill(decoded, 0);
+  const double decode_s = best_s([&] {
+    CD_CHECK(coder
+                 .decode(out.first(static_cast<size_t>(bytes)),
+                         std::as_writable_bytes(std::span(decoded)))
+                 .ok(),
+             "decode");
+  });
+  CD_CHECK(decoded == values, "{} changed", bench_case.name);
   const auto rate = [](double seconds) { return static_cast<double>(kValues) / seconds * 1e-6; };
   fmt::print(
       "{:<22} {:6.2f}x smaller, encode {:6.0f} M values/s ({:.2f}x of memcpy), decode {:6.0f} "
       "({:.2f}x)\n",
-      made.name,
+      bench_case.name,
       static_cast<double>(kValues * kWords.width) / static_cast<double>(bytes),
       rate(encode_s),
       copy_s / encode_s,
@@ -99,8 +100,9 @@ void run(const Case& made) {
 }  // namespace crossdock
 
 int main(int argc, char** argv) {
-  for (const crossdock::Case& made : crossdock::kCases) {
-    if (argc < 2 || made.name.find(argv[1]) != std::string_view::npos) crossdock::run(made);
+  for (const crossdock::Case& bench_case : crossdock::kCases) {
+    if (argc < 2 || bench_case.name.find(argv[1]) != std::string_view::npos)
+      crossdock::run(bench_case);
   }
   return 0;
 }

@@ -118,7 +118,7 @@ std::string links_text(const std::vector<movers::LinkCounters>& links) {
 
 void print(const perf::PerfReport& report,
            const std::vector<int64_t>& resident,
-           const std::string& own) {
+           const std::string& process_times) {
   fmt::print(
       "{{\"samples_s\": [{}], \"wrong_rows\": {}, \"endpoints\": {}, \"row_bytes\": {}, "
       "\"rows_per_source\": {}, \"segments\": {}, \"refused\": {}, \"waited_share\": {}, "
@@ -138,7 +138,7 @@ void print(const perf::PerfReport& report,
       report.bound,
       report.copy_bytes_per_s,
       fmt::join(resident, ", "),
-      own);
+      process_times);
 }
 
 // What each rank says of itself.
@@ -181,12 +181,12 @@ Status run(int count, char** words) {
     if (report.wrong_rows == 0) continue;
     return make_error(ErrorCode::kInternal, "{} rows are wrong", report.wrong_rows);
   }
-  const std::string own =
+  const std::string process_times =
       own_text(report, memory->peak_bytes(), resident_peak_bytes() - before, plane->links());
   if (plane->rank() == 0) {
-    print(report, resident, own);
+    print(report, resident, process_times);
   } else {
-    fmt::print("{{{}}}\n", own);
+    fmt::print("{{{}}}\n", process_times);
   }
   return {};
 }

@@ -236,7 +236,7 @@ void run(const Case& work, const Source& source, int outlets, Memory& memory) {
 int main(int argc, char** argv) {
   using namespace crossdock;
   const std::string_view columns = argc > 1 ? argv[1] : "";
-  const int wanted = argc > 2 ? std::atoi(argv[2]) : 0;
+  const int outlets_only = argc > 2 ? std::atoi(argv[2]) : 0;
   fmt::print("ns per row and thread\n{:<18} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>11}\n",
              "columns",
              "outlets",
@@ -252,7 +252,7 @@ int main(int argc, char** argv) {
     if (work.name.find(columns) == std::string_view::npos) continue;
     const Source source(work, *memory);
     for (const int outlets : kOutlets) {
-      if (wanted == 0 || wanted == outlets) run(work, source, outlets, *memory);
+      if (outlets_only == 0 || outlets_only == outlets) run(work, source, outlets, *memory);
     }
   }
   return 0;

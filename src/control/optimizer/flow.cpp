@@ -140,7 +140,7 @@ void FlowSolver::augment_while(Search search) {
 
 // Reads paths off the flow, shortest first. What can be carried only over too many relays is taken back.
 void FlowSolver::split_into_paths() {
-  found_.clear();
+  flow_paths_.clear();
   std::vector<int64_t> carried(arcs_.size(), 0);
   for (uint32_t arrival = find(Search::kFlowing); arrival != kNone;
        arrival = find(Search::kFlowing)) {
@@ -155,12 +155,12 @@ void FlowSolver::split_into_paths() {
 }
 
 void FlowSolver::keep(FlowPath path) {
-  for (FlowPath& known : found_) {
+  for (FlowPath& known : flow_paths_) {
     if (known.vertices != path.vertices) continue;
     known.flow_bytes_per_s += path.flow_bytes_per_s;
     return;
   }
-  found_.push_back(std::move(path));
+  flow_paths_.push_back(std::move(path));
 }
 
 std::vector<FlowPath> FlowSolver::solve(std::span<const topology::VertexIndex> sources,
@@ -179,7 +179,7 @@ std::vector<FlowPath> FlowSolver::solve(std::span<const topology::VertexIndex> s
   }
   for (Arc& arc : arcs_) arc.flow = 0;
   has_undone_ = false;
-  found_.clear();
+  flow_paths_.clear();
 
   augment_while(Search::kFree);
   augment_while(Search::kResidual);
@@ -187,10 +187,11 @@ std::vector<FlowPath> FlowSolver::solve(std::span<const topology::VertexIndex> s
     split_into_paths();
     augment_while(Search::kFree);
   }
-  std::stable_sort(found_.begin(), found_.end(), [](const FlowPath& a, const FlowPath& b) {
-    return a.vertices.size() < b.vertices.size();
-  });
-  return std::move(found_);
+  std::stable_sort(
+      flow_paths_.begin(), flow_paths_.end(), [](const FlowPath& a, const FlowPath& b) {
+        return a.vertices.size() < b.vertices.size();
+      });
+  return std::move(flow_paths_);
 }
 
 }  // namespace crossdock::control

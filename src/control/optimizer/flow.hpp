@@ -88,7 +88,7 @@ class FlowSolver {
   std::span<const topology::VertexIndex> sources_, sinks_;
   int32_t sink_level_ = -1;
   bool has_undone_ = false;
-  std::vector<FlowPath> found_;
+  std::vector<FlowPath> flow_paths_;
 };
 
 }  // namespace crossdock::control

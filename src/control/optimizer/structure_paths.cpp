@@ -41,7 +41,7 @@ std::vector<FlowPath> StructurePaths::joint(Section section,
 SectionPathsPtr StructurePaths::find(Section section,
                                      topology::VertexIndex from,
                                      topology::VertexIndex to) {
-  SectionPathsPtr& place = found_[static_cast<uint32_t>(from) << 16 | to];
+  SectionPathsPtr& place = paths_of_[static_cast<uint32_t>(from) << 16 | to];
   if (place) return place;
   auto paths = std::make_shared<SectionPaths>();
   for (const FlowPath& path : joint(section, std::span(&from, 1), std::span(&to, 1))) {
@@ -69,7 +69,8 @@ SectionPathsPtr StructurePaths::from_network(topology::VertexIndex to) {
 
 int64_t StructurePaths::memory_bytes() const {
   auto bytes = static_cast<int64_t>(sizeof *this);
-  for (const auto& [ends, paths] : found_) bytes += 64 + paths->memory_bytes();  // 64: a node of it
+  for (const auto& [ends, paths] : paths_of_)
+    bytes += 64 + paths->memory_bytes();  // 64: a node of it
   return bytes;
 }
 

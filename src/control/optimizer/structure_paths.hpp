@@ -58,7 +58,7 @@ class StructurePaths {
   std::shared_ptr<const topology::ServerShape> shape_;
   int relays_max_;
   std::array<std::optional<FlowSolver>, kSections> solvers_;
-  std::unordered_map<uint32_t, SectionPathsPtr> found_;  // by (from, to)
+  std::unordered_map<uint32_t, SectionPathsPtr> paths_of_;  // by (from, to)
 };
 
 }  // namespace crossdock::control

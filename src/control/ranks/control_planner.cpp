@@ -67,30 +67,32 @@ Result<std::string> ControlPlanner::vertex() const {
 }
 
 void ControlPlanner::drop_own() {
-  if (own_.kept != 0) client_->abandon(own_.kept);  // the agent deletes it, if it is there or comes
-  own_ = {};
+  if (endpoint_.kept != 0)
+    client_->abandon(endpoint_.kept);  // the agent deletes it, if it is there or comes
+  endpoint_ = {};
 }
 
 // Asked again, the same request finds what it made before.
 Result<EndpointId> ControlPlanner::ask_endpoint(double within_s) {
   CD_ASSIGN(const std::string cpu, vertex());
-  if (own_.request == RequestId()) {
-    own_.request = make_request_id();
-    own_.is_lost = std::make_shared<std::atomic<bool>>(false);
-    own_.kept = client_->ask(
-        KeepEndpoint{own_.request}, kKeptS, [lost = own_.is_lost](const Reply&) { *lost = true; });
+  if (endpoint_.request == RequestId()) {
+    endpoint_.request = make_request_id();
+    endpoint_.is_lost = std::make_shared<std::atomic<bool>>(false);
+    endpoint_.kept = client_->ask(KeepEndpoint{endpoint_.request},
+                                  kKeptS,
+                                  [lost = endpoint_.is_lost](const Reply&) { *lost = true; });
   }
   const ControlClient::Patience patience{within_s, kPlannerUnreachableS, {}};
   CD_ASSIGN(const Reply reply,
-            client_->call(CreateEndpoint{own_.request, server_.name, cpu}, patience));
-  own_.endpoint = std::get<EndpointCreated>(reply).endpoint;
-  return own_.endpoint;
+            client_->call(CreateEndpoint{endpoint_.request, server_.name, cpu}, patience));
+  endpoint_.endpoint = std::get<EndpointCreated>(reply).endpoint;
+  return endpoint_.endpoint;
 }
 
 Result<EndpointId> ControlPlanner::own_endpoint(bool is_doubted, double within_s) {
-  if (own_.is_lost != nullptr && *own_.is_lost) drop_own();
-  if (own_.endpoint != EndpointId() && !is_doubted) return own_.endpoint;
-  const bool is_repeated = own_.request != RequestId();
+  if (endpoint_.is_lost != nullptr && *endpoint_.is_lost) drop_own();
+  if (endpoint_.endpoint != EndpointId() && !is_doubted) return endpoint_.endpoint;
+  const bool is_repeated = endpoint_.request != RequestId();
   auto asked = ask_endpoint(within_s);
   if (asked.ok() || asked.error().code == ErrorCode::kControllerUnreachable) return asked;
   drop_own();  // what it made is gone, or it never made anything

@@ -30,7 +30,7 @@ class ControlPlanner : public ranks::ChannelPlanner {
   void end(const std::string& name) override;
 
  private:
-  struct Own {
+  struct RankEndpoint {
     RequestId request;                           // none: no endpoint was asked for
     EndpointId endpoint;                         // 0: not there yet
     std::shared_ptr<std::atomic<bool>> is_lost;  // its agent is gone, or has it no longer
@@ -61,7 +61,7 @@ class ControlPlanner : public ranks::ChannelPlanner {
   ranks::RankGroup& group_;
   const std::shared_ptr<ControlClient> client_;
   const ServerIs server_;
-  Own own_;
+  RankEndpoint endpoint_;
   std::mutex mutex_;
   std::map<std::string, ChannelId> mine_;  // that this rank asked for
 };

@@ -143,17 +143,14 @@ Result<OrderKeyPlan> agree_on_keys(ranks::Communicator& ranks,
 
   OrderKeyPlan& plan = planned.value().plan;
   const std::vector<RowPiece> pieces = pieces_of(store);
-  std::vector<OrderRanges> own(static_cast<size_t>(team.worker_count()), plan.make_ranges());
+  std::vector<OrderRanges> ranges_of(static_cast<size_t>(team.worker_count()), plan.make_ranges());
   const Status scanned =
       in_turns(team, static_cast<int64_t>(pieces.size()), [&](int worker, int64_t i) -> Status {
         const RowPiece& piece = pieces[static_cast<size_t>(i)];
-        plan.scan(0, *piece.batch, piece.begin, piece.rows, own[static_cast<size_t>(worker)]);
+        plan.scan(0, *piece.batch, piece.begin, piece.rows, ranges_of[static_cast<size_t>(worker)]);
         return {};
       });
-  OrderRanges ranges = plan.make_ranges();
-  for (const OrderRanges& of_worker : own) {
-    for (size_t part = 0; part < ranges.size(); ++part) ranges[part].merge(of_worker[part]);
-  }
+  OrderRanges ranges = merged(ranges_of);
   const Result<std::string> mine =
       scanned.ok() ? Result<std::string>(text_of(ranges)) : scanned.error();
   CD_ASSIGN(const std::vector<std::string> every, ranks::agree(ranks, mine, ranks.limit()));

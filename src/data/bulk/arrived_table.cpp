@@ -70,9 +70,9 @@ class Arriver {
   }
 
   TablePtr table() {
-    auto made = std::make_shared<Table>();
-    made->schema = plan_.received;
-    made->rows = arrivals_.rows;
+    auto arrived = std::make_shared<Table>();
+    arrived->schema = plan_.received;
+    arrived->rows = arrivals_.rows;
     if (plan_.words.size() != 0 && uses_no_lane()) rows_->window = nullptr;
     for (size_t b = 0; b < arrivals_.batches.size(); ++b) {
       const ArrivingBatch& from = arrivals_.batches[b];
@@ -84,9 +84,9 @@ class Arriver {
           add_strings(from, i, {b, text++}, batch.columns.back());
         }
       }
-      made->batches.push_back(std::move(batch));
+      arrived->batches.push_back(std::move(batch));
     }
-    return made;
+    return arrived;
   }
 
  private:
@@ -149,25 +149,25 @@ class Arriver {
 
   ColumnView view(const ArrivingBatch& batch, size_t i) const {
     const BulkColumn& column = plan_.columns[i];
-    ColumnView made;
-    made.length = batch.rows;
+    ColumnView column_view;
+    column_view.length = batch.rows;
     if (column.validity >= 0) {
-      made.null_count = -1;
-      made.validity =
+      column_view.null_count = -1;
+      column_view.validity =
           rows_->block.data() + bitmaps_[static_cast<size_t>(column.validity)] + batch.row / 8;
     }
     if (column.lane < 0) {
-      made.values = rows_->block.data() + unpacked_[i] + batch.row * column.width_bytes;
+      column_view.values = rows_->block.data() + unpacked_[i] + batch.row * column.width_bytes;
     } else if (column.layout == Layout::kBits) {
-      made.values =
+      column_view.values =
           rows_->block.data() + bitmaps_[static_cast<size_t>(column.lane)] + batch.row / 8;
     } else {
-      made.values = window_at(column.lane) + batch.row * column.width_bytes;
+      column_view.values = window_at(column.lane) + batch.row * column.width_bytes;
     }
-    return made;
+    return column_view;
   }
 
-  void add_strings(const ArrivingBatch& batch, size_t i, TextPlace at, ColumnView& made) {
+  void add_strings(const ArrivingBatch& batch, size_t i, TextPlace at, ColumnView& column_view) {
     const BulkColumn& column = plan_.columns[i];
     const uint8_t* heap = window_at(column.heap) + batch.heap_at[at.text];
     const int64_t bytes = batch.heap_bytes[at.text];
@@ -175,9 +175,9 @@ class Arriver {
       const size_t place = at.batch * plan_.heap_lanes.size() + at.text;
       rows_->heaps[place] = heap;
       rows_->heap_bytes[place] = bytes;
-      made.heaps = &rows_->heaps[place];
-      made.heap_bytes = &rows_->heap_bytes[place];
-      made.heap_count = 1;
+      column_view.heaps = &rows_->heaps[place];
+      column_view.heap_bytes = &rows_->heap_bytes[place];
+      column_view.heap_count = 1;
       return;
     }
     uint8_t* offsets = window_at(column.lane) + batch.row * column.width_bytes;
@@ -186,8 +186,8 @@ class Arriver {
     } else {
       reinterpret_cast<int64_t*>(offsets)[batch.rows] = bytes;
     }
-    made.offsets = offsets;
-    made.values = heap;
+    column_view.offsets = offsets;
+    column_view.values = heap;
   }
 
   const BulkPlan& plan_;

@@ -83,12 +83,12 @@ Status check_alike(ranks::Communicator& ranks,
                    model::BucketForm form) {
   const bool has_tasks =
       form != model::BucketForm::kCombined && form != model::BucketForm::kScanned;
-  const int64_t own[] = {static_cast<int64_t>(form),
-                         has_tasks ? int64_t{shape.tasks} : 1,
-                         shape.buckets,
-                         shape.buffer_elements};
-  CD_ASSIGN(const std::vector<int64_t> least, ranks.fold(own, ranks::Fold::kMin));
-  CD_ASSIGN(const std::vector<int64_t> most, ranks.fold(own, ranks::Fold::kMax));
+  const int64_t proposal[] = {static_cast<int64_t>(form),
+                              has_tasks ? int64_t{shape.tasks} : 1,
+                              shape.buckets,
+                              shape.buffer_elements};
+  CD_ASSIGN(const std::vector<int64_t> least, ranks.fold(proposal, ranks::Fold::kMin));
+  CD_ASSIGN(const std::vector<int64_t> most, ranks.fold(proposal, ranks::Fold::kMax));
   if (least == most) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "ranks exchange bucket counts of {} to {} tasks, {} to {} buckets and {} to {} "

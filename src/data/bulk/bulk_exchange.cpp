@@ -287,12 +287,12 @@ class Exchange {
     Status sent = team_.run([&](int worker) -> Status {
       const Clock::time_point started = Clock::now();
       EndsUnlessDone end{pass_.ends};
-      ExchangeWorker own(pass_, worker);
-      const Status done = own.run();
+      ExchangeWorker exchange_worker(pass_, worker);
+      const Status done = exchange_worker.run();
       end.is_done = done.ok();
       hwy::FlushStream();
       for (size_t d = 0; d < pass_.targets.size(); ++d) {
-        const int64_t bytes = own.stored_bytes()[d];
+        const int64_t bytes = exchange_worker.stored_bytes()[d];
         if (bytes != 0) window_->note_stored(route_.destination_ranks[d], bytes);
       }
       busy_s[static_cast<size_t>(worker)] = seconds_since(started);
@@ -321,10 +321,10 @@ class Exchange {
     for (size_t worker = 0; worker < busy_s.size(); ++worker) {
       busy += busy_s[worker];
       if (order_ == nullptr) continue;
-      const PutTimes own = order_->times(static_cast<int>(worker));
-      puts.put_s += own.put_s;
-      puts.flush_s += own.flush_s;
-      puts.wait_s += own.wait_s;
+      const PutTimes put_times = order_->times(static_cast<int>(worker));
+      puts.put_s += put_times.put_s;
+      puts.flush_s += put_times.flush_s;
+      puts.wait_s += put_times.wait_s;
     }
     const auto workers = static_cast<double>(busy_s.size());
     const double others = puts.put_s + puts.flush_s + puts.wait_s;

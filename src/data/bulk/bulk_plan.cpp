@@ -229,15 +229,15 @@ BulkPlan plan_bulk(SchemaPtr sent, std::span<const SeenColumn> seen, bool packs)
 }
 
 WindowLayout lay_out(const BulkPlan& plan, const WindowShape& shape) {
-  WindowLayout made;
+  WindowLayout windows;
   for (const BulkLane& lane : plan.lanes) {
-    made.begin.push_back(made.bytes);
+    windows.begin.push_back(windows.bytes);
     int64_t bytes = shape.rows * lane.width_bytes;
     if (lane.kind == LaneKind::kHeap) bytes = shape.heap_bytes[static_cast<size_t>(lane.ordinal)];
     if (lane.kind == LaneKind::kBits) bytes = shape.bit_words * 8;
-    made.bytes += padded(bytes);
+    windows.bytes += padded(bytes);
   }
-  return made;
+  return windows;
 }
 
 }  // namespace crossdock::bulk

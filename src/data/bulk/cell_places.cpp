@@ -185,9 +185,9 @@ Result<Places> agree_on_places(ranks::Communicator& ranks,
                                std::span<const int> destination_ranks,
                                const BatchLimits& limits) {
   const std::vector<char> narrow = narrow_strings(plan);
-  Slices own(counts, narrow, limits);
+  Slices local_slices(counts, narrow, limits);
   CD_ASSIGN(const int64_t most,
-            ranks.fold(static_cast<int64_t>(own.totals().size()), ranks::Fold::kMax));
+            ranks.fold(static_cast<int64_t>(local_slices.totals().size()), ranks::Fold::kMax));
   const int slices = std::max(1, static_cast<int>(most));
   const int strings = counts.strings;
   const size_t stride = static_cast<size_t>(counts.per_destination());
@@ -198,7 +198,8 @@ Result<Places> agree_on_places(ranks::Communicator& ranks,
   for (size_t d = 0; d < destination_ranks.size(); ++d) {
     int64_t* out = asked.data() + static_cast<size_t>(destination_ranks[d]) * ask_values;
     const size_t from = counts.counted_destinations == 1 ? 0 : d * stride;
-    for (const auto& total : own.totals()) out = std::copy_n(total.data() + from, stride, out);
+    for (const auto& total : local_slices.totals())
+      out = std::copy_n(total.data() + from, stride, out);
   }
   CD_ASSIGN(const std::vector<int64_t> coming, ranks.all_to_all(asked));
 
@@ -228,8 +229,8 @@ Result<Places> agree_on_places(ranks::Communicator& ranks,
     target.cell_bit_word.push_back(words);
     places.targets.push_back(std::move(target));
   }
-  places.slice_of = std::move(own.slice_of());
-  places.before = std::move(own.before());
+  places.slice_of = std::move(local_slices.slice_of());
+  places.before = std::move(local_slices.before());
   return places;
 }
 

@@ -87,14 +87,14 @@ Result<DigitCut> DigitSorter::cut(std::span<const CutKey> keys) {
 }
 
 Status DigitSorter::open() {
-  const int64_t own = store_->rows();
-  CD_ASSIGN(const std::vector<int64_t> rows, ranks_->all_gather({&own, 1}));
+  const int64_t local_rows = store_->rows();
+  CD_ASSIGN(const std::vector<int64_t> rows, ranks_->all_gather({&local_rows, 1}));
   first_rows_ = {0};
   for (const int64_t of_rank : rows) first_rows_.push_back(first_rows_.back() + of_rank);
   all_ = first_rows_.back();
   const int64_t block = block_begin(ranks_->rank() + 1) - block_begin(ranks_->rank());
   const auto get = [&]() -> Status {
-    const int64_t some = std::max<int64_t>(1, own);
+    const int64_t some = std::max<int64_t>(1, local_rows);
     for (Block* held : {&done_.cut.destination_block, &pairs_, &staged_}) *held = {};
     counters_.reset();
     CD_ASSIGN(done_.cut.destination_block, memory_->get(some * 2, "the ranks that rows go to"));

@@ -51,7 +51,7 @@ class OrderCutter {
  private:
   struct Counted {
     Block ranges;  // uint16_t by row
-    std::vector<int64_t> own;
+    std::vector<int64_t> local;
     std::vector<int64_t> all;
   };
 
@@ -114,9 +114,9 @@ Result<OrderCut> OrderCutter::cut(std::span<const CutKey> keys) {
     open_.pop_front();
     CD_TRY(solve(rows));
   }
-  std::vector<int64_t> own(static_cast<size_t>(ranks_->size()));
-  for (int64_t row = 0; row < result.rows; ++row) ++own[destinations_[row]];
-  CD_ASSIGN(result.rows_of, ranks_->fold(own, ranks::Fold::kSum));
+  std::vector<int64_t> rows_to(static_cast<size_t>(ranks_->size()));
+  for (int64_t row = 0; row < result.rows; ++row) ++rows_to[destinations_[row]];
+  CD_ASSIGN(result.rows_of, ranks_->fold(rows_to, ranks::Fold::kSum));
   result.samples = samples_;
   return result;
 }
@@ -163,8 +163,9 @@ Status OrderCutter::solve(const Rows& rows) {
 // A word of every so many rows of each rank, all ranks' together, sorted.
 Result<std::vector<uint64_t>> OrderCutter::sample(const Rows& rows) {
   ++samples_;
-  const auto wanted = static_cast<double>(rows.ranges * kSamplePerRange);
-  const double share = std::min(1.0, wanted / static_cast<double>(std::max<int64_t>(1, rows.all)));
+  const auto sample_rows = static_cast<double>(rows.ranges * kSamplePerRange);
+  const double share =
+      std::min(1.0, sample_rows / static_cast<double>(std::max<int64_t>(1, rows.all)));
   const auto picked = std::min(
       rows.count, static_cast<int64_t>(share * static_cast<double>(rows.count)) + (share < 1));
   std::string mine(static_cast<size_t>(picked) * 8, '\0');
@@ -208,11 +209,11 @@ Result<OrderCutter::Counted> OrderCutter::count(const Rows& rows, const sorters:
     for (int64_t i = begin; i < end; ++i) ++counts[ranges[i]];
     return {};
   }));
-  counted.own.assign(range_count, 0);
+  counted.local.assign(range_count, 0);
   for (const std::vector<int64_t>& counts : by_worker) {
-    for (size_t range = 0; range < counts.size(); ++range) counted.own[range] += counts[range];
+    for (size_t range = 0; range < counts.size(); ++range) counted.local[range] += counts[range];
   }
-  CD_ASSIGN(counted.all, ranks_->fold(counted.own, ranks::Fold::kSum));
+  CD_ASSIGN(counted.all, ranks_->fold(counted.local, ranks::Fold::kSum));
   return counted;
 }
 
@@ -244,11 +245,12 @@ Status OrderCutter::cut_equal(const Rows& rows,
     int64_t position = 0;
     size_t target = 0;
   };
-  std::vector<int64_t> own;
-  std::vector<const OpenRange*> open_of(counted.own.size(), nullptr);
-  std::vector<Next> next_of(counted.own.size());
-  for (const OpenRange& open : equal) own.push_back(counted.own[static_cast<size_t>(open.range)]);
-  CD_ASSIGN(const std::vector<int64_t> before, ranks_->exclusive_sum(own));
+  std::vector<int64_t> equal_rows;
+  std::vector<const OpenRange*> open_of(counted.local.size(), nullptr);
+  std::vector<Next> next_of(counted.local.size());
+  for (const OpenRange& open : equal)
+    equal_rows.push_back(counted.local[static_cast<size_t>(open.range)]);
+  CD_ASSIGN(const std::vector<int64_t> before, ranks_->exclusive_sum(equal_rows));
   for (size_t i = 0; i < equal.size(); ++i) {
     open_of[static_cast<size_t>(equal[i].range)] = &equal[i];
     next_of[static_cast<size_t>(equal[i].range)].position = before[i];
@@ -294,7 +296,7 @@ Result<Rows> OrderCutter::rows_within(const Rows& rows,
                                       const Counted& counted,
                                       const OpenRange& open) {
   Rows within;
-  within.count = counted.own[static_cast<size_t>(open.range)];
+  within.count = counted.local[static_cast<size_t>(open.range)];
   within.all = counted.all[static_cast<size_t>(open.range)];
   within.first_destination = open.first_destination;
   within.targets = open.targets;

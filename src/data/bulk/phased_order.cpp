@@ -83,7 +83,7 @@ class InPhases : public PutOrder {
  private:
   static constexpr std::chrono::microseconds kNap{50};
 
-  struct alignas(64) Own {
+  struct alignas(64) WorkerTimes {
     PutTimes times;
   };
 
@@ -147,7 +147,7 @@ class InPhases : public PutOrder {
   std::mutex mutex_;                          // guards full_
   std::vector<std::vector<PutStage*>> full_;  // by destination
   std::atomic<int64_t> waiting_{0};
-  std::vector<Own> times_;
+  std::vector<WorkerTimes> times_;
 };
 
 }  // namespace

@@ -20,31 +20,31 @@ class AsTheyFill : public PutOrder {
       : route_(std::move(route)), name_(name), workers_(static_cast<size_t>(workers)) {}
 
   Status submit(int worker, PutStage* stage) override {
-    Own& own = workers_[static_cast<size_t>(worker)];
+    WorkerPuts& puts = workers_[static_cast<size_t>(worker)];
     const auto to = static_cast<size_t>(stage->destination);
     const Clock::time_point begin = Clock::now();
-    own.under_way.push_back(stage);
+    puts.under_way.push_back(stage);
     const Status sent =
         put_stage(*route_.plan, *stage, route_.targets[to], route_.ranks[to], *route_.window);
-    own.times.put_s += put_seconds_since(begin);
+    puts.times.put_s += put_seconds_since(begin);
     return sent;
   }
 
   Status step(int worker, bool waits) override {
-    Own& own = workers_[static_cast<size_t>(worker)];
+    WorkerPuts& puts = workers_[static_cast<size_t>(worker)];
     if (!waits) return {};
-    if (own.under_way.empty()) {  // others have them all
+    if (puts.under_way.empty()) {  // others have them all
       const Clock::time_point begin = Clock::now();
       std::this_thread::yield();
-      own.times.wait_s += put_seconds_since(begin);
+      puts.times.wait_s += put_seconds_since(begin);
       return {};
     }
-    return flush(own, own.under_way.front()->destination);
+    return flush(puts, puts.under_way.front()->destination);
   }
 
   Status drain(int worker) override {
-    Own& own = workers_[static_cast<size_t>(worker)];
-    while (!own.under_way.empty()) CD_TRY(flush(own, own.under_way.front()->destination));
+    WorkerPuts& puts = workers_[static_cast<size_t>(worker)];
+    while (!puts.under_way.empty()) CD_TRY(flush(puts, puts.under_way.front()->destination));
     return {};
   }
 
@@ -53,31 +53,31 @@ class AsTheyFill : public PutOrder {
   PutTimes times(int worker) const override { return workers_[static_cast<size_t>(worker)].times; }
 
  private:
-  struct alignas(64) Own {
+  struct alignas(64) WorkerPuts {
     std::deque<PutStage*> under_way;
     PutTimes times;
   };
 
   // One flush frees all stages of a target, so the oldest one's costs the least waiting.
-  Status flush(Own& own, int destination) {
+  Status flush(WorkerPuts& puts, int destination) {
     const Clock::time_point begin = Clock::now();
     CD_TRY(route_.window->flush_local(route_.ranks[static_cast<size_t>(destination)]));
-    own.times.flush_s += put_seconds_since(begin);
+    puts.times.flush_s += put_seconds_since(begin);
     std::deque<PutStage*> others;
-    for (PutStage* stage : own.under_way) {
+    for (PutStage* stage : puts.under_way) {
       if (stage->destination == destination) {
         route_.pool->give_back(stage);
       } else {
         others.push_back(stage);
       }
     }
-    own.under_way = std::move(others);
+    puts.under_way = std::move(others);
     return {};
   }
 
   PutRoute route_;
   const char* name_;
-  std::vector<Own> workers_;
+  std::vector<WorkerPuts> workers_;
 };
 
 }  // namespace

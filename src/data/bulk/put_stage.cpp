@@ -19,8 +19,8 @@ WindowShape shape_of(const StageOptions& options, int64_t rows) {
   shape.rows = rows;
   for (const double bytes : options.text_bytes) {
     // A quarter more than the average, so that rows and strings are full at about the same time.
-    const auto wanted = static_cast<int64_t>(bytes * 1.25 * static_cast<double>(rows));
-    shape.heap_bytes.push_back(std::max(kHeapBytesMin, wanted));
+    const auto ample_bytes = static_cast<int64_t>(bytes * 1.25 * static_cast<double>(rows));
+    shape.heap_bytes.push_back(std::max(kHeapBytesMin, ample_bytes));
   }
   return shape;
 }
@@ -53,9 +53,9 @@ Result<std::unique_ptr<StagePool>> StagePool::make(const BulkPlan& plan,
   pool->layout_ = lay_out(plan, pool->shape_);
   const int64_t stage_bytes = std::max(pool->layout_.bytes, kStageAlignment);
   // So much may wait and be under way before threads wait for stages.
-  const int64_t wanted = int64_t{options.stages_per_open} * options.stages_open;
+  const int64_t stages_in_use = int64_t{options.stages_per_open} * options.stages_open;
   const int64_t stages =
-      std::max(least, std::min({options.pool_bytes / stage_bytes, wanted, kStagesMax}));
+      std::max(least, std::min({options.pool_bytes / stage_bytes, stages_in_use, kStagesMax}));
   CD_ASSIGN(pool->block_, memory.get(stages * stage_bytes, "the put buffers of a bulk exchange"));
   for (int64_t i = 0; i < stages; ++i) {
     auto stage = std::make_unique<PutStage>();
@@ -86,8 +86,8 @@ Result<PutStage*> StagePool::make_own(std::span<const int64_t> heap_bytes) {
   stage->memory = reinterpret_cast<std::byte*>(stage->own_memory.data());
   stage->layout = &stage->own_layout;
   const std::lock_guard lock(mutex_);
-  own_.push_back(std::move(stage));
-  return own_.back().get();
+  single_.push_back(std::move(stage));
+  return single_.back().get();
 }
 
 void StagePool::give_back(PutStage* stage) {
@@ -96,7 +96,7 @@ void StagePool::give_back(PutStage* stage) {
     free_.push_back(stage);
     return;
   }
-  std::erase_if(own_, [stage](const auto& own) { return own.get() == stage; });
+  std::erase_if(single_, [stage](const auto& staged) { return staged.get() == stage; });
 }
 
 Status put_stage(const BulkPlan& plan,

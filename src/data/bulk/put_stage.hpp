@@ -69,7 +69,7 @@ class StagePool {
   std::vector<std::unique_ptr<PutStage>> stages_;
   std::mutex mutex_;
   std::vector<PutStage*> free_;
-  std::vector<std::unique_ptr<PutStage>> own_;  // stages of one long row
+  std::vector<std::unique_ptr<PutStage>> single_;  // stages of one long row
 };
 
 // One put per lane that has bytes, to `rank`, whose window has the layout `target`.

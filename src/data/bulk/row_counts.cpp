@@ -218,7 +218,7 @@ Result<RowCounts> count_rows(const TableRows& rows,
                              const CountingOptions& options,
                              Team& team,
                              Memory& memory) {
-  RowCounts found;
+  RowCounts result;
   const auto named = static_cast<int64_t>(options.named.size());
   if (named != 0 && named != rows.rows()) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -231,29 +231,29 @@ Result<RowCounts> count_rows(const TableRows& rows,
       options.route != nullptr &&
       (options.destinations > 1 || options.route->by == sorters::RouteBy::kExplicit);
   if (routes && rows.rows() > 0) {
-    CD_ASSIGN(found.destination_block,
+    CD_ASSIGN(result.destination_block,
               memory.get(rows.rows() * 2, "the destinations of a bulk exchange"));
   }
-  uint16_t* const routed = found.destination_block.as<uint16_t>();
-  found.destinations = routed != nullptr ? routed : options.named.data();
-  found.counted_destinations = counted_destinations(options);
+  uint16_t* const routed = result.destination_block.as<uint16_t>();
+  result.destinations = routed != nullptr ? routed : options.named.data();
+  result.counted_destinations = counted_destinations(options);
   std::vector<std::unique_ptr<Counter>> counters(static_cast<size_t>(team.worker_count()));
   CD_TRY(team.run([&](int worker) -> Status {
-    auto& own = counters[static_cast<size_t>(worker)];
-    own = std::make_unique<Counter>(schema, options, routed);
-    CD_TRY(own->open());
-    return own->count(rows, rows.share(worker, team.worker_count()));
+    auto& counter = counters[static_cast<size_t>(worker)];
+    counter = std::make_unique<Counter>(schema, options, routed);
+    CD_TRY(counter->open());
+    return counter->count(rows, rows.share(worker, team.worker_count()));
   }));
-  found.seen.resize(schema->fields.size());
-  for (const Field& field : schema->fields) found.strings += is_text_type(value_type(field.type));
+  result.seen.resize(schema->fields.size());
+  for (const Field& field : schema->fields) result.strings += is_text_type(value_type(field.type));
   for (size_t worker = 0; worker < counters.size(); ++worker) {
-    add_seen(counters[worker]->seen(), found.seen);
+    add_seen(counters[worker]->seen(), result.seen);
     for (RowChunk& chunk : counters[worker]->chunks()) {
-      found.chunks.push_back(std::move(chunk));
-      found.chunks.back().worker = static_cast<int>(worker);
+      result.chunks.push_back(std::move(chunk));
+      result.chunks.back().worker = static_cast<int>(worker);
     }
   }
-  return found;
+  return result;
 }
 
 }  // namespace crossdock::bulk

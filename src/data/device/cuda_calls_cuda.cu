@@ -99,17 +99,17 @@ int open_stream(void** stream, StreamUse use) {
   int first = 0;
   if (const int error = answered(cudaDeviceGetStreamPriorityRange(&last, &first)); error != 0)
     return error;
-  cudaStream_t made;
+  cudaStream_t created;
   const int error = answered(cudaStreamCreateWithPriority(
-      &made, cudaStreamNonBlocking, use == StreamUse::kCopies ? first : last));
-  if (error == 0) *stream = made;
+      &created, cudaStreamNonBlocking, use == StreamUse::kCopies ? first : last));
+  if (error == 0) *stream = created;
   return error;
 }
 int close_stream(void* stream) { return answered(cudaStreamDestroy(stream_of(stream))); }
 int open_event(void** event) {
-  cudaEvent_t made;
-  const int error = answered(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
-  if (error == 0) *event = made;
+  cudaEvent_t created;
+  const int error = answered(cudaEventCreateWithFlags(&created, cudaEventDisableTiming));
+  if (error == 0) *event = created;
   return error;
 }
 int close_event(void* event) { return answered(cudaEventDestroy(event_of(event))); }

@@ -149,9 +149,9 @@ class MadeSender {
         block_.mark_for(to, key, has_key);
   }
 
-  template <class Made>
-  CD_HOST_DEVICE void put(uint32_t lane, const Made& item, std::byte* segment, uint32_t at) const {
-    using Lane = MadeLane<Made>;
+  template <class Item>
+  CD_HOST_DEVICE void put(uint32_t lane, const Item& item, std::byte* segment, uint32_t at) const {
+    using Lane = MadeLane<Item>;
     using Value = typename Lane::Value;
     const rings::SegmentLayout& layout = *stage_.layout;
     Traits::require(layout.width_bytes[lane] == Lane::kWidthBytes);

@@ -37,7 +37,7 @@ Result<std::unique_ptr<PerfSide>> PerfSide::make(const PerfContext& context,
   side->rows_per_source_ = std::max<int64_t>(options.bytes_per_source / row_bytes, 1);
   const int64_t table_rows =
       std::min(side->rows_per_source_, std::max<int64_t>(options.table_bytes / row_bytes, 1));
-  CD_ASSIGN(side->made_,
+  CD_ASSIGN(side->made_rows_,
             MadeRows::make({options.columns, table_rows, options.zipf_theta, options.seed},
                            *context.memory));
   CD_TRY(side->make_tables());
@@ -53,7 +53,7 @@ Status PerfSide::make_tables() {
   tables_.resize(ends_.sources.size());
   for (size_t source = 0; source < tables_.size(); ++source) {
     if (!is_source_here(static_cast<int>(source))) continue;
-    CD_ASSIGN(tables_[source], made_->table(ends_.sources[source], *context_.memory));
+    CD_ASSIGN(tables_[source], made_rows_->table(ends_.sources[source], *context_.memory));
   }
   return {};
 }
@@ -102,7 +102,7 @@ Status PerfSide::expect(Meeting& meeting) {
   for (size_t source = 0; source < tables_.size(); ++source) {
     if (tables_[source].rows == 0) continue;
     const std::vector<RowTotals> totals =
-        made_->totals(tables_[source], rows_per_source_, static_cast<int>(parts));
+        made_rows_->totals(tables_[source], rows_per_source_, static_cast<int>(parts));
     for (size_t part = 0; part < parts; ++part) {
       uint64_t* words = &mine[(source * parts + part) * (columns + 1)];
       words[0] = totals[part].rows;
@@ -226,7 +226,7 @@ double PerfSide::busiest_host_bytes() const {
   double most = 0;
   for (const auto& [host, rows] : out) most = std::max(most, rows);
   for (const auto& [host, rows] : in) most = std::max(most, rows);
-  return most * static_cast<double>(made_->row_bytes());
+  return most * static_cast<double>(made_rows_->row_bytes());
 }
 
 PredictedWork PerfSide::work(const Meeting& meeting) const {
@@ -237,7 +237,7 @@ PredictedWork PerfSide::work(const Meeting& meeting) const {
     for (const RowTotals& totals : sources) rows += totals.rows;
     received = std::max(received, rows);
   }
-  const auto row_bytes = static_cast<double>(made_->row_bytes());
+  const auto row_bytes = static_cast<double>(made_rows_->row_bytes());
   const double blocks = options_.blocks;
   PredictedWork work;
   work.sent_bytes = static_cast<double>(rows_per_source_) * row_bytes / blocks;
@@ -253,7 +253,7 @@ PredictedWork PerfSide::work(const Meeting& meeting) const {
 channels::ChannelSpec PerfSide::channel_spec(uint64_t id) const {
   channels::ChannelSpec spec;
   spec.id = id;
-  spec.schema = made_->schema();
+  spec.schema = made_rows_->schema();
   for (const int endpoint : ends_.sources) spec.source_ranks.push_back(endpoint_rank(endpoint));
   for (const int endpoint : ends_.destinations) {
     spec.destination_ranks.push_back(endpoint_rank(endpoint));
@@ -299,7 +299,7 @@ bool PerfSide::leaves_its_endpoint(const channels::FlowCounters& flow) const {
 }
 
 Status PerfSide::open(channels::Channel& channel, Checks checks) {
-  tallies_.assign(blocks_.size(), RowTally(made_, static_cast<int>(tables_.size())));
+  tallies_.assign(blocks_.size(), RowTally(made_rows_, static_cast<int>(tables_.size())));
   loops_.clear();
   for (const BlockState& block : blocks_) {
     std::unique_ptr<channels::Sender> sender;
@@ -340,7 +340,7 @@ Status PerfSide::run(channels::Channel& channel, Meeting::Clock::time_point star
 
 uint64_t PerfSide::wrong_rows() const {
   std::vector<RowTally> received(expected_.size(),
-                                 RowTally(made_, static_cast<int>(tables_.size())));
+                                 RowTally(made_rows_, static_cast<int>(tables_.size())));
   std::vector<bool> is_here(expected_.size());
   for (size_t i = 0; i < blocks_.size(); ++i) {
     if (blocks_[i].destination < 0) continue;

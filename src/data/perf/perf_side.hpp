@@ -77,7 +77,7 @@ class PerfSide {
   int endpoints_ = 0;
   PatternEnds ends_;
   int64_t rows_per_source_ = 0;
-  std::shared_ptr<const MadeRows> made_;
+  std::shared_ptr<const MadeRows> made_rows_;
   std::vector<Batch> tables_;                        // by source; empty for those of other ranks
   std::vector<std::vector<RowTotals>> expected_;     // by destination, by source
   std::vector<std::vector<uint64_t>> rows_between_;  // likewise

@@ -76,13 +76,13 @@ void Communicator::give_up(const Error& cause) {
   }
 }
 
-Error Communicator::unlike_lengths(int from, size_t came, size_t wanted) {
+Error Communicator::unlike_lengths(int from, size_t came, size_t expected) {
   return make_error(ErrorCode::kMalformedMessage,
                     "rank {} sent {} bytes where {} were expected: all ranks make the same calls "
                     "in the same order, with as many values",
                     from,
                     came,
-                    wanted);
+                    expected);
 }
 
 Error Communicator::left_error(int from) const {

@@ -153,7 +153,7 @@ class Communicator : public RankGroup {
   virtual void close_window(Window& window) = 0;
 
   // What transfer answers if so many bytes came instead of those wanted.
-  static Error unlike_lengths(int from, size_t came, size_t wanted);
+  static Error unlike_lengths(int from, size_t came, size_t expected);
   // What transfer answers if nothing more can come from there.
   Error left_error(int from) const;
   bool has_left(int rank) const { return !left_.empty() && left_[static_cast<size_t>(rank)]; }
@@ -178,13 +178,15 @@ class Communicator : public RankGroup {
   Status fold_at_once(std::span<int64_t> values, Fold how);
   Status fold_up(std::span<int64_t> values, Fold how);
   Status broadcast(int root, std::span<std::byte> bytes);
-  struct Wanted;                                          // a window
-  Result<std::vector<bool>> idle_in_all(Wanted& wanted);  // by slot
-  std::shared_ptr<WindowSlot> find_slot(const Wanted& wanted, const std::vector<bool>& idle) const;
-  Result<std::shared_ptr<WindowSlot>> make_slot(const Wanted& wanted);
-  Status charge(WindowSlot& slot, const Wanted& wanted) const;
+  struct WindowRequest;                                           // a window
+  Result<std::vector<bool>> idle_in_all(WindowRequest& request);  // by slot
+  std::shared_ptr<WindowSlot> find_slot(const WindowRequest& request,
+                                        const std::vector<bool>& idle) const;
+  Result<std::shared_ptr<WindowSlot>> make_slot(const WindowRequest& request);
+  Status charge(WindowSlot& slot, const WindowRequest& request) const;
   void drop_slots(const std::vector<bool>& which);
-  std::shared_ptr<Window> hand_out(const std::shared_ptr<WindowSlot>& slot, const Wanted& wanted);
+  std::shared_ptr<Window> hand_out(const std::shared_ptr<WindowSlot>& slot,
+                                   const WindowRequest& request);
 
   std::chrono::milliseconds limit_{120'000};
   Clock::time_point end_;

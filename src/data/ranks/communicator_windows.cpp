@@ -36,7 +36,7 @@ int64_t sum_of(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-struct Communicator::Wanted {
+struct Communicator::WindowRequest {
   std::vector<int64_t> bytes;  // by rank
   std::shared_ptr<Memory> memory;
   std::string_view who;
@@ -55,7 +55,7 @@ void Communicator::leave() {
 }
 
 // All sizes, and the slots that are not used in any rank. All ranks have as many slots.
-Result<std::vector<bool>> Communicator::idle_in_all(Wanted& wanted) {
+Result<std::vector<bool>> Communicator::idle_in_all(WindowRequest& request) {
   const size_t words = std::max<size_t>(1, (slots_.size() + kWordBits - 1) / kWordBits);
   std::vector<uint64_t> idle(words);
   for (size_t i = 0; i < slots_.size(); ++i) {
@@ -69,43 +69,43 @@ Result<std::vector<bool>> Communicator::idle_in_all(Wanted& wanted) {
     }
     idle[i / kWordBits] |= uint64_t{1} << i % kWordBits;
   }
-  std::vector<int64_t> mine{wanted.bytes[static_cast<size_t>(rank())]};
+  std::vector<int64_t> mine{request.bytes[static_cast<size_t>(rank())]};
   for (const uint64_t word : idle) mine.push_back(static_cast<int64_t>(word));
   CD_ASSIGN(const std::vector<int64_t> all, all_gather(mine));
-  for (size_t rank = 0; rank < wanted.bytes.size(); ++rank) {
+  for (size_t rank = 0; rank < request.bytes.size(); ++rank) {
     const int64_t* const theirs = all.data() + rank * mine.size();
-    wanted.bytes[rank] = theirs[0];
+    request.bytes[rank] = theirs[0];
     for (size_t w = 0; w < words; ++w) idle[w] &= static_cast<uint64_t>(theirs[1 + w]);
   }
-  std::vector<bool> found(slots_.size());
-  for (size_t i = 0; i < found.size(); ++i)
-    found[i] = (idle[i / kWordBits] >> i % kWordBits & 1) != 0;
-  return found;
+  std::vector<bool> idle_slots(slots_.size());
+  for (size_t i = 0; i < idle_slots.size(); ++i)
+    idle_slots[i] = (idle[i / kWordBits] >> i % kWordBits & 1) != 0;
+  return idle_slots;
 }
 
-std::shared_ptr<WindowSlot> Communicator::find_slot(const Wanted& wanted,
+std::shared_ptr<WindowSlot> Communicator::find_slot(const WindowRequest& request,
                                                     const std::vector<bool>& idle) const {
-  const int64_t asked = sum_of(wanted.bytes);
-  std::shared_ptr<WindowSlot> found;
+  const int64_t asked = sum_of(request.bytes);
+  std::shared_ptr<WindowSlot> best;
   int64_t found_bytes = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!idle[i]) continue;
     const int64_t bytes = sum_of(slots_[i]->room_bytes);
     const bool fits =
-        std::ranges::equal(wanted.bytes, slots_[i]->room_bytes, std::less_equal<int64_t>());
+        std::ranges::equal(request.bytes, slots_[i]->room_bytes, std::less_equal<int64_t>());
     const bool wastes = (bytes - size() * kPageBytes) / kWasteFactor > asked;
-    if (!fits || wastes || (found != nullptr && bytes >= found_bytes)) continue;
-    found = slots_[i];
+    if (!fits || wastes || (best != nullptr && bytes >= found_bytes)) continue;
+    best = slots_[i];
     found_bytes = bytes;
   }
-  return found;
+  return best;
 }
 
-Status Communicator::charge(WindowSlot& slot, const Wanted& wanted) const {
+Status Communicator::charge(WindowSlot& slot, const WindowRequest& request) const {
   const int64_t bytes = slot.room_bytes[static_cast<size_t>(rank())];
   slot.charged.reset();
   if (bytes == 0) return {};
-  CD_ASSIGN(slot.charged, wanted.memory->charge(bytes, wanted.who));
+  CD_ASSIGN(slot.charged, request.memory->charge(bytes, request.who));
   return {};
 }
 
@@ -117,20 +117,20 @@ void Communicator::drop_slots(const std::vector<bool>& which) {
   }
 }
 
-Result<std::shared_ptr<WindowSlot>> Communicator::make_slot(const Wanted& wanted) {
+Result<std::shared_ptr<WindowSlot>> Communicator::make_slot(const WindowRequest& request) {
   const auto place = std::ranges::find(slots_, nullptr);
   if (place == slots_.end() && slots_.size() == kSlotsMax) {
     return make_error(ErrorCode::kOutOfMemoryBudget,
                       "\"{}\" needs a window, and all {} are in use; drop some",
-                      wanted.who,
+                      request.who,
                       kSlotsMax);
   }
   const auto slot = std::make_shared<WindowSlot>();
-  for (const int64_t bytes : wanted.bytes) slot->room_bytes.push_back(room_for(bytes));
-  CD_TRY(agree(charge(*slot, wanted)));
-  Result<std::shared_ptr<Window>> made = make_window(slot->room_bytes);
-  CD_TRY(agree(made.ok() ? Status() : Status(made.error())));
-  slot->window = std::move(made.value());
+  for (const int64_t bytes : request.bytes) slot->room_bytes.push_back(room_for(bytes));
+  CD_TRY(agree(charge(*slot, request)));
+  Result<std::shared_ptr<Window>> new_window = make_window(slot->room_bytes);
+  CD_TRY(agree(new_window.ok() ? Status() : Status(new_window.error())));
+  slot->window = std::move(new_window.value());
   slot->window->communicator_ = this;
   slot->window->puts_ = puts_;
   if (place == slots_.end()) {
@@ -142,8 +142,8 @@ Result<std::shared_ptr<WindowSlot>> Communicator::make_slot(const Wanted& wanted
 }
 
 std::shared_ptr<Window> Communicator::hand_out(const std::shared_ptr<WindowSlot>& slot,
-                                               const Wanted& wanted) {
-  slot->window->bytes_of_ = wanted.bytes;
+                                               const WindowRequest& request) {
+  slot->window->bytes_of_ = request.bytes;
   slot->is_used.store(true, std::memory_order_relaxed);
   return {slot->window.get(), [slot](Window* window) {
             window->settle();
@@ -154,26 +154,26 @@ std::shared_ptr<Window> Communicator::hand_out(const std::shared_ptr<WindowSlot>
 Result<std::shared_ptr<Window>> Communicator::open_window(int64_t bytes,
                                                           const std::shared_ptr<Memory>& memory,
                                                           std::string_view who) {
-  Wanted wanted{std::vector<int64_t>(static_cast<size_t>(size()), 0), memory, who};
-  wanted.bytes[static_cast<size_t>(rank())] = bytes;
-  CD_ASSIGN(const std::vector<bool> idle, idle_in_all(wanted));
+  WindowRequest request{std::vector<int64_t>(static_cast<size_t>(size()), 0), memory, who};
+  request.bytes[static_cast<size_t>(rank())] = bytes;
+  CD_ASSIGN(const std::vector<bool> idle, idle_in_all(request));
   const auto idle_count = std::ranges::count(idle, true);
-  if (std::shared_ptr<WindowSlot> found = find_slot(wanted, idle); found != nullptr) {
-    if (agree(charge(*found, wanted)).ok()) return hand_out(found, wanted);
+  if (std::shared_ptr<WindowSlot> idle_slot = find_slot(request, idle); idle_slot != nullptr) {
+    if (agree(charge(*idle_slot, request)).ok()) return hand_out(idle_slot, request);
     if (over_.has_value()) return *over_;
   } else if (idle_count < kIdleMax) {
-    Result<std::shared_ptr<WindowSlot>> made = make_slot(wanted);
-    if (made.ok()) return hand_out(made.value(), wanted);
-    if (over_.has_value() || idle_count == 0) return made.error();
+    Result<std::shared_ptr<WindowSlot>> new_slot = make_slot(request);
+    if (new_slot.ok()) return hand_out(new_slot.value(), request);
+    if (over_.has_value() || idle_count == 0) return new_slot.error();
   }
   // What lies in the pool makes room.
   drop_slots(idle);
-  CD_ASSIGN(const std::shared_ptr<WindowSlot> made, make_slot(wanted));
-  return hand_out(made, wanted);
+  CD_ASSIGN(const std::shared_ptr<WindowSlot> new_slot, make_slot(request));
+  return hand_out(new_slot, request);
 }
 
 Status Communicator::trim_windows() {
-  Wanted nothing{std::vector<int64_t>(static_cast<size_t>(size()), 0), nullptr, ""};
+  WindowRequest nothing{std::vector<int64_t>(static_cast<size_t>(size()), 0), nullptr, ""};
   CD_ASSIGN(const std::vector<bool> idle, idle_in_all(nothing));
   drop_slots(idle);
   return {};

@@ -188,8 +188,8 @@ Error FolderGroup::other_launch(int rank, const std::string& launch) const {
 
 // Who comes second says so to the first, which may be about to meet ranks of the second's job.
 Status FolderGroup::claim() {
-  const std::string own = numbers_[static_cast<size_t>(rank_)];
-  CD_ASSIGN(claim_, folder_.claim(claim_name(rank_), own + " " + this_process()));
+  const std::string local_number = numbers_[static_cast<size_t>(rank_)];
+  CD_ASSIGN(claim_, folder_.claim(claim_name(rank_), local_number + " " + this_process()));
   if (claim_.is_ours) {
     folder_.remove(clash_name(rank_));
     return {};
@@ -202,10 +202,10 @@ Status FolderGroup::claim() {
 
 Status FolderGroup::check_alone() const {
   CD_ASSIGN(const auto hello, folder_.get(name("hello", rank_)));
-  const std::string& own = numbers_[static_cast<size_t>(rank_)];
-  if (hello.has_value() && hello->find(own) == std::string::npos) return clash();
+  const std::string& local_number = numbers_[static_cast<size_t>(rank_)];
+  if (hello.has_value() && hello->find(local_number) == std::string::npos) return clash();
   CD_ASSIGN(const auto said, folder_.get(clash_name(rank_)));
-  if (!said.has_value() || !said->starts_with(own)) return {};
+  if (!said.has_value() || !said->starts_with(local_number)) return {};
   const std::vector<std::string> words = words_of(*said);
   return words.size() == kRefusalWords ? other_launch(0, words.back()) : clash();
 }
@@ -258,13 +258,13 @@ Status FolderGroup::answer_hellos(Wait& wait) {
 }
 
 Status FolderGroup::await_list(Wait& wait) {
-  const auto own = static_cast<size_t>(rank_);
+  const auto place = static_cast<size_t>(rank_);
   for (Patience patience; true;) {
     CD_ASSIGN(const auto text, folder_.get(list_name()));
     const std::vector<std::string> list = words_of(text.value_or(""));
     if (!list.empty() && list.size() != numbers_.size())
       other_size_ = static_cast<int>(list.size());
-    if (list.size() == numbers_.size() && list[own] == numbers_[own]) {
+    if (list.size() == numbers_.size() && list[place] == numbers_[place]) {
       numbers_ = list;
       return {};
     }
@@ -277,8 +277,8 @@ Status FolderGroup::await_list(Wait& wait) {
 
 Status FolderGroup::meet(Wait& wait) {
   CD_TRY(claim());
-  const std::string& own = numbers_[static_cast<size_t>(rank_)];
-  CD_TRY(folder_.put(name("hello", rank_), fmt::format("{} {} {}", size(), own, launch_)));
+  const std::string& local_number = numbers_[static_cast<size_t>(rank_)];
+  CD_TRY(folder_.put(name("hello", rank_), fmt::format("{} {} {}", size(), local_number, launch_)));
   CD_TRY(rank_ == 0 ? answer_hellos(wait) : await_list(wait));
   has_met_ = true;
   return {};
@@ -360,11 +360,11 @@ Result<std::vector<std::string>> FolderGroup::await_all(Wait& wait) {
 
 Result<std::vector<std::string>> FolderGroup::pass_round(const std::string& mine, Wait& wait) {
   if (rank_ == 0) return collect(mine, wait);
-  const std::string own = round_name(std::to_string(round_), std::to_string(rank_));
-  CD_TRY(folder_.put(own, mine));
+  const std::string local_name = round_name(std::to_string(round_), std::to_string(rank_));
+  CD_TRY(folder_.put(local_name, mine));
   if (round_ == 0) folder_.remove(name("hello", rank_));
   auto all = await_all(wait);
-  if (all.ok()) folder_.remove(own);
+  if (all.ok()) folder_.remove(local_name);
   return all;
 }
 

@@ -49,9 +49,9 @@ int read_all(int fd, std::string& text) {
 
 // Another user's file; root, whom file servers take for others, learns nothing by that.
 bool is_foreign(int fd, uid_t& owner) {
-  struct stat found = {};
-  if (::geteuid() == 0 || ::fstat(fd, &found) != 0) return false;
-  owner = found.st_uid;
+  struct stat status = {};
+  if (::geteuid() == 0 || ::fstat(fd, &status) != 0) return false;
+  owner = status.st_uid;
   return owner != ::geteuid();
 }
 
@@ -65,16 +65,16 @@ Result<MeetingFolder> MeetingFolder::open(const std::string& path) {
                       "and name it to all of them",
                       path);
   }
-  struct stat found = {};
-  if (::stat(path.c_str(), &found) == 0 && (found.st_mode & S_IWOTH) != 0 &&
-      (found.st_mode & S_ISVTX) == 0) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0 &&
+      (status.st_mode & S_ISVTX) == 0) {
     return make_error(
         ErrorCode::kInvalidArgument,
         "everybody can put files in the place of others in \"{}\" (mode {:o}), and so "
         "pass for a rank; ranks meet in a folder of their user: chmod o-w, or chmod "
         "+t",
         path,
-        found.st_mode & 07777);
+        status.st_mode & 07777);
   }
   return MeetingFolder(std::filesystem::absolute(path, problem).string());
 }
@@ -127,15 +127,15 @@ void MeetingFolder::remove_all(const std::string& beginning, const std::string& 
 }
 
 std::vector<std::string> MeetingFolder::endings(const std::string& beginning) const {
-  std::vector<std::string> found;
+  std::vector<std::string> matching;
   std::error_code problem;
   std::filesystem::directory_iterator files(path_, problem);
   while (!problem && files != std::filesystem::directory_iterator()) {
     const std::string name = files->path().filename().string();
-    if (name.starts_with(beginning)) found.push_back(name.substr(beginning.size()));
+    if (name.starts_with(beginning)) matching.push_back(name.substr(beginning.size()));
     files.increment(problem);
   }
-  return found;
+  return matching;
 }
 
 // Close-to-open consistency: NFS looks at the folder's attributes when it is opened.

@@ -55,8 +55,8 @@ Result<std::unique_ptr<Communicator>> open_mpi(MpiKind kind, const CommunicatorS
 }
 
 Result<std::unique_ptr<Communicator>> open_alone(const CommunicatorSettings& settings) {
-  CD_ASSIGN(auto made, make_thread_communicators({.ranks = 1, .limit = settings.limit}));
-  return std::move(made.front());
+  CD_ASSIGN(auto communicators, make_thread_communicators({.ranks = 1, .limit = settings.limit}));
+  return std::move(communicators.front());
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ Result<std::vector<PutRate>> measure_puts(Communicator& ranks,
     }
   }
   CD_ASSIGN(const auto window, ranks.open_window(kRoundBytes, memory, "the timing of puts"));
-  Result<Block> own = memory->get(kRoundBytes, "the timing of puts");
-  CD_TRY(ranks.agree(own.ok() ? Status() : Status(own.error())));
-  std::byte* const from = own.value().as<std::byte>();
+  Result<Block> block = memory->get(kRoundBytes, "the timing of puts");
+  CD_TRY(ranks.agree(block.ok() ? Status() : Status(block.error())));
+  std::byte* const from = block.value().as<std::byte>();
   std::memset(from, 1, static_cast<size_t>(kRoundBytes));
   const int target = (ranks.rank() + 1) % ranks.size();
   CD_ASSIGN(const int64_t all_near,

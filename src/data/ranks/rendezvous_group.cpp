@@ -60,7 +60,7 @@ void prepare(int fd) {
 }
 
 // 0 and the socket, or why not.
-int connect_to(const addrinfo& to, Clock::time_point end, Descriptor& found) {
+int connect_to(const addrinfo& to, Clock::time_point end, Descriptor& connected) {
   Descriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
   prepare(socket.get());
@@ -69,7 +69,7 @@ int connect_to(const addrinfo& to, Clock::time_point end, Descriptor& found) {
   int problem = 0;
   socklen_t size = sizeof problem;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &problem, &size) != 0) return errno;
-  if (problem == 0) found = std::move(socket);
+  if (problem == 0) connected = std::move(socket);
   return problem;
 }
 
@@ -77,7 +77,7 @@ int connect_to(const addrinfo& to, Clock::time_point end, Descriptor& found) {
 std::string connect_to(const std::string& host,
                        const std::string& port,
                        Clock::time_point end,
-                       Descriptor& found) {
+                       Descriptor& connected) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* first = nullptr;
@@ -86,7 +86,7 @@ std::string connect_to(const std::string& host,
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(first, ::freeaddrinfo);
   int problem = ENOENT;
   for (const addrinfo* to = first; to != nullptr && problem != 0; to = to->ai_next) {
-    problem = connect_to(*to, std::min(end, Clock::now() + kConnectWithin), found);
+    problem = connect_to(*to, std::min(end, Clock::now() + kConnectWithin), connected);
   }
   if (problem == 0) return "";
   if (problem == EMFILE || problem == ENFILE)

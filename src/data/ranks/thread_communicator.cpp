@@ -101,14 +101,14 @@ class ThreadCommunicator : public Communicator {
       std::map<int, std::deque<std::vector<std::byte>>> letters;  // by who sent them
       std::deque<std::pair<int, Note>> notes;
     };
-    struct Made {
+    struct CollectedParts {
       Parts parts;
       int takers = 0;
     };
     std::mutex mutex;
     std::condition_variable changed;
     std::vector<Inbox> inboxes;
-    std::map<int64_t, Made> windows;  // that are being made, by number
+    std::map<int64_t, CollectedParts> windows;  // that are being made, by number
   };
 
   ThreadCommunicator(std::shared_ptr<World> world, int rank, int ranks_per_host)
@@ -179,19 +179,19 @@ Result<bool> ThreadCommunicator::transfer(std::span<const Outgoing> out,
     theirs.letters[rank_].emplace_back(message.bytes.begin(), message.bytes.end());
   }
   world_->changed.notify_all();
-  for (const Incoming& wanted : in) {
-    std::deque<std::vector<std::byte>>& letters = inbox().letters[wanted.from];
+  for (const Incoming& incoming : in) {
+    std::deque<std::vector<std::byte>>& letters = inbox().letters[incoming.from];
     while (letters.empty()) {
       if (over().has_value()) return false;
-      if (has_left(wanted.from)) return left_error(wanted.from);
+      if (has_left(incoming.from)) return left_error(incoming.from);
       if (!wait(lock, end)) return false;
     }
     const std::vector<std::byte> letter = std::move(letters.front());
     letters.pop_front();
-    if (letter.size() != wanted.bytes.size()) {
-      return unlike_lengths(wanted.from, letter.size(), wanted.bytes.size());
+    if (letter.size() != incoming.bytes.size()) {
+      return unlike_lengths(incoming.from, letter.size(), incoming.bytes.size());
     }
-    std::ranges::copy(letter, wanted.bytes.begin());
+    std::ranges::copy(letter, incoming.bytes.begin());
   }
   return true;
 }
@@ -201,19 +201,19 @@ Result<std::shared_ptr<Window>> ThreadCommunicator::make_window(
   const int64_t number = windows_made_++;
   const int64_t bytes = bytes_by_rank[static_cast<size_t>(rank_)];
   {
-    const std::shared_ptr<Part> own = Part::map(bytes);
+    const std::shared_ptr<Part> part = Part::map(bytes);
     const std::lock_guard lock(world_->mutex);
-    World::Made& made = world_->windows[number];
-    made.parts.resize(bytes_by_rank.size());
-    made.parts[static_cast<size_t>(rank_)] = own;
+    World::CollectedParts& collected = world_->windows[number];
+    collected.parts.resize(bytes_by_rank.size());
+    collected.parts[static_cast<size_t>(rank_)] = part;
   }
   CD_TRY(barrier());
   Parts parts;
   {
     const std::lock_guard lock(world_->mutex);
-    World::Made& made = world_->windows[number];
-    parts = made.parts;
-    if (++made.takers == size()) world_->windows.erase(number);
+    World::CollectedParts& collected = world_->windows[number];
+    parts = collected.parts;
+    if (++collected.takers == size()) world_->windows.erase(number);
   }
   if (parts[static_cast<size_t>(rank_)] == nullptr) {
     return make_error(
@@ -239,44 +239,45 @@ Status guarded(const std::function<Status(Communicator&)>& body, Communicator& c
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Communicator>>> make_thread_communicators(
-    const ThreadRanks& wanted) {
-  if (wanted.ranks < 1 || wanted.ranks_per_host < 0) {
+    const ThreadRanks& world_shape) {
+  if (world_shape.ranks < 1 || world_shape.ranks_per_host < 0) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{} ranks, {} on a host: there is at least one, and not less than none",
-                      wanted.ranks,
-                      wanted.ranks_per_host);
+                      world_shape.ranks,
+                      world_shape.ranks_per_host);
   }
-  const int per_host = wanted.ranks_per_host == 0 ? wanted.ranks : wanted.ranks_per_host;
-  const auto world = std::make_shared<ThreadCommunicator::World>(wanted.ranks);
+  const int per_host =
+      world_shape.ranks_per_host == 0 ? world_shape.ranks : world_shape.ranks_per_host;
+  const auto world = std::make_shared<ThreadCommunicator::World>(world_shape.ranks);
   std::vector<std::unique_ptr<Communicator>> communicators;
-  for (int rank = 0; rank < wanted.ranks; ++rank) {
+  for (int rank = 0; rank < world_shape.ranks; ++rank) {
     communicators.push_back(std::make_unique<ThreadCommunicator>(world, rank, per_host));
-    communicators.back()->set_limit(wanted.limit);
+    communicators.back()->set_limit(world_shape.limit);
   }
   return communicators;
 }
 
-Status run_thread_ranks(const ThreadRanks& wanted,
+Status run_thread_ranks(const ThreadRanks& world_shape,
                         const std::function<Status(Communicator&)>& body) {
   CD_ASSIGN(std::vector<std::unique_ptr<Communicator>> communicators,
-            make_thread_communicators(wanted));
+            make_thread_communicators(world_shape));
   std::vector<Status> outcomes(communicators.size());
   {
     std::vector<std::jthread> threads;
     for (size_t rank = 0; rank < communicators.size(); ++rank) {
       threads.emplace_back([&, rank] {
-        const std::unique_ptr<Communicator> own = std::move(communicators[rank]);
-        outcomes[rank] = guarded(body, *own);
-        if (!outcomes[rank].ok()) own->give_up(outcomes[rank].error());
+        const std::unique_ptr<Communicator> communicator = std::move(communicators[rank]);
+        outcomes[rank] = guarded(body, *communicator);
+        if (!outcomes[rank].ok()) communicator->give_up(outcomes[rank].error());
       });
     }
   }
-  const Status* found = nullptr;
+  const Status* failure = nullptr;
   for (const Status& outcome : outcomes) {
     if (outcome.ok()) continue;
-    if (found == nullptr || found->error().code == ErrorCode::kAgentLost) found = &outcome;
+    if (failure == nullptr || failure->error().code == ErrorCode::kAgentLost) failure = &outcome;
   }
-  return found == nullptr ? Status() : *found;
+  return failure == nullptr ? Status() : *failure;
 }
 
 }  // namespace crossdock::ranks

@@ -22,11 +22,11 @@ struct ThreadRanks {
 
 // By rank; each may be used by another thread, and all must be gone before the process ends. CD-105 for less than one.
 Result<std::vector<std::unique_ptr<Communicator>>> make_thread_communicators(
-    const ThreadRanks& wanted);
+    const ThreadRanks& world_shape);
 
 // Runs the body in a thread per rank, and answers when all have returned: the first error, by rank, CD-617 only if
 // there is no other. A rank that returns an error or throws has given up, and ends the others.
-Status run_thread_ranks(const ThreadRanks& wanted,
+Status run_thread_ranks(const ThreadRanks& world_shape,
                         const std::function<Status(Communicator& communicator)>& body);
 
 }  // namespace crossdock::ranks

@@ -28,7 +28,7 @@ class Window {
   virtual ~Window() = default;
 
   // This rank's part; null if it has 0 bytes. Stays as long as the window, also when the communicator is gone.
-  std::byte* data() const { return bytes() == 0 ? nullptr : own_; }
+  std::byte* data() const { return bytes() == 0 ? nullptr : local_; }
   int64_t bytes() const { return bytes_of_[static_cast<size_t>(rank_)]; }
   int64_t bytes(int rank) const { return bytes_of_[static_cast<size_t>(rank)]; }
 
@@ -55,8 +55,8 @@ class Window {
 
  protected:
   // `own` and `direct` (null: only puts lead there) hold whatever bytes_of will say.
-  Window(int rank, std::byte* own, std::vector<std::byte*> direct)
-      : rank_(rank), own_(own), bytes_of_(direct.size(), 0), direct_(std::move(direct)) {}
+  Window(int rank, std::byte* local, std::vector<std::byte*> direct)
+      : rank_(rank), local_(local), bytes_of_(direct.size(), 0), direct_(std::move(direct)) {}
 
   // To ranks that are not direct, of at least one byte, within the part.
   virtual Status put_far(int target, int64_t at, std::span<const std::byte> from) = 0;
@@ -75,7 +75,7 @@ class Window {
   void settle();  // no caller has it any more: buffers of puts that were not fenced may go
 
   int rank_;
-  std::byte* own_;
+  std::byte* local_;
   std::vector<int64_t> bytes_of_;  // of the present use
   std::vector<std::byte*> direct_;
   std::atomic<bool> has_put_{false};  // since the last fence, to ranks that are not direct

@@ -53,9 +53,9 @@ class CudaAtomic {
   template <Order kOrder>
   CD_HOST_DEVICE bool compare_exchange(T& expected, T desired, OrderTag<kOrder> order) const {
     NV_IF_ELSE_TARGET(NV_IS_DEVICE,
-                      (const T wanted = expected;
-                       expected = compare_exchange_word<kOrder, kScope>(place_, wanted, desired);
-                       return expected == wanted;),
+                      (const T compared = expected;
+                       expected = compare_exchange_word<kOrder, kScope>(place_, compared, desired);
+                       return expected == compared;),
                       (return on_host().compare_exchange(expected, desired, order);))
   }
 

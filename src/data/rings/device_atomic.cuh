@@ -155,9 +155,9 @@ __device__ T or_into_word(T* place, T value) {
 
 // What was there; `value` is there now if that is `wanted`.
 template <Order kOrder, Scope kScope, class T>
-__device__ T compare_exchange_word(T* place, T wanted, T value) {
+__device__ T compare_exchange_word(T* place, T compared, T value) {
   auto* const at = atomic_place<kScope>(place);
-  const AtomicWord<T> expected = wanted;
+  const AtomicWord<T> expected = compared;
   const AtomicWord<T> word = value;
   if constexpr (kOrder == Order::kRelaxed) {
     CD_BUILTIN_BY_SCOPE(atomicCAS, at, expected, word);

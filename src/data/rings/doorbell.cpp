@@ -65,9 +65,9 @@ void Doorbell::wait(uint32_t note, std::chrono::microseconds at_most) const {
   const Rings rings(words_->rings);
   const Clock::time_point begin = Clock::now();
   if (rings_soon(rings, note, begin + std::min(at_most, kLookFor))) return;
-  uint32_t found = note;
-  const bool announced = rings.compare_exchange(found, note | kMaySleep, AcquireRelease{});
-  if (announced || found == (note | kMaySleep)) {
+  uint32_t seen = note;
+  const bool announced = rings.compare_exchange(seen, note | kMaySleep, AcquireRelease{});
+  if (announced || seen == (note | kMaySleep)) {
     const std::chrono::nanoseconds looked_for = Clock::now() - begin;
     const auto left = std::max(at_most - looked_for, std::chrono::nanoseconds(0));
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);

@@ -43,10 +43,10 @@ class RingConsumer {
   // mover keeps several transfers under way. The segment is the consumer's until it is recycled.
   template <Coop C = SoloCoop>
   CD_HOST_DEVICE std::byte* front(uint64_t ahead = 0, const C& coop = C()) {
-    uint64_t found = 0;
-    if (coop.rank() == 0) found = find(ahead);
-    found = from_leader(coop, found);
-    return found == 0 ? nullptr : ring_.segment(found - 1);
+    uint64_t number = 0;
+    if (coop.rank() == 0) number = find(ahead);
+    number = from_leader(coop, number);
+    return number == 0 ? nullptr : ring_.segment(number - 1);
   }
 
   // Gives the oldest `count` segments back, each of which front() has answered. What the group read of them it has

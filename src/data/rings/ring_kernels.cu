@@ -104,15 +104,15 @@ struct FoldActor {
 
   template <Coop C>
   __device__ void fold(const std::byte* segment, const C& coop) {
-    const uint32_t found = reinterpret_cast<const SegmentHeader*>(segment)->rows;
+    const uint32_t segment_rows = reinterpret_cast<const SegmentHeader*>(segment)->rows;
     const auto* values = layout->lane<uint64_t>(segment, 0);
     uint64_t mine = 0;
-    for (uint32_t row = coop.rank(); row < found; row += coop.size()) {
+    for (uint32_t row = coop.rank(); row < segment_rows; row += coop.size()) {
       mine += values[row];
       if (layout->heap_bytes != 0) check_text(segment, row, values[row]);
     }
     sum += coop.sum(mine);
-    rows += found;
+    rows += segment_rows;
     consumer.recycle(1, coop);
   }
 

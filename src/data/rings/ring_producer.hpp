@@ -210,12 +210,12 @@ class RingProducer {
 
   // 0 rows if the word is another one by now.
   CD_HOST_DEVICE Ticket exchange(const Last& last, uint64_t rows, uint64_t heap_units) {
-    uint64_t wanted = Word::reserve(last.word, rows, heap_units);
+    uint64_t reserved = Word::reserve(last.word, rows, heap_units);
     // No producer can reserve more: the last commit publishes. A heap without room closes nothing, for rows without
     // strings may still come.
-    if (rows == rows_left(last.word)) wanted |= Word::kClosed;
+    if (rows == rows_left(last.word)) reserved |= Word::kClosed;
     uint64_t word = last.word;
-    if (!Shared(ring_.word(last.slot)).compare_exchange(word, wanted, typename Orders::Reserve{}))
+    if (!Shared(ring_.word(last.slot)).compare_exchange(word, reserved, typename Orders::Reserve{}))
       return {};
     return {static_cast<uint32_t>(last.slot),
             static_cast<uint32_t>(Word::reserved(word)),

@@ -42,8 +42,8 @@ Status check_at_most(const char* field, uint64_t value, uint64_t limit) {
   return {};
 }
 
-Status check_equal(const char* field, uint64_t value, uint64_t wanted) {
-  if (value != wanted) return malformed(field, value, "exactly", wanted);
+Status check_equal(const char* field, uint64_t value, uint64_t expected) {
+  if (value != expected) return malformed(field, value, "exactly", expected);
   return {};
 }
 

@@ -53,15 +53,15 @@ Status NeighbourMeeting::find_neighbours(std::span<const std::string> addresses)
     if (!address.ok()) {
       return make_error(address.error().code, "rank {}: {}", rank, address.error().message);
     }
-    if (address.value().host != own_.host) continue;
-    if (address.value().user != own_.user) {
+    if (address.value().host != local_.host) continue;
+    if (address.value().user != local_.user) {
       return make_error(ErrorCode::kNotAllowed,
                         "rank {} runs on this host as user {}, and this process as user {}; they "
                         "share no memory: start all ranks as one user, or leave shm out of the "
                         "transports",
                         rank,
                         address.value().user,
-                        own_.user);
+                        local_.user);
     }
     neighbours_.emplace(rank, std::move(address.value()));
   }
@@ -83,14 +83,14 @@ Result<bool> NeighbourMeeting::call(PeerIndex rank) {
   if (problem != 0 && problem != ECONNREFUSED) {
     return system_error(fmt::format("rank {} of this host cannot be reached", rank), problem);
   }
-  const PeerProcess who = problem == 0 ? process_at(fd.get()) : PeerProcess{own_.user, 0};
-  if (who.user != own_.user) {
+  const PeerProcess who = problem == 0 ? process_at(fd.get()) : PeerProcess{local_.user, 0};
+  if (who.user != local_.user) {
     return make_error(ErrorCode::kNotAllowed,
                       "the socket of rank {} belongs to user {}, and this process to user {}; "
                       "another process answers in its place: start the ranks again",
                       rank,
                       who.user,
-                      own_.user);
+                      local_.user);
   }
   if (problem == ECONNREFUSED || !greet(fd.get(), rank)) {
     return make_error(
@@ -107,7 +107,7 @@ void NeighbourMeeting::accept_callers() {
     Descriptor fd(::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return;
     const PeerProcess who = process_at(fd.get());
-    if (who.user != own_.user) {
+    if (who.user != local_.user) {
       if (refused_users_.size() < kNamedMax) refused_users_.insert(who.user);
       continue;
     }
@@ -125,7 +125,7 @@ void NeighbourMeeting::read_greetings() {
     if (arrived == PacketOutcome::kGone || !read_greeting(packet, greeting)) continue;
     const bool is_expected = greeting.to == rank_ && greeting.from > rank_ &&
                              neighbours_.contains(greeting.from) && !met_.contains(greeting.from) &&
-                             is_same(greeting.secret, own_.secret);
+                             is_same(greeting.secret, local_.secret);
     if (is_expected && greet(fd.get(), greeting.from)) {
       met_.emplace(greeting.from, std::move(fd));
     }
@@ -144,7 +144,7 @@ Status NeighbourMeeting::read_answers() {
     Greeting greeting;
     if (arrived == PacketOutcome::kGone || !read_greeting(packet, greeting) ||
         greeting.from != at->first || greeting.to != rank_ ||
-        !is_same(greeting.secret, own_.secret)) {
+        !is_same(greeting.secret, local_.secret)) {
       return make_error(ErrorCode::kAgentLost,
                         "rank {} of this host {}; its own output may say why",
                         at->first,

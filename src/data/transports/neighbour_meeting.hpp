@@ -22,7 +22,7 @@ namespace crossdock::transports {
 class NeighbourMeeting {
  public:
   NeighbourMeeting(PeerIndex rank, const NeighbourAddress& address, int listening_fd)
-      : rank_(rank), own_(address), listening_(listening_fd) {}
+      : rank_(rank), local_(address), listening_(listening_fd) {}
 
   // Connections to all of addresses[rank] that are on this host, by rank. CD-612 if one is of another user; CD-613 for
   // what is no address; CD-617 with those who did not come in time, or who are gone.
@@ -43,7 +43,7 @@ class NeighbourMeeting {
   bool greet(int fd, PeerIndex rank) const;
 
   PeerIndex rank_;
-  const NeighbourAddress& own_;
+  const NeighbourAddress& local_;
   int listening_;
   std::map<PeerIndex, NeighbourAddress> neighbours_;
   std::map<PeerIndex, Descriptor> called_;  // greeted, not answered yet

@@ -82,7 +82,7 @@ class SocketNeighbours : public Neighbours {
  public:
   SocketNeighbours(int rank, NeighbourAddress address, Descriptor listening, Descriptor epoll)
       : rank_(static_cast<PeerIndex>(rank)),
-        own_(std::move(address)),
+        local_(std::move(address)),
         listening_(std::move(listening)),
         epoll_(std::move(epoll)) {}
 
@@ -94,7 +94,7 @@ class SocketNeighbours : public Neighbours {
     }
   }
 
-  std::string address() const override { return own_.text(); }
+  std::string address() const override { return local_.text(); }
   int wait_fd() const override { return epoll_.get(); }
   Result<std::vector<PeerIndex>> connect(std::span<const std::string> addresses,
                                          std::chrono::milliseconds at_most) override;
@@ -116,7 +116,7 @@ class SocketNeighbours : public Neighbours {
 
   const HomeProcess home_;
   PeerIndex rank_;
-  NeighbourAddress own_;
+  NeighbourAddress local_;
   Descriptor listening_;
   Descriptor epoll_;
   std::map<PeerIndex, Neighbour> neighbours_;  // not changed after connect()
@@ -147,7 +147,7 @@ Result<std::vector<PeerIndex>> SocketNeighbours::connect(std::span<const std::st
                       "rank {} has met its neighbours already; a group meets once",
                       rank_);
   }
-  NeighbourMeeting meeting(rank_, own_, listening_.get());
+  NeighbourMeeting meeting(rank_, local_, listening_.get());
   Result<std::map<PeerIndex, Descriptor>> met = meeting.meet(addresses, at_most);
   listening_.close();  // no other is to come, and no other may
   if (!met.ok()) return met.error();

@@ -20,10 +20,10 @@ rings::StdAtomic<int64_t, rings::Scope::kSystem> missing_in(const SharedRegion& 
 
 }  // namespace
 
-uint32_t RankBells::look() const { return own_ == nullptr ? 0 : bell_in(*own_).look(); }
+uint32_t RankBells::look() const { return local_ == nullptr ? 0 : bell_in(*local_).look(); }
 
 void RankBells::wait(uint32_t note, std::chrono::microseconds at_most) const {
-  bell_in(*own_).wait(note, at_most);
+  bell_in(*local_).wait(note, at_most);
 }
 
 void RankBells::ring(int rank) const {
@@ -32,7 +32,7 @@ void RankBells::ring(int rank) const {
 }
 
 void RankBells::expect(int64_t messages) const {
-  if (own_ != nullptr) (void)missing_in(*own_).fetch_add(messages, rings::AcquireRelease{});
+  if (local_ != nullptr) (void)missing_in(*local_).fetch_add(messages, rings::AcquireRelease{});
 }
 
 void RankBells::arrive(int rank) const {

@@ -23,12 +23,12 @@ class RankBells {
   RankBells() = default;
   // `region`: cleared but for its first bytes; null: nothing wakes this rank, and it does not wait here.
   RankBells(int ranks, std::unique_ptr<SharedRegion> region)
-      : own_(std::move(region)), others_(static_cast<size_t>(ranks)) {}
+      : local_(std::move(region)), others_(static_cast<size_t>(ranks)) {}
   void add(int rank, std::unique_ptr<SharedRegion> page) {
     others_[static_cast<size_t>(rank)] = std::move(page);
   }
 
-  bool has_own() const { return own_ != nullptr; }
+  bool has_own() const { return local_ != nullptr; }
   // To wait: look(), look at MPI once more, wait(note). Returns after a ring, after the time, or before.
   uint32_t look() const;
   void wait(uint32_t note, std::chrono::microseconds at_most) const;
@@ -41,7 +41,7 @@ class RankBells {
   void arrive(int rank) const;
 
  private:
-  std::unique_ptr<SharedRegion> own_;
+  std::unique_ptr<SharedRegion> local_;
   std::vector<std::unique_ptr<SharedRegion>> others_;  // by rank
 };
 

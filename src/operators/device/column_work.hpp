@@ -188,10 +188,10 @@ struct CountZeros {
     for_grid(place, group, tiles_of(behind, 8) - skipped, [&](uint64_t at) {
       const uint64_t byte = skipped + at;
       uint32_t set = bits[byte];
-      uint32_t wanted = 0xFF;
-      if (at == 0) wanted &= 0xFFU << first % 8;
-      if (8 * (byte + 1) > behind) wanted &= 0xFFU >> (8 * (byte + 1) - behind);
-      for (set = ~set & wanted; set != 0; set &= set - 1) ++mine;
+      uint32_t counted = 0xFF;
+      if (at == 0) counted &= 0xFFU << first % 8;
+      if (8 * (byte + 1) > behind) counted &= 0xFFU >> (8 * (byte + 1) - behind);
+      for (set = ~set & counted; set != 0; set &= set - 1) ++mine;
     });
     const uint64_t total = block_total(group, mine, scratch.totals);
     if (group.rank() == 0 && total != 0) Word(*zeros).fetch_add(total, rings::Relaxed{});
@@ -218,8 +218,8 @@ struct NarrowSums {
     for_grid(place, group, count, [&](uint64_t at) {
       uint64_t sum[2] = {low[at], high[at]};
       if (shifted_counts != nullptr) unshift_sum(sum, shifted_counts[at]);
-      const uint64_t wanted = !is_unsigned && (sum[0] & kSignBit) != 0 ? ~uint64_t{0} : 0;
-      if (sum[1] != wanted) Flag(*misfits).store(1, rings::Relaxed{});
+      const uint64_t sign_words = !is_unsigned && (sum[0] & kSignBit) != 0 ? ~uint64_t{0} : 0;
+      if (sum[1] != sign_words) Flag(*misfits).store(1, rings::Relaxed{});
       to[at] = sum[0];
     });
   }

@@ -180,24 +180,24 @@ Status add_other_pass(const GroupRun& run, GroupPass& pass, const KeyTable& tabl
   return {};
 }
 
-void place_aggregates(const GroupPass& pass, DeviceGroups& made) {
+void place_aggregates(const GroupPass& pass, DeviceGroups& grouped) {
   for (uint32_t at = 0; at < pass.columns.count; ++at) {
     AggregateColumn column = pass.columns.aggregates[at];
     column.word = pass.column_of(column.word);
     column.count_word = pass.column_of(column.count_word);
-    made.first_word.push_back(column.word);
-    made.aggregates.push_back(column);
+    grouped.first_word.push_back(column.word);
+    grouped.aggregates.push_back(column);
   }
 }
 
 Result<DeviceGroups> collect_groups(GroupRun& run, const KeyTable& table) {
-  DeviceGroups made;
-  made.passes = static_cast<uint32_t>(run.passes.size());
-  made.is_partitioned = run.pieces != 0;
+  DeviceGroups grouped;
+  grouped.passes = static_cast<uint32_t>(run.passes.size());
+  grouped.is_partitioned = run.pieces != 0;
   uint64_t null_rows = 0;
   CD_TRY(run.runner.read(
       &null_rows, &table.word(table.slots + 1, kGroupCountWord), sizeof(null_rows)));
-  made.has_null_key = null_rows != 0;
+  grouped.has_null_key = null_rows != 0;
   // No more groups than rows, and the slots of kFreeKey and of NULL are two of them at most.
   const uint64_t slots = table.slots + 2;
   CD_ASSIGN(const DeviceBuffer chosen,
@@ -208,19 +208,19 @@ Result<DeviceGroups> collect_groups(GroupRun& run, const KeyTable& table) {
                             .count = slots,
                             .selected = chosen.words(),
                             .selected_count = groups.words()}));
-  CD_TRY(run.runner.read(&made.groups, groups.words(), sizeof(made.groups)));
-  CD_ASSIGN(made.words, DeviceBuffer::words(run.runner, made.groups * run.result_words()));
-  GroupCollect collect{.table = table, .slots = chosen.words(), .groups = made.groups};
-  const uint32_t blocks = grid_of(run.runner, tiles_of(made.groups, GroupCollect::kThreads));
+  CD_TRY(run.runner.read(&grouped.groups, groups.words(), sizeof(grouped.groups)));
+  CD_ASSIGN(grouped.words, DeviceBuffer::words(run.runner, grouped.groups * run.result_words()));
+  GroupCollect collect{.table = table, .slots = chosen.words(), .groups = grouped.groups};
+  const uint32_t blocks = grid_of(run.runner, tiles_of(grouped.groups, GroupCollect::kThreads));
   for (GroupPass& pass : run.passes) {
     if (!pass.is_first()) CD_TRY(add_other_pass(run, pass, table));
     collect.first_word = pass.first_word();
     collect.words = pass.columns.words;
-    collect.out = made.words.words() + pass.first_column * made.groups;
+    collect.out = grouped.words.words() + pass.first_column * grouped.groups;
     CD_TRY(run.runner.launch(collect, blocks));
-    place_aggregates(pass, made);
+    place_aggregates(pass, grouped);
   }
-  return Result<DeviceGroups>(std::move(made));
+  return Result<DeviceGroups>(std::move(grouped));
 }
 
 }  // namespace
@@ -248,9 +248,9 @@ Result<DeviceGroups> group_on_device(DeviceRunner& runner, const DeviceGroupSpec
     CD_TRY(clear_table(run, table));
     CD_ASSIGN(const bool has_room, add_groups(run, run.passes[0], table));
     if (has_room) {
-      CD_ASSIGN(DeviceGroups made, collect_groups(run, table));
-      made.runs = runs;
-      return Result<DeviceGroups>(std::move(made));
+      CD_ASSIGN(DeviceGroups grouped, collect_groups(run, table));
+      grouped.runs = runs;
+      return Result<DeviceGroups>(std::move(grouped));
     }
     if (groups == most) {
       return make_error(ErrorCode::kTooManyRows,
@@ -267,19 +267,19 @@ Result<DeviceAggregateValues> finish_on_device(DeviceRunner& runner,
                                                const DeviceGroups& groups,
                                                size_t aggregate,
                                                const DeviceFinish& finish) {
-  DeviceAggregateValues made;
-  CD_ASSIGN(made.words, DeviceBuffer::words(runner, groups.groups));
-  CD_ASSIGN(made.valid, DeviceBuffer::make(runner, groups.groups));
+  DeviceAggregateValues results;
+  CD_ASSIGN(results.words, DeviceBuffer::words(runner, groups.groups));
+  CD_ASSIGN(results.valid, DeviceBuffer::make(runner, groups.groups));
   CD_TRY(runner.launch(FinishAggregate{.columns = groups.words.words(),
                                        .groups = groups.groups,
                                        .aggregate = groups.aggregates[aggregate],
                                        .is_mean = finish.is_mean,
                                        .stored = finish.stored,
                                        .unit = finish.unit,
-                                       .out = made.words.words(),
-                                       .valid = made.valid.as<uint8_t>()},
+                                       .out = results.words.words(),
+                                       .valid = results.valid.as<uint8_t>()},
                        grid_of(runner, tiles_of(groups.groups, FinishAggregate::kThreads))));
-  return Result<DeviceAggregateValues>(std::move(made));
+  return Result<DeviceAggregateValues>(std::move(results));
 }
 
 }  // namespace crossdock::operators

@@ -78,22 +78,22 @@ struct MatchBuffers {
                                    uint64_t rows,
                                    DeviceJoinKind kind,
                                    bool is_counted_only) {
-    MatchBuffers made;
-    made.list.kind = kind;
-    CD_ASSIGN(made.tile_rows, DeviceBuffer::words(runner, tiles_of(rows, kMatchTileRows) + 1));
-    made.list.tile_rows = made.tile_rows.words();
+    MatchBuffers buffers;
+    buffers.list.kind = kind;
+    CD_ASSIGN(buffers.tile_rows, DeviceBuffer::words(runner, tiles_of(rows, kMatchTileRows) + 1));
+    buffers.list.tile_rows = buffers.tile_rows.words();
     if (!is_counted_only) {
-      CD_ASSIGN(made.firsts, DeviceBuffer::words(runner, rows));
-      CD_ASSIGN(made.counts, DeviceBuffer::words(runner, rows));
-      made.list.firsts = made.firsts.words();
-      made.list.counts = made.counts.words();
+      CD_ASSIGN(buffers.firsts, DeviceBuffer::words(runner, rows));
+      CD_ASSIGN(buffers.counts, DeviceBuffer::words(runner, rows));
+      buffers.list.firsts = buffers.firsts.words();
+      buffers.list.counts = buffers.counts.words();
     }
-    return Result<MatchBuffers>(std::move(made));
+    return Result<MatchBuffers>(std::move(buffers));
   }
 };
 
 // What a probe has found, and of rows of the build side that it has not, the numbers of rows and of the result.
-struct FoundRows {
+struct MatchedRows {
   ExpandMatches work;
   uint64_t total = 0;
 };
@@ -103,7 +103,7 @@ Status expand_rows(DeviceRunner& runner, const ExpandMatches& work) {
 }
 
 // Pairs, and behind them the rows of the build side that are left.
-Result<DeviceMatches> expand(DeviceRunner& runner, FoundRows pairs, FoundRows left) {
+Result<DeviceMatches> expand(DeviceRunner& runner, MatchedRows pairs, MatchedRows left) {
   DeviceMatches result;
   result.count = pairs.total + left.total;
   CD_ASSIGN(result.probe_rows, DeviceBuffer::words(runner, result.count));
@@ -123,12 +123,12 @@ Result<DeviceMatches> expand(DeviceRunner& runner, FoundRows pairs, FoundRows le
   return Result<DeviceMatches>(std::move(result));
 }
 
-ExpandMatches expansion_of(const ProbeMatches& found, uint64_t rows, const uint64_t* probe_rows) {
-  return {.kind = found.kind,
+ExpandMatches expansion_of(const ProbeMatches& matches, uint64_t rows, const uint64_t* probe_rows) {
+  return {.kind = matches.kind,
           .rows = rows,
-          .firsts = found.firsts,
-          .counts = found.counts,
-          .tile_starts = found.tile_rows,
+          .firsts = matches.firsts,
+          .counts = matches.counts,
+          .tile_starts = matches.tile_rows,
           .probe_rows = probe_rows};
 }
 
@@ -159,19 +159,19 @@ Result<DeviceHashTable> DeviceHashTable::build(DeviceRunner& runner,
                       rows.count,
                       kRowsMax);
   }
-  DeviceHashTable made;
-  made.runner_ = &runner;
-  made.build_ = rows;
-  KeyTable& table = made.table_;
+  DeviceHashTable hash_table;
+  hash_table.runner_ = &runner;
+  hash_table.build_ = rows;
+  KeyTable& table = hash_table.table_;
   table.slots = std::max<uint64_t>(kSlotsPerRow * rows.count, 1);
   table.slot_step = kSlotWords;
   table.mix = options.mix;
   // Behind the slots that of kFreeKey, and the end of its range.
-  CD_ASSIGN(made.words_, DeviceBuffer::words(runner, (table.slots + 2) * kSlotWords));
+  CD_ASSIGN(hash_table.words_, DeviceBuffer::words(runner, (table.slots + 2) * kSlotWords));
   CD_ASSIGN(const DeviceBuffer duplicates, DeviceBuffer::words(runner, 1));
-  table.words = made.words_.words();
-  made.pieces_ = pieces_of(runner, made.words_.bytes(), options.partition_above_bytes);
-  CD_ASSIGN(const OrderedRows ordered, order_rows(runner, rows, options.mix, made.pieces_));
+  table.words = hash_table.words_.words();
+  hash_table.pieces_ = pieces_of(runner, hash_table.words_.bytes(), options.partition_above_bytes);
+  CD_ASSIGN(const OrderedRows ordered, order_rows(runner, rows, options.mix, hash_table.pieces_));
   CD_TRY(clear_slots(runner, table));
   CD_TRY(runner.launch(FillWords{.words = duplicates.words(), .count = 1}, 1));
   CD_TRY(runner.launch(
@@ -179,8 +179,8 @@ Result<DeviceHashTable> DeviceHashTable::build(DeviceRunner& runner,
       grid_of_rows(runner, rows.count)));
   uint64_t count = 0;
   CD_TRY(runner.read(&count, duplicates.words(), sizeof(count)));
-  if (count != 0) CD_TRY(made.list_duplicates(ordered.rows));
-  return Result<DeviceHashTable>(std::move(made));
+  if (count != 0) CD_TRY(hash_table.list_duplicates(ordered.rows));
+  return Result<DeviceHashTable>(std::move(hash_table));
 }
 
 Status DeviceHashTable::list_duplicates(const JoinRows& rows) {
@@ -239,24 +239,25 @@ Result<uint64_t> DeviceHashTable::find_unmatched(const ProbeMatches& matches,
 
 Result<DeviceMatches> DeviceHashTable::join(const JoinRows& probe_rows, DeviceJoinKind kind) const {
   CD_ASSIGN(const OrderedRows ordered, order_rows(*runner_, probe_rows, table_.mix, pieces_));
-  CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(*runner_, probe_rows.count, kind, false));
+  CD_ASSIGN(const MatchBuffers buffers,
+            MatchBuffers::make(*runner_, probe_rows.count, kind, false));
   CD_ASSIGN(const DeviceBuffer marks, make_marks(kind));
-  FoundRows pairs{expansion_of(found.list, probe_rows.count, ordered.rows.ids)};
+  MatchedRows pairs{expansion_of(buffers.list, probe_rows.count, ordered.rows.ids)};
   pairs.work.build_rows = is_listed_ ? list_.words() : nullptr;
-  CD_ASSIGN(pairs.total, probe(ordered.rows, found.list, marks.words()));
+  CD_ASSIGN(pairs.total, probe(ordered.rows, buffers.list, marks.words()));
   if (!keeps_build(kind)) return expand(*runner_, pairs, {});
   CD_ASSIGN(const MatchBuffers rest,
             MatchBuffers::make(*runner_, build_.count, DeviceJoinKind::kAnti, false));
-  FoundRows left{expansion_of(rest.list, build_.count, build_.ids)};
+  MatchedRows left{expansion_of(rest.list, build_.count, build_.ids)};
   CD_ASSIGN(left.total, find_unmatched(rest.list, marks.words()));
   return expand(*runner_, pairs, left);
 }
 
 Result<uint64_t> DeviceHashTable::count(const JoinRows& probe_rows, DeviceJoinKind kind) const {
   CD_ASSIGN(const OrderedRows ordered, order_rows(*runner_, probe_rows, table_.mix, pieces_));
-  CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(*runner_, probe_rows.count, kind, true));
+  CD_ASSIGN(const MatchBuffers buffers, MatchBuffers::make(*runner_, probe_rows.count, kind, true));
   CD_ASSIGN(const DeviceBuffer marks, make_marks(kind));
-  CD_ASSIGN(uint64_t total, probe(ordered.rows, found.list, marks.words()));
+  CD_ASSIGN(uint64_t total, probe(ordered.rows, buffers.list, marks.words()));
   if (keeps_build(kind)) {
     CD_ASSIGN(const MatchBuffers rest,
               MatchBuffers::make(*runner_, build_.count, DeviceJoinKind::kAnti, true));
@@ -307,14 +308,14 @@ Result<DeviceMatches> merge_on_device(DeviceRunner& runner,
                                       const DeviceSortedSide& probe,
                                       const DeviceSortedSide& build,
                                       DeviceJoinKind kind) {
-  CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(runner, probe.count(), kind, false));
-  FoundRows pairs{expansion_of(found.list, probe.count(), probe.rows())};
+  CD_ASSIGN(const MatchBuffers buffers, MatchBuffers::make(runner, probe.count(), kind, false));
+  MatchedRows pairs{expansion_of(buffers.list, probe.count(), probe.rows())};
   pairs.work.build_rows = build.rows();
-  CD_ASSIGN(pairs.total, merge_probe(runner, probe, build, found.list));
+  CD_ASSIGN(pairs.total, merge_probe(runner, probe, build, buffers.list));
   if (!keeps_build(kind)) return expand(runner, pairs, {});
   CD_ASSIGN(const MatchBuffers rest,
             MatchBuffers::make(runner, build.count(), DeviceJoinKind::kAnti, false));
-  FoundRows left{expansion_of(rest.list, build.count(), build.rows())};
+  MatchedRows left{expansion_of(rest.list, build.count(), build.rows())};
   CD_ASSIGN(left.total, merge_probe(runner, build, probe, rest.list));
   return expand(runner, pairs, left);
 }
@@ -323,8 +324,8 @@ Result<uint64_t> count_merged(DeviceRunner& runner,
                               const DeviceSortedSide& probe,
                               const DeviceSortedSide& build,
                               DeviceJoinKind kind) {
-  CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(runner, probe.count(), kind, true));
-  CD_ASSIGN(uint64_t total, merge_probe(runner, probe, build, found.list));
+  CD_ASSIGN(const MatchBuffers buffers, MatchBuffers::make(runner, probe.count(), kind, true));
+  CD_ASSIGN(uint64_t total, merge_probe(runner, probe, build, buffers.list));
   if (keeps_build(kind)) {
     CD_ASSIGN(const MatchBuffers rest,
               MatchBuffers::make(runner, build.count(), DeviceJoinKind::kAnti, true));

@@ -77,15 +77,15 @@ bool any_null(const KeyFields& keys) {
 }
 
 Result<DeviceKeyWords> words_for(DeviceRunner& runner, uint64_t rows, bool has_valid) {
-  DeviceKeyWords made;
-  CD_ASSIGN(made.words, DeviceBuffer::words(runner, rows));
+  DeviceKeyWords key_words;
+  CD_ASSIGN(key_words.words, DeviceBuffer::words(runner, rows));
   if (has_valid) {
-    CD_ASSIGN(made.valid, DeviceBuffer::make(runner, rows));
+    CD_ASSIGN(key_words.valid, DeviceBuffer::make(runner, rows));
   }
-  made.rows = {.keys = made.words.words(),
-               .count = rows,
-               .valid = has_valid ? made.valid.as<uint8_t>() : nullptr};
-  return Result<DeviceKeyWords>(std::move(made));
+  key_words.rows = {.keys = key_words.words.words(),
+                    .count = rows,
+                    .valid = has_valid ? key_words.valid.as<uint8_t>() : nullptr};
+  return Result<DeviceKeyWords>(std::move(key_words));
 }
 
 }  // namespace
@@ -116,16 +116,16 @@ Result<DeviceKeyWords> read_words_on_device(DeviceRunner& runner,
                       "a column of strings or decimals has no words to compute with on a device; "
                       "count it, or take it as a key");
   }
-  CD_ASSIGN(DeviceKeyWords made, words_for(runner, rows, values.validity != nullptr));
+  CD_ASSIGN(DeviceKeyWords key_words, words_for(runner, rows, values.validity != nullptr));
   KeyFields fields{.count = 1};
   fields.fields[0] = {.values = values, .order = order};
   CD_TRY(runner.launch(
       PackKeys{.keys = fields,
                .rows = rows,
-               .words = made.words.words(),
-               .valid = values.validity == nullptr ? nullptr : made.valid.as<uint8_t>()},
+               .words = key_words.words.words(),
+               .valid = values.validity == nullptr ? nullptr : key_words.valid.as<uint8_t>()},
       grid_of_keys(runner, rows)));
-  return Result<DeviceKeyWords>(std::move(made));
+  return Result<DeviceKeyWords>(std::move(key_words));
 }
 
 Status DeviceKeys::lay_out(const DeviceKeySpec& spec) {
@@ -164,7 +164,8 @@ bool DeviceKeys::place_fields() {
 
 // Fields as wide as the values are.
 Status DeviceKeys::measure() {
-  CD_ASSIGN(const std::vector<WordRange> ranges, measure_keys(*runner_, fields_, own_.rows.count));
+  CD_ASSIGN(const std::vector<WordRange> ranges,
+            measure_keys(*runner_, fields_, local_.rows.count));
   for (uint32_t at = 0; at < fields_.count; ++at) {
     const WordRange range = ranges[at].is_empty() ? WordRange{0, 0} : ranges[at];
     fields_.fields[at].base = static_cast<uint64_t>(range.least);
@@ -175,27 +176,27 @@ Status DeviceKeys::measure() {
 }
 
 Result<DeviceKeys> DeviceKeys::make(DeviceRunner& runner, const DeviceKeySpec& spec) {
-  DeviceKeys made;
-  made.runner_ = &runner;
-  made.own_.rows.count = spec.rows;
-  CD_TRY(made.lay_out(spec));
-  made.is_packed_ = made.place_fields();
-  const KeyField& only = made.fields_.fields[0];
-  if (made.is_packed_ && made.fields_.count == 1 && is_word_itself(only.values)) {
-    made.own_.rows.keys = static_cast<const uint64_t*>(only.values.values) + only.values.first;
-    return Result<DeviceKeys>(std::move(made));
+  DeviceKeys result;
+  result.runner_ = &runner;
+  result.local_.rows.count = spec.rows;
+  CD_TRY(result.lay_out(spec));
+  result.is_packed_ = result.place_fields();
+  const KeyField& only = result.fields_.fields[0];
+  if (result.is_packed_ && result.fields_.count == 1 && is_word_itself(only.values)) {
+    result.local_.rows.keys = static_cast<const uint64_t*>(only.values.values) + only.values.first;
+    return Result<DeviceKeys>(std::move(result));
   }
   const bool may_pack =
       std::none_of(spec.columns.begin(), spec.columns.end(), [](const DeviceValues& values) {
         return key_class_of(values.stored) >= KeyClass::kWide;
       });
-  if (!made.is_packed_ && may_pack) {
-    CD_TRY(made.measure());
-    made.is_packed_ = made.place_fields();
+  if (!result.is_packed_ && may_pack) {
+    CD_TRY(result.measure());
+    result.is_packed_ = result.place_fields();
   }
-  if (made.is_packed_) {
-    CD_ASSIGN(made.own_, made.pack(made.fields_, spec.rows, false));
-    return Result<DeviceKeys>(std::move(made));
+  if (result.is_packed_) {
+    CD_ASSIGN(result.local_, result.pack(result.fields_, spec.rows, false));
+    return Result<DeviceKeys>(std::move(result));
   }
   if (spec.rows > kNumberedRowsMax) {
     return make_error(ErrorCode::kTooManyRows,
@@ -204,42 +205,42 @@ Result<DeviceKeys> DeviceKeys::make(DeviceRunner& runner, const DeviceKeySpec& s
                       spec.rows,
                       kNumberedRowsMax);
   }
-  KeyNumbers& numbers = made.numbers_;
+  KeyNumbers& numbers = result.numbers_;
   numbers.count = kSlotsPerNumber * spec.rows + 1;
   numbers.mix = kNumberMix;
-  CD_ASSIGN(made.slots_, DeviceBuffer::words(runner, numbers.count));
-  numbers.slots = made.slots_.words();
+  CD_ASSIGN(result.slots_, DeviceBuffer::words(runner, numbers.count));
+  numbers.slots = result.slots_.words();
   CD_TRY(runner.launch(FillWords{.words = numbers.slots, .count = numbers.count},
                        grid_of(runner, tiles_of(numbers.count, FillWords::kThreads))));
-  CD_ASSIGN(made.own_, made.number(made.fields_, spec.rows, false));
-  return Result<DeviceKeys>(std::move(made));
+  CD_ASSIGN(result.local_, result.number(result.fields_, spec.rows, false));
+  return Result<DeviceKeys>(std::move(result));
 }
 
 Result<DeviceKeyWords> DeviceKeys::pack(const KeyFields& keys, uint64_t rows, bool can_miss) const {
   const bool has_valid = can_miss || (!keys.nulls_equal && any_null(keys));
-  CD_ASSIGN(DeviceKeyWords made, words_for(*runner_, rows, has_valid));
+  CD_ASSIGN(DeviceKeyWords key_words, words_for(*runner_, rows, has_valid));
   CD_TRY(runner_->launch(PackKeys{.keys = keys,
                                   .rows = rows,
-                                  .words = made.words.words(),
-                                  .valid = has_valid ? made.valid.as<uint8_t>() : nullptr},
+                                  .words = key_words.words.words(),
+                                  .valid = has_valid ? key_words.valid.as<uint8_t>() : nullptr},
                          grid_of_keys(*runner_, rows)));
-  return Result<DeviceKeyWords>(std::move(made));
+  return Result<DeviceKeyWords>(std::move(key_words));
 }
 
 Result<DeviceKeyWords> DeviceKeys::number(const KeyFields& keys,
                                           uint64_t rows,
                                           bool is_known) const {
   const bool has_valid = is_known || (!keys.nulls_equal && any_null(keys));
-  CD_ASSIGN(DeviceKeyWords made, words_for(*runner_, rows, has_valid));
+  CD_ASSIGN(DeviceKeyWords key_words, words_for(*runner_, rows, has_valid));
   CD_TRY(runner_->launch(NumberKeys{.keys = keys,
                                     .rows = rows,
                                     .numbers = numbers_,
                                     .is_known = is_known,
                                     .known = fields_,
-                                    .words = made.words.words(),
-                                    .valid = has_valid ? made.valid.as<uint8_t>() : nullptr},
+                                    .words = key_words.words.words(),
+                                    .valid = has_valid ? key_words.valid.as<uint8_t>() : nullptr},
                          grid_of_keys(*runner_, rows)));
-  return Result<DeviceKeyWords>(std::move(made));
+  return Result<DeviceKeyWords>(std::move(key_words));
 }
 
 Result<DeviceKeyWords> DeviceKeys::match(const DeviceKeySpec& other) const {
@@ -266,11 +267,11 @@ Result<DeviceKeyWords> DeviceKeys::match(const DeviceKeySpec& other) const {
   if (!is_packed_) return number(keys, other.rows, true);
   if (fields_.count == 1 && fields_.fields[0].distance_max == UINT64_MAX &&
       is_word_itself(other.columns[0])) {
-    DeviceKeyWords made;
-    made.rows = {
+    DeviceKeyWords key_words;
+    key_words.rows = {
         .keys = static_cast<const uint64_t*>(other.columns[0].values) + other.columns[0].first,
         .count = other.rows};
-    return Result<DeviceKeyWords>(std::move(made));
+    return Result<DeviceKeyWords>(std::move(key_words));
   }
   return pack(keys, other.rows, true);
 }

@@ -33,7 +33,7 @@ class DeviceKeys {
   // The columns of numbered keys must live as long as it does.
   static Result<DeviceKeys> make(DeviceRunner& runner, const DeviceKeySpec& spec);
 
-  const JoinRows& rows() const { return own_.rows; }
+  const JoinRows& rows() const { return local_.rows; }
   bool are_numbered() const { return numbers_.count != 0; }
   bool are_packed() const { return is_packed_; }
 
@@ -50,7 +50,7 @@ class DeviceKeys {
 
   DeviceRunner* runner_ = nullptr;
   KeyFields fields_;
-  DeviceKeyWords own_;
+  DeviceKeyWords local_;
   DeviceBuffer slots_;
   KeyNumbers numbers_;
   bool is_packed_ = false;

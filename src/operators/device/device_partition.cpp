@@ -63,21 +63,21 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
       .values = integers_of(spec.filter), .low = spec.low, .high = spec.high};
   const uint64_t counts = uint64_t{spec.rule.ways} * blocks;
 
-  DevicePartitions made;
-  CD_ASSIGN(made.offsets, DeviceBuffer::words(runner, spec.rule.ways + uint64_t{1}));
+  DevicePartitions partitions;
+  CD_ASSIGN(partitions.offsets, DeviceBuffer::words(runner, spec.rule.ways + uint64_t{1}));
   CD_ASSIGN(const DeviceBuffer places, DeviceBuffer::words(runner, counts + 1));
   PartitionScatter scatter{.keys = keys,
                            .rule = spec.rule,
                            .filter = filter,
                            .block_rows = block_rows,
                            .starts = places.words(),
-                           .offsets = made.offsets.words()};
+                           .offsets = partitions.offsets.words()};
   for (const PartitionColumn& column : spec.columns) {
     CD_ASSIGN(DeviceBuffer lane, DeviceBuffer::make(runner, spec.rows * column.width_bytes));
     scatter.lanes[scatter.lane_count++] = {.from = static_cast<const std::byte*>(column.data),
                                            .to = lane.as<std::byte>(),
                                            .width_bytes = column.width_bytes};
-    made.columns.push_back(std::move(lane));
+    partitions.columns.push_back(std::move(lane));
   }
   CD_TRY(runner.launch(PartitionCount{.keys = keys,
                                       .rule = spec.rule,
@@ -87,7 +87,7 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
                        blocks));
   CD_TRY(runner.scan({.words = places.words(), .count = counts}));
   CD_TRY(runner.launch(scatter, blocks));
-  return made;
+  return partitions;
 }
 
 }  // namespace crossdock::operators

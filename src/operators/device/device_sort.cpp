@@ -115,11 +115,11 @@ struct TieList {
 class TieSorter {
  public:
   TieSorter(DeviceRunner& runner, const DeviceSortSpec& spec)
-      : runner_(runner), count_(spec.rows), wanted_(std::min(spec.wanted, spec.rows)) {}
+      : runner_(runner), count_(spec.rows), rows_needed_(std::min(spec.rows_needed, spec.rows)) {}
 
   Status sort(std::vector<SortField> fields) {
     CD_ASSIGN(rows_, number_rows(runner_, count_));
-    if (count_ < 2 || wanted_ == 0) return {};
+    if (count_ < 2 || rows_needed_ == 0) return {};
     CD_TRY(narrow_fields(runner_, count_, fields));
     for (const SortDigit& digit : digits_of(fields)) {
       CD_ASSIGN(TieList list, ties());
@@ -183,16 +183,16 @@ class TieSorter {
     work.ends = ends_.words();
     work.stays = stays.words();
     CD_TRY(launch_over(runner_, work, list.count));
-    TieList made;
-    CD_ASSIGN(made.places, DeviceBuffer::words(runner_, list.count));
+    TieList tied;
+    CD_ASSIGN(tied.places, DeviceBuffer::words(runner_, list.count));
     CD_ASSIGN(const DeviceBuffer kept, DeviceBuffer::words(runner_, 1));
     CD_TRY(runner_.select({.flags = stays.words(),
                            .values = work.tied.places,
                            .count = list.count,
-                           .selected = made.places.words(),
+                           .selected = tied.places.words(),
                            .selected_count = kept.words()}));
-    CD_TRY(runner_.read(&made.count, kept.words(), sizeof(made.count)));
-    return Result<TieList>(std::move(made));
+    CD_TRY(runner_.read(&tied.count, kept.words(), sizeof(tied.count)));
+    return Result<TieList>(std::move(tied));
   }
 
   // At first all places; then those that are tied, up to the end of the tie that the last of the wanted rows is in.
@@ -203,8 +203,8 @@ class TieSorter {
       CD_ASSIGN(ends_, DeviceBuffer::words(runner_, count_));
       return Result<TieList>(std::move(all));
     }
-    if (wanted_ < count_) {
-      const TieEnds ends{.ends = ends_.words(), .first = wanted_ - 1};
+    if (rows_needed_ < count_) {
+      const TieEnds ends{.ends = ends_.words(), .first = rows_needed_ - 1};
       CD_ASSIGN(const std::vector<WordRange> range,
                 measure_ranges(runner_, {ends}, count_ - ends.first));
       all.count = static_cast<uint64_t>(range[0].least) + 1;
@@ -214,7 +214,7 @@ class TieSorter {
 
   DeviceRunner& runner_;
   const uint64_t count_;
-  const uint64_t wanted_;
+  const uint64_t rows_needed_;
   DeviceBuffer rows_;  // by place
   DeviceBuffer ends_;  // by place: whether a tie ends there
 };

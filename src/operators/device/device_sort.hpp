@@ -25,7 +25,7 @@ struct DeviceSortColumn {
 struct DeviceSortSpec {
   std::vector<DeviceSortColumn> columns{};
   uint64_t rows = 0;
-  uint64_t wanted = UINT64_MAX;
+  uint64_t rows_needed = UINT64_MAX;
 };
 
 // The numbers of rows in order, of which the first `wanted` are right: those of all columns equal keep theirs. NaN is

@@ -127,10 +127,10 @@ struct GroupSlots {
                                   uint64_t row) const {
     const bool is_min = column.aggregate == DeviceAggregate::kMinRow;
     const Word at(table.word(slot, column.word));
-    uint64_t found = at.load(rings::Relaxed{});
-    while (found == kNoRow ||
-           (is_min ? column.of.is_less(row, found) : column.of.is_less(found, row))) {
-      if (at.compare_exchange(found, row, rings::Relaxed{})) return;
+    uint64_t best = at.load(rings::Relaxed{});
+    while (best == kNoRow ||
+           (is_min ? column.of.is_less(row, best) : column.of.is_less(best, row))) {
+      if (at.compare_exchange(best, row, rings::Relaxed{})) return;
     }
   }
 };
@@ -152,36 +152,38 @@ struct GroupAdd {
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
     using Flag = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
-    const uint64_t own_slots = kOwnWords / columns.words - 2;  // and those of kFreeKey and NULL
-    const KeyTable own{.words = scratch.words,
-                       .slots = own_slots,
-                       .slot_step = 1,
-                       .word_step = own_slots + 2,
-                       .mix = table.mix};
+    const uint64_t block_slots = kOwnWords / columns.words - 2;  // and those of kFreeKey and NULL
+    const KeyTable block_table{.words = scratch.words,
+                               .slots = block_slots,
+                               .slot_step = 1,
+                               .word_step = block_slots + 2,
+                               .mix = table.mix};
     for (uint32_t word = 0; word < columns.words; ++word) {
       const uint64_t empty = empty_group_word(columns, word);
-      for_rows(group, 0, own_slots + 2, [&](uint64_t slot) { own.word(slot, word) = empty; });
+      for_rows(
+          group, 0, block_slots + 2, [&](uint64_t slot) { block_table.word(slot, word) = empty; });
     }
     group.sync();
-    bool uses_own = true;
+    bool uses_block = true;
     const uint64_t tiles = tiles_of(columns.rows, kGroupTileRows);
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       if (rings::from_leader(group, Flag(*is_full).load(rings::Relaxed{})) != 0) return;
       const TileRange range = tile_range(tile, kGroupTileRows, columns.rows);
       uint64_t passed = 0;
       for_rows(group, range.begin, range.end, [&](uint64_t row) {
-        if (uses_own && add_row<Memory, rings::Scope::kBlock>(own, row, kOwnTries)) return;
+        if (uses_block && add_row<Memory, rings::Scope::kBlock>(block_table, row, kOwnTries))
+          return;
         ++passed;
         if (!add_row<Memory, rings::Scope::kDevice>(table, row, tries()))
           Flag(*is_full).store(1, rings::Relaxed{});
       });
-      if (uses_own)
-        uses_own = 2 * block_total(group, passed, scratch.totals) <= range.end - range.begin;
+      if (uses_block)
+        uses_block = 2 * block_total(group, passed, scratch.totals) <= range.end - range.begin;
     }
     group.sync();
-    for_rows(group, 0, own_slots + 2, [&](uint64_t slot) {
-      if (own.word(slot, kGroupCountWord) == 0) return;
-      if (!add_group<Memory>(own, slot)) Flag(*is_full).store(1, rings::Relaxed{});
+    for_rows(group, 0, block_slots + 2, [&](uint64_t slot) {
+      if (block_table.word(slot, kGroupCountWord) == 0) return;
+      if (!add_group<Memory>(block_table, slot)) Flag(*is_full).store(1, rings::Relaxed{});
     });
   }
 
@@ -235,20 +237,21 @@ struct GroupAdd {
 
   // A group of the block's table, once no thread adds to it.
   template <class Memory>
-  CD_HOST_DEVICE bool add_group(const KeyTable& own, uint64_t from) const {
+  CD_HOST_DEVICE bool add_group(const KeyTable& block_table, uint64_t from) const {
     // The slots of kFreeKey and of NULL never hold a key: their words 0 stay what they were.
-    const uint64_t slot = from == own.slots + 1 ? table.slots + 1
-                                                : table.claim<Memory, rings::Scope::kDevice>(
-                                                      own.word(from, 0), tries());
+    const uint64_t slot =
+        from == block_table.slots + 1
+            ? table.slots + 1
+            : table.claim<Memory, rings::Scope::kDevice>(block_table.word(from, 0), tries());
     if (slot == kNoSlot) return false;
     const GroupSlots<Memory, rings::Scope::kDevice> slots{table};
-    slots.add(slot, kGroupCountWord, own.word(from, kGroupCountWord));
+    slots.add(slot, kGroupCountWord, block_table.word(from, kGroupCountWord));
     for (uint32_t at = 0; at < columns.count; ++at) {
       const AggregateColumn& column = columns.aggregates[at];
       if (column.count_word != kGroupCountWord)
-        slots.add(slot, column.count_word, own.word(from, column.count_word));
+        slots.add(slot, column.count_word, block_table.word(from, column.count_word));
       if (column.aggregate == DeviceAggregate::kCount) continue;
-      const uint64_t word = own.word(from, column.word);
+      const uint64_t word = block_table.word(from, column.word);
       if (is_extreme_row(column.aggregate)) {
         if (word != kNoRow) slots.improve_row(slot, column, word);
         continue;
@@ -259,11 +262,11 @@ struct GroupAdd {
         continue;
       }
       slots.add_long(slot, column.word, column.words, [&](uint32_t part) {
-        return own.word(from, column.word + part);
+        return block_table.word(from, column.word + part);
       });
       if (column.aggregate == DeviceAggregate::kRealSum)
         slots.join_bits(
-            slot, column.word + column.words, own.word(from, column.word + column.words));
+            slot, column.word + column.words, block_table.word(from, column.word + column.words));
     }
     return true;
   }

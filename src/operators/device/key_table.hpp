@@ -26,9 +26,9 @@ inline constexpr uint64_t kNoSlot = UINT64_MAX;
 template <class Memory, rings::Scope kScope>
 CD_HOST_DEVICE inline void improve_word(uint64_t& word, int64_t value, bool is_min) {
   const typename Memory::template Atomic<uint64_t, kScope> at(word);
-  uint64_t found = at.load(rings::Relaxed{});
-  while (is_min ? value < static_cast<int64_t>(found) : value > static_cast<int64_t>(found)) {
-    if (at.compare_exchange(found, static_cast<uint64_t>(value), rings::Relaxed{})) return;
+  uint64_t best = at.load(rings::Relaxed{});
+  while (is_min ? value < static_cast<int64_t>(best) : value > static_cast<int64_t>(best)) {
+    if (at.compare_exchange(best, static_cast<uint64_t>(value), rings::Relaxed{})) return;
   }
 }
 
@@ -58,11 +58,11 @@ struct KeyTable {
     if (key == kFreeKey) return slots;
     uint64_t slot = home(key);
     for (uint64_t tried = 0; tried < tries; ++tried, slot = next(slot)) {
-      uint64_t found = Word(word(slot, 0)).load(rings::Relaxed{});
-      if (found == key) return slot;
-      if (found != kFreeKey) continue;
-      if (Word(word(slot, 0)).compare_exchange(found, key, rings::Relaxed{})) return slot;
-      if (found == key) return slot;
+      uint64_t stored = Word(word(slot, 0)).load(rings::Relaxed{});
+      if (stored == key) return slot;
+      if (stored != kFreeKey) continue;
+      if (Word(word(slot, 0)).compare_exchange(stored, key, rings::Relaxed{})) return slot;
+      if (stored == key) return slot;
     }
     return kNoSlot;
   }
@@ -88,9 +88,9 @@ struct KeyTable {
       return Memory::put_pair(pair, kFreeKey, key, value);
     } else {
       using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
-      uint64_t found = Word(pair[0]).load(rings::Relaxed{});
-      if (found != kFreeKey || !Word(pair[0]).compare_exchange(found, key, rings::Relaxed{}))
-        return found;
+      uint64_t stored = Word(pair[0]).load(rings::Relaxed{});
+      if (stored != kFreeKey || !Word(pair[0]).compare_exchange(stored, key, rings::Relaxed{}))
+        return stored;
       Word(pair[1]).store(value, rings::Relaxed{});
       return kFreeKey;
     }
@@ -116,9 +116,9 @@ struct KeyTable {
     if (key == kFreeKey) return slots;
     uint64_t slot = home(key);
     for (uint64_t tried = 0; tried < slots; ++tried, slot = next(slot)) {
-      const uint64_t found = word(slot, 0);
-      if (found == key) return slot;
-      if (found == kFreeKey) return kNoSlot;
+      const uint64_t stored = word(slot, 0);
+      if (stored == key) return slot;
+      if (stored == kFreeKey) return kNoSlot;
     }
     return kNoSlot;
   }

@@ -138,11 +138,11 @@ struct KeyNumbers {
     const uint64_t hash = keys.hash(row, mix);
     const uint64_t mine = hash << 32 | (row + 1);
     for (uint64_t slot = home(hash);; slot = next(slot)) {
-      uint64_t found = Word(slots[slot]).load(rings::Relaxed{});
-      if (found == 0 && Word(slots[slot]).compare_exchange(found, mine, rings::Relaxed{}))
+      uint64_t stored = Word(slots[slot]).load(rings::Relaxed{});
+      if (stored == 0 && Word(slots[slot]).compare_exchange(stored, mine, rings::Relaxed{}))
         return row;
-      if (((found ^ mine) & kTagMask) == 0 && keys.equals(row, keys, row_of(found)))
-        return row_of(found);
+      if (((stored ^ mine) & kTagMask) == 0 && keys.equals(row, keys, row_of(stored)))
+        return row_of(stored);
     }
   }
 
@@ -150,10 +150,10 @@ struct KeyNumbers {
   CD_HOST_DEVICE uint64_t find(const KeyFields& keys, uint64_t row, const KeyFields& known) const {
     const uint64_t hash = keys.hash(row, mix);
     for (uint64_t slot = home(hash);; slot = next(slot)) {
-      const uint64_t found = slots[slot];
-      if (found == 0) return kNoRow;
-      if (((found ^ hash << 32) & kTagMask) == 0 && keys.equals(row, known, row_of(found)))
-        return row_of(found);
+      const uint64_t stored = slots[slot];
+      if (stored == 0) return kNoRow;
+      if (((stored ^ hash << 32) & kTagMask) == 0 && keys.equals(row, known, row_of(stored)))
+        return row_of(stored);
     }
   }
 };

@@ -10,10 +10,10 @@ namespace crossdock::operators {
 namespace {
 
 template <class T>
-int index_of(std::vector<T>& all, const T& wanted) {
-  const auto found = std::find(all.begin(), all.end(), wanted);
-  if (found != all.end()) return static_cast<int>(found - all.begin());
-  all.push_back(wanted);
+int index_of(std::vector<T>& all, const T& item) {
+  const auto place = std::find(all.begin(), all.end(), item);
+  if (place != all.end()) return static_cast<int>(place - all.begin());
+  all.push_back(item);
   return static_cast<int>(all.size()) - 1;
 }
 
@@ -63,19 +63,19 @@ class AggregatePlanner {
   }
 
   int accumulator(AccumulatorKind kind, int input, const PlannedAggregate& planned) {
-    PlannedAccumulator wanted;
-    wanted.spec.kind = kind;
-    wanted.spec.input = input;
+    PlannedAccumulator planned_one;
+    planned_one.spec.kind = kind;
+    planned_one.spec.input = input;
     if (input >= 0 && plan_.inputs[input].lane >= 0) {
-      wanted.spec.form = plan_.lanes[plan_.inputs[input].lane].form;
+      planned_one.spec.form = plan_.lanes[plan_.inputs[input].lane].form;
     }
     if (planned.input_type.id == TypeId::kDecimal128 && kind != AccumulatorKind::kCount) {
-      wanted.spec.unit = std::pow(10.0, planned.input_type.scale);
+      planned_one.spec.unit = std::pow(10.0, planned.input_type.scale);
     }
     if (kind == AccumulatorKind::kMinRef || kind == AccumulatorKind::kMaxRef) {
-      wanted.column = planned.spec.column;
+      planned_one.column = planned.spec.column;
     }
-    return index_of(plan_.accumulators, wanted);
+    return index_of(plan_.accumulators, planned_one);
   }
 
   // The number of values, if groups without any are possible.

@@ -91,13 +91,13 @@ struct DistinctGroupBy::Stage {
 
   // Runs `operation` into `sink` and adds its phases, named after the stage, to the profile.
   Status run(const Operator& operation, const std::string& name, RowSink& sink) const {
-    RunProfile own;
-    const Status status = operation.run(sink, *whole->cancel, *whole->progress, own);
-    for (PhaseTime& phase : own.phases) {
+    RunProfile outer_profile;
+    const Status status = operation.run(sink, *whole->cancel, *whole->progress, outer_profile);
+    for (PhaseTime& phase : outer_profile.phases) {
       phase.name = name + ": " + phase.name;
       whole->profile->phases.push_back(std::move(phase));
     }
-    whole->profile->result_rows = own.result_rows;
+    whole->profile->result_rows = outer_profile.result_rows;
     return status;
   }
   Result<TablePtr> collect(const Operator& operation, const std::string& name) const {

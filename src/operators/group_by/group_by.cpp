@@ -84,24 +84,24 @@ int64_t TableGroupBy::batch_rows(const RowSink& sink) const {
 // The exact ranges of columns, by one pass over their rows.
 Result<std::vector<KeyColumnRange>> TableGroupBy::scan_columns(
     GroupRun& run, const char* phase, const std::vector<int>& columns) const {
-  std::vector<std::vector<KeyColumnRange>> own(run.workers());
-  for (auto& of_worker : own) of_worker.resize(columns.size());
+  std::vector<std::vector<KeyColumnRange>> ranges_of_worker(run.workers());
+  for (auto& of_worker : ranges_of_worker) of_worker.resize(columns.size());
   CD_TRY(run.for_morsels(phase, morsels_, [&](int worker, const Morsel& morsel) {
     for (size_t c = 0; c < columns.size(); ++c) {
-      KeyColumnRange range = own[worker][c];
+      KeyColumnRange range = ranges_of_worker[worker][c];
       KeyRangeScanner scanner(store_->schema()->fields[columns[c]].type, &range);
       for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
         scanner.scan(morsel.batch->columns[columns[c]],
                      morsel.begin + at,
                      std::min(kGroupRows, morsel.rows - at));
       }
-      own[worker][c] = range;
+      ranges_of_worker[worker][c] = range;
     }
     return Status();
   }));
   std::vector<KeyColumnRange> ranges(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
-    for (const auto& of_worker : own) merge_ranges(of_worker[c], ranges[c]);
+    for (const auto& of_worker : ranges_of_worker) merge_ranges(of_worker[c], ranges[c]);
     ranges[c].known = true;
   }
   return ranges;

@@ -146,9 +146,9 @@ bool packs_without_ranges(const std::vector<int>& keys, const RowStore& store) {
   int bits = 0;
   for (const int key : keys) {
     const ChunkedColumn& column = store.column(key);
-    const int own = declared_bits(column.field->type);
-    if (own < 0) return false;
-    bits += own + (has_nulls(column) ? 1 : 0);
+    const int column_bits = declared_bits(column.field->type);
+    if (column_bits < 0) return false;
+    bits += column_bits + (has_nulls(column) ? 1 : 0);
     if (column.dictionary != nullptr) {
       bits += bits_of(static_cast<UInt128>(column.dictionary->length));
     }

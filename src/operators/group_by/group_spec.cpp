@@ -92,13 +92,13 @@ Result<DataType> sum_type(const AggregateSpec& aggregate, const DataType& type) 
   return int64_type();
 }
 
-Error no_meaning(const AggregateSpec& aggregate, const Field& field, const char* wanted) {
+Error no_meaning(const AggregateSpec& aggregate, const Field& field, const char* suitable) {
   return make_error(ErrorCode::kUnsupportedType,
                     "{} of column '{}' has no meaning: it is {}, but must be {}",
                     function_name(aggregate.function),
                     field.name,
                     type_name(field.type),
-                    wanted);
+                    suitable);
 }
 
 Status check_options(const AggregateSpec& aggregate, const Schema& schema) {

@@ -137,13 +137,13 @@ Status GroupStream::take(int worker, const Batch& rows) {
 
 void GroupStream::emit_into(RowSink& sink) {
   run_->sink = &sink;
-  const int64_t wanted = sink.batch_rows_wanted();
+  const int64_t batch_rows = sink.batch_rows_wanted();
   run_->output = {schema_,
                   &keys_,
                   &aggregates_,
                   assumed_,
                   environment_.memory,
-                  wanted > 0 ? wanted : kResultBatchRows};
+                  batch_rows > 0 ? batch_rows : kResultBatchRows};
 }
 
 Result<SampledGroups> GroupStream::sample(RowSink& sink) {

@@ -241,11 +241,11 @@ void Moments::merge(const Moments& other) {
     *this = other;
     return;
   }
-  const auto own = static_cast<double>(count);
+  const auto rows_here = static_cast<double>(count);
   const auto more = static_cast<double>(other.count);
   const double delta = other.mean - mean;
-  mean += delta * (more / (own + more));
-  squares += other.squares + delta * delta * (own * more / (own + more));
+  mean += delta * (more / (rows_here + more));
+  squares += other.squares + delta * delta * (rows_here * more / (rows_here + more));
   count += other.count;
 }
 

@@ -325,11 +325,11 @@ class TwoPhases {
     int64_t groups = 0;
     if (tables_) {
       for (const auto& worker : workers_) {
-        const PartitionedGroups& own = worker->groups;
-        if (own.count(p) == 0) continue;
+        const PartitionedGroups& of_worker = worker->groups;
+        if (of_worker.count(p) == 0) continue;
         ++tables;
-        groups += own.count(p);
-        if (largest == nullptr || own.count(p) > largest->count(p)) largest = &own;
+        groups += of_worker.count(p);
+        if (largest == nullptr || of_worker.count(p) > largest->count(p)) largest = &of_worker;
       }
     }
     // What only one table has of a partition is finished already.

@@ -120,9 +120,9 @@ constexpr auto kKeptFirst = [] {
   std::array<uint64_t, 256> orders{};
   for (uint32_t mask = 0; mask < orders.size(); ++mask) {
     uint32_t at = 0;
-    for (const uint32_t wanted : {1U, 0U}) {
+    for (const uint32_t passes : {1U, 0U}) {
       for (uint64_t lane = 0; lane < 8; ++lane) {
-        if (((mask >> lane) & 1) == wanted) orders[mask] |= lane << (4 * at++);
+        if (((mask >> lane) & 1) == passes) orders[mask] |= lane << (4 * at++);
       }
     }
   }

@@ -41,11 +41,11 @@ const char* order_text(SeenOrder order) {
 }  // namespace
 
 int64_t HashJoin::planned_ranges() const {
-  const int wanted =
+  const int ranges =
       spec_.partition_bits >= 0
           ? 1 << spec_.partition_bits
           : model::merge_range_count(rows(Side::kLeft) + rows(Side::kRight), environment_.machine);
-  return std::min(wanted, model::kMergeRangesMax);
+  return std::min(ranges, model::kMergeRangesMax);
 }
 
 OperatorPlan HashJoin::describe() const {

@@ -231,12 +231,12 @@ class DenseJoin {
     workers_.resize(run_.team->worker_count());
     const bool keep_keyless = keeps_unmatchable(run_, run_.build());
     CD_TRY(run_.for_side("build array", run_.build(), [&](int w, const Morsel& morsel) -> Status {
-      CD_ASSIGN(Worker * own, worker(w));
+      CD_ASSIGN(Worker * state, worker(w));
       for (int32_t offset = 0; offset < morsel.rows && !duplicate_.load(std::memory_order_relaxed);
            offset += kSorterRows) {
         const int32_t rows = std::min(kSorterRows, morsel.rows - offset);
-        SorterBlock& block = own->block;
-        const int32_t live = own->encoder.encode(
+        SorterBlock& block = state->block;
+        const int32_t live = state->encoder.encode(
             *morsel.batch, morsel.begin + offset, rows, block.words, block.live);
         run_.plan->carry_of(run_.build())
             .pack(
@@ -244,14 +244,14 @@ class DenseJoin {
         block.rows = rows;
         if (live < rows) block.compact(rows, keep_keyless, true);
         if (live < rows && keep_keyless) {
-          CD_TRY(own->keyless.put(block.dead_carry, block.dead_carry, block.dead_rows));
+          CD_TRY(state->keyless.put(block.dead_carry, block.dead_carry, block.dead_rows));
         }
         enter(block);
       }
       return {};
     }));
-    for (auto& own : workers_) {
-      if (own != nullptr) CD_TRY(own->keyless.finish());
+    for (auto& state : workers_) {
+      if (state != nullptr) CD_TRY(state->keyless.finish());
     }
     return {};
   }
@@ -277,8 +277,8 @@ class DenseJoin {
 
   Status emit_keyless() {
     std::vector<const sorters::SegmentList*> lists;
-    for (const auto& own : workers_) {
-      if (own != nullptr) lists.push_back(&own->keyless.partition(0));
+    for (const auto& state : workers_) {
+      if (state != nullptr) lists.push_back(&state->keyless.partition(0));
     }
     return emit_unmatchable(run_, run_.build(), lists);
   }

@@ -130,8 +130,10 @@ int64_t HashJoin::batch_rows(const RowSink& sink) const {
   if (spec_.batch_rows > 0) return spec_.batch_rows;
   // Small joins get small batches: the memory of one is laid out for its full capacity.
   const int64_t rows_all = rows(Side::kLeft) + rows(Side::kRight);
-  const int64_t wanted = sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kResultBatchRows;
-  return std::clamp<int64_t>((rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows, wanted);
+  const int64_t most_rows =
+      sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kResultBatchRows;
+  return std::clamp<int64_t>(
+      (rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows, most_rows);
 }
 
 OutputPlan HashJoin::plan_for(Strategy strategy, const KeyPlan& keys) const {
@@ -213,21 +215,23 @@ Status HashJoin::name_strings(JoinRun& run, KeyPlan& keys) const {
     if (keys.parts[p].kind.form != KeyForm::kBytes) continue;
     const int column = build == Side::kLeft ? keys.parts[p].left : keys.parts[p].right;
     const DataType& type = schema.fields[column].type;
-    std::vector<BytesInterner> own;  // by worker
+    std::vector<BytesInterner> interners;  // by worker
     for (int worker = 0; worker < run.team->worker_count(); ++worker) {
-      own.emplace_back(*environment_.memory, kNamesMax, keys.seed);
+      interners.emplace_back(*environment_.memory, kNamesMax, keys.seed);
     }
     CD_TRY(run.for_side("name strings", build, [&](int worker, const Morsel& morsel) -> Status {
-      for (int32_t at = 0; at < morsel.rows && !own[worker].is_full(); at += kSorterRows) {
+      for (int32_t at = 0; at < morsel.rows && !interners[worker].is_full(); at += kSorterRows) {
         const int32_t rows = std::min(kSorterRows, morsel.rows - at);
-        CD_TRY(own[worker].add(type, morsel.batch->columns[column], morsel.begin + at, rows));
+        CD_TRY(interners[worker].add(type, morsel.batch->columns[column], morsel.begin + at, rows));
       }
       return {};
     }));
-    auto all = std::make_shared<BytesInterner>(std::move(own[0]));
-    for (size_t worker = 1; worker < own.size(); ++worker) CD_TRY(all->add_all(own[worker]));
-    const bool is_full = std::any_of(
-        own.begin() + 1, own.end(), [](const BytesInterner& part) { return part.is_full(); });
+    auto all = std::make_shared<BytesInterner>(std::move(interners[0]));
+    for (size_t worker = 1; worker < interners.size(); ++worker)
+      CD_TRY(all->add_all(interners[worker]));
+    const bool is_full = std::any_of(interners.begin() + 1,
+                                     interners.end(),
+                                     [](const BytesInterner& part) { return part.is_full(); });
     if (all->is_full() || is_full) return {};
     names[p] = std::move(all);
   }

@@ -129,11 +129,11 @@ bool has_few_strings(const PlannerInput& input, Side side) {
 }
 
 // Share of the keys seen in `own` that lie where keys of `other` were seen.
-double overlap_of(const KeySample& own, const KeySample& other) {
-  if (own.keys.empty() || other.keys.empty()) return 1;
-  const auto first = std::lower_bound(own.keys.begin(), own.keys.end(), other.min);
-  const auto last = std::upper_bound(own.keys.begin(), own.keys.end(), other.max);
-  return static_cast<double>(last - first) / static_cast<double>(own.keys.size());
+double overlap_of(const KeySample& sample, const KeySample& other) {
+  if (sample.keys.empty() || other.keys.empty()) return 1;
+  const auto first = std::lower_bound(sample.keys.begin(), sample.keys.end(), other.min);
+  const auto last = std::upper_bound(sample.keys.begin(), sample.keys.end(), other.max);
+  return static_cast<double>(last - first) / static_cast<double>(sample.keys.size());
 }
 
 // Rows of a side that are expected to be inside the other side's range.
@@ -147,9 +147,9 @@ int64_t expected_rows(const PlannerInput& input, const JoinChoice& choice, Side 
 int gathered_columns(const PlannerInput& input, Side side) {
   int bits = 0;
   int columns = 0;
-  const auto wanted = side == Side::kLeft ? OutputSide::kLeft : OutputSide::kRight;
+  const auto output_side = side == Side::kLeft ? OutputSide::kLeft : OutputSide::kRight;
   for (const OutputColumn& column : input.spec->output) {
-    if (column.side != wanted) continue;
+    if (column.side != output_side) continue;
     const DataType& type = input.stores[index_of(side)]->schema()->fields[column.column].type;
     bits += layout(type) == Layout::kFixed ? fixed_bytes(type) * 8 : 128;
     ++columns;
@@ -283,11 +283,11 @@ std::string why_build(const PlannerInput& input, const JoinChoice& choice) {
   if (choice.chosen.strategy == Strategy::kMerge) return "a merge join builds no table";
   if (input.spec->build_is_forced) return "forced by build=";
   const Side build = choice.chosen.build;
-  const int64_t own = rows_of(input, build);
+  const int64_t rows = rows_of(input, build);
   const int64_t other = rows_of(input, opposite(build));
-  if (own == other) return fmt::format("both sides have {} rows", own);
-  if (own < other) return fmt::format("the smaller side, {} of {} rows", own, own + other);
-  return fmt::format("larger ({} against {} rows), but its keys make a cheaper table", own, other);
+  if (rows == other) return fmt::format("both sides have {} rows", rows);
+  if (rows < other) return fmt::format("the smaller side, {} of {} rows", rows, rows + other);
+  return fmt::format("larger ({} against {} rows), but its keys make a cheaper table", rows, other);
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ void KeyEncoder::load_keys(const Batch& batch, int64_t begin, int32_t count, uin
 void KeyEncoder::widen(const Batch& batch, int64_t begin, int32_t count, KeyRange& range) {
   uint64_t loaded[kMaxKeyRows];
   uint8_t live[kMaxKeyRows];
-  KeyRange found = range;
+  KeyRange widened = range;
   for (int32_t offset = 0; offset < count; offset += kMaxKeyRows) {
     const int32_t rows = std::min<int32_t>(kMaxKeyRows, count - offset);
     load_keys(batch, begin + offset, rows, loaded);
@@ -190,11 +190,11 @@ void KeyEncoder::widen(const Batch& batch, int64_t begin, int32_t count, KeyRang
     const bool any_null = clear_nulls(batch, begin + offset, rows, live);
     for (int32_t i = 0; i < rows; ++i) {
       if (any_null && live[i] == 0) continue;
-      found.min = std::min(found.min, static_cast<int64_t>(loaded[i]));
-      found.max = std::max(found.max, static_cast<int64_t>(loaded[i]));
+      widened.min = std::min(widened.min, static_cast<int64_t>(loaded[i]));
+      widened.max = std::max(widened.max, static_cast<int64_t>(loaded[i]));
     }
   }
-  range = found;
+  range = widened;
 }
 
 bool KeyEncoder::clear_nulls(const Batch& batch,

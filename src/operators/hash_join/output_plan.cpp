@@ -126,21 +126,21 @@ class Planner {
 
   void place_side(Side side) {
     CarryPlan& carry = plan_.carry[index_of(side)];
-    std::vector<OutputField*> wanted;
+    std::vector<OutputField*> late_fields;
     int total_bits = 0;
     bool all_fit = true;
     for (OutputField& field : plan_.fields) {
       if (!touches(field, side) || field.side == OutputSide::kKey) continue;
-      wanted.push_back(&field);
+      late_fields.push_back(&field);
       const int bits = bits_with_null(side, field);
       all_fit = all_fit && bits > 0;
       total_bits += bits;
     }
-    const bool late = request_.spec->materialize == Materialize::kLate && !wanted.empty();
+    const bool late = request_.spec->materialize == Materialize::kLate && !late_fields.empty();
     carry.has_ref = must_have_ref(side) || late || !all_fit || total_bits > kLaneBits;
     if (late || request_.refs_only[index_of(side)]) return;
     int used = carry.has_ref ? kRefBits : 0;
-    for (OutputField* field : wanted) {
+    for (OutputField* field : late_fields) {
       const int bits = bits_with_null(side, *field);
       if (bits > 0 && used + bits <= kLaneBits) pack_field(side, *field, used);
     }
@@ -288,11 +288,11 @@ OutputPlan plan_output(const OutputRequest& request, SchemaPtr schema) {
   OutputPlan plan;
   plan.schema = std::move(schema);
   for (size_t i = 0; i < request.spec->output.size(); ++i) {
-    const OutputColumn& wanted = request.spec->output[i];
+    const OutputColumn& column = request.spec->output[i];
     OutputField field;
     field.field = plan.schema->fields[i];
-    field.side = wanted.side;
-    field.column = wanted.column;
+    field.side = column.side;
+    field.column = column.column;
     plan.fields.push_back(std::move(field));
   }
   Planner(request, plan).run();

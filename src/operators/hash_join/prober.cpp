@@ -88,10 +88,10 @@ Status Prober::probe_runs(const ProbeTarget& target, const ProbeBlock& block) {
 
 void Prober::count_partners(const SlotCounts& slots, const ProbeBlock& block) {
   const JoinRoles& roles = context_->roles;
-  const FoundPartners found = find_partners(slots, block.words, block.rows);
-  if (roles.emit_pairs) emitter_->count(found.pairs);
-  if (roles.emit_probe_matched) emitter_->count(found.rows);
-  if (roles.emit_probe_unmatched) emitter_->count(block.rows - found.rows);
+  const PartnerCounts partners = find_partners(slots, block.words, block.rows);
+  if (roles.emit_pairs) emitter_->count(partners.pairs);
+  if (roles.emit_probe_matched) emitter_->count(partners.rows);
+  if (roles.emit_probe_unmatched) emitter_->count(block.rows - partners.rows);
 }
 
 // Rows of one word have the same partners: the first row stands for all.
@@ -231,13 +231,13 @@ Status Prober::emit_pairs(const ProbeTarget& target, const ProbeBlock& block) {
 
 Status Prober::emit_probe_rows(const ProbeBlock& block) {
   Scratch& s = *scratch_;
-  const uint8_t wanted = context_->roles.emit_probe_matched ? 1 : 0;
+  const uint8_t emitted = context_->roles.emit_probe_matched ? 1 : 0;
   const int probe = static_cast<int>(context_->probe());
   int32_t rows = 0;
   for (int32_t i = 0; i < block.rows; ++i) {
     s.words[rows] = block.words[i];
     if (block.carry != nullptr) s.carry[probe][rows] = block.carry[i];
-    rows += s.probe_matched[i] == wanted;
+    rows += s.probe_matched[i] == emitted;
   }
   return emit_alone(context_->probe(), rows, s.words, s.carry[probe]);
 }
@@ -256,11 +256,11 @@ Status Prober::emit_build_rows(const ProbeTarget& target,
                                int64_t end,
                                bool matched) {
   Scratch& s = *scratch_;
-  const uint8_t wanted = matched ? 1 : 0;
+  const uint8_t emitted = matched ? 1 : 0;
   uint64_t* carry = s.carry[index_of(context_->build)];
   int32_t rows = 0;
   for (int64_t at = begin; at < end; ++at) {
-    bool take = target.matched[at] == wanted;
+    bool take = target.matched[at] == emitted;
     if (target.dense != nullptr) {
       const uint32_t entry = target.dense->entries[at];
       s.words[rows] = static_cast<uint64_t>(at) << (64 - target.dense->range_bits);

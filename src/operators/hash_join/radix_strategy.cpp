@@ -43,7 +43,9 @@ class RadixJoin {
   };
 
   Partitioners& partitioners(Side side) { return partitioners_[index_of(side)]; }
-  const ArrivedSides& sides() const { return run_.arrived != nullptr ? *run_.arrived : own_; }
+  const ArrivedSides& sides() const {
+    return run_.arrived != nullptr ? *run_.arrived : partitioned_;
+  }
 
   Status partition_sides() {
     CD_TRY(partition(run_.build(), "partition build side", nullptr));
@@ -77,13 +79,13 @@ class RadixJoin {
       for (size_t i = worker; i < all.size(); i += workers_) CD_TRY(all[i]->finish());
       return {};
     }));
-    auto& parts = own_.parts[index_of(side)];
+    auto& parts = partitioned_.parts[index_of(side)];
     parts.resize(size_t{1} << run_.partition_bits);
     for (const auto& partitioner : all) {
       for (size_t i = 0; i < parts.size(); ++i) {
         parts[i].push_back(&partitioner->scatter().partition(static_cast<int>(i)));
       }
-      own_.unmatchable[index_of(side)].push_back(&partitioner->unmatchable());
+      partitioned_.unmatchable[index_of(side)].push_back(&partitioner->unmatchable());
     }
     return {};
   }
@@ -323,7 +325,7 @@ class RadixJoin {
   JoinRun& run_;
   const int workers_;
   Partitioners partitioners_[2];  // by Side
-  ArrivedSides own_;              // what they made
+  ArrivedSides partitioned_;      // what they made
   std::unique_ptr<KeyFilter> filter_;
   std::vector<std::unique_ptr<Worker>> scratch_;
   std::vector<int64_t> heavy_;  // ascending

@@ -75,9 +75,9 @@ class RankPartitioner {
     before_ = ranks_.traffic();
     CD_TRY(agree_on_rows());
     CD_TRY(plan_words());
-    RankPartition found;
-    found.reason = why_not();
-    if (!found.reason.empty()) return found;
+    RankPartition partition;
+    partition.reason = why_not();
+    if (!partition.reason.empty()) return partition;
     if (is_merge()) CD_TRY(find_ranges());
     CD_ASSIGN(bool is_there, move_rows(/*may_sample=*/true));
     if (!is_there) {
@@ -85,8 +85,8 @@ class RankPartitioner {
     }
     CD_CHECK(is_there, "rows that were counted had no room");
     show();
-    found.sides = std::move(sides_);
-    return found;
+    partition.sides = std::move(sides_);
+    return partition;
   }
 
  private:
@@ -167,8 +167,8 @@ class RankPartitioner {
     const JoinSpec& spec = sides_->spec;
     sides_->build = rows_of_all_[0] < rows_of_all_[1] ? Side::kLeft : Side::kRight;
     if (spec.build_is_forced) sides_->build = spec.forced_build;
-    const auto wanted = static_cast<uint64_t>(16 * ranks_.size());
-    const int of_ranks = ranks_.size() == 1 ? 0 : static_cast<int>(std::bit_width(wanted - 1));
+    const auto partitions = static_cast<uint64_t>(16 * ranks_.size());
+    const int of_ranks = ranks_.size() == 1 ? 0 : static_cast<int>(std::bit_width(partitions - 1));
     const int bits = std::max(model::radix_bits(build_rows(), machine_), of_ranks);
     sides_->partition_bits =
         spec.partition_bits >= 0 ? spec.partition_bits : std::min(bits, sorters::kPartitionBitsMax);
@@ -187,16 +187,16 @@ class RankPartitioner {
     const RankClock::time_point begin = RankClock::now();
     const int bits = sides_->spec.partition_bits;
     const int64_t rows = rows_of_all_[0] + rows_of_all_[1];
-    const int wanted = bits >= 0
-                         ? 1 << bits
-                         : std::max(model::merge_range_count(rows, machine_), 16 * ranks_.size());
+    const int range_count =
+        bits >= 0 ? 1 << bits
+                  : std::max(model::merge_range_count(rows, machine_), 16 * ranks_.size());
     const RankRows sampled{{stores_[0], stores_[1]}, {&morsels_[0], &morsels_[1]}};
     CD_ASSIGN(ranges_,
               agree_on_ranges(ranks_,
                               *sides_->words,
                               sides_->keys,
                               sampled,
-                              std::min(wanted, model::kMergeRangesMax)));
+                              std::min(range_count, model::kMergeRangesMax)));
     note("choose ranges", begin, 0, 0);
     return {};
   }
@@ -228,14 +228,15 @@ class RankPartitioner {
     };
     if (!is_narrow()) return {};
     std::vector<KeyRange> ranges(static_cast<size_t>(team_.worker_count()));
-    CD_TRY(ranks_.agree(for_morsels(sides_->build, [&](int worker, const std::vector<Morsel>& own) {
-      KeyEncoder encoder(keys, *stores_[index_of(sides_->build)]->schema(), sides_->build);
-      for (const Morsel& morsel : own) {
-        encoder.widen(
-            *morsel.batch, morsel.begin, morsel.rows, ranges[static_cast<size_t>(worker)]);
-      }
-      return Status();
-    })));
+    CD_TRY(ranks_.agree(
+        for_morsels(sides_->build, [&](int worker, const std::vector<Morsel>& morsels) {
+          KeyEncoder encoder(keys, *stores_[index_of(sides_->build)]->schema(), sides_->build);
+          for (const Morsel& morsel : morsels) {
+            encoder.widen(
+                *morsel.batch, morsel.begin, morsel.rows, ranges[static_cast<size_t>(worker)]);
+          }
+          return Status();
+        })));
     seen = {};
     for (const KeyRange& range : ranges) seen.widen(range);
     CD_TRY(agree_on_range(seen));
@@ -354,9 +355,9 @@ class RankPartitioner {
       load_.sampled_of.push_back(sampled_of);
       if (!counted.ok()) continue;
       auto& rows = load_.rows[static_cast<size_t>(index_of(side))];
-      counted = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) {
+      counted = for_morsels(side, [&](int worker, const std::vector<Morsel>& morsels) {
         const std::unique_ptr<SideSorter> sorter = make_sorter(side, nullptr);
-        for (Morsel morsel : own) {
+        for (Morsel morsel : morsels) {
           morsel.rows = static_cast<int32_t>((morsel.rows + sampled_of - 1) / sampled_of);
           sorter->count(morsel, rows[static_cast<size_t>(worker)].data());
         }
@@ -389,11 +390,11 @@ class RankPartitioner {
       all.clear();
       all.resize(static_cast<size_t>(team_.worker_count()));
       if (!done.ok()) continue;
-      done = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) -> Status {
+      done = for_morsels(side, [&](int worker, const std::vector<Morsel>& morsels) -> Status {
         std::unique_ptr<SideSorter> sorter =
             make_sorter(side, &window_->source(index_of(side), worker));
         CD_TRY(sorter->open());
-        for (const Morsel& morsel : own) CD_TRY(sorter->put(morsel));
+        for (const Morsel& morsel : morsels) CD_TRY(sorter->put(morsel));
         CD_TRY(sorter->finish());
         all[static_cast<size_t>(worker)] = std::move(sorter);
         return {};

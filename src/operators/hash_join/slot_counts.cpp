@@ -48,33 +48,33 @@ void add_slots(std::span<const sorters::SegmentList* const> lists,
   }
 }
 
-FoundPartners find_marked(const SlotCounts& slots,
+PartnerCounts find_marked(const SlotCounts& slots,
                           const uint64_t* HWY_RESTRICT words,
                           int32_t rows) {
   const uint64_t* const seen = slots.seen;
   const int skip = slots.skip_bits;
   const int shift = 64 - slots.slot_bits;
-  uint64_t found = 0;
+  uint64_t taken = 0;
   for (int32_t i = 0; i < rows; ++i) {
     const uint64_t slot = (words[i] << skip) >> shift;
-    found += (seen[slot >> 6] >> (slot & 63)) & 1;
+    taken += (seen[slot >> 6] >> (slot & 63)) & 1;
   }
-  return {static_cast<int64_t>(found), static_cast<int64_t>(found)};
+  return {static_cast<int64_t>(taken), static_cast<int64_t>(taken)};
 }
 
-FoundPartners find_counted(const SlotCounts& slots,
+PartnerCounts find_counted(const SlotCounts& slots,
                            const uint64_t* HWY_RESTRICT words,
                            int32_t rows) {
   const uint32_t* const counts = slots.counts;
   const int skip = slots.skip_bits;
   const int shift = 64 - slots.slot_bits;
-  FoundPartners found;
+  PartnerCounts partners;
   for (int32_t i = 0; i < rows; ++i) {
     const uint32_t count = counts[(words[i] << skip) >> shift];
-    found.pairs += count;
-    found.rows += count != 0;
+    partners.pairs += count;
+    partners.rows += count != 0;
   }
-  return found;
+  return partners;
 }
 
 }  // namespace crossdock::operators::HWY_NAMESPACE
@@ -134,7 +134,7 @@ Result<SlotCounts> SlotCounter::count(std::span<const sorters::SegmentList* cons
   return slots;
 }
 
-FoundPartners find_partners(const SlotCounts& slots, const uint64_t* words, int32_t rows) {
+PartnerCounts find_partners(const SlotCounts& slots, const uint64_t* words, int32_t rows) {
   return slots.unique() ? HWY_DYNAMIC_DISPATCH(find_marked)(slots, words, rows)
                         : HWY_DYNAMIC_DISPATCH(find_counted)(slots, words, rows);
 }

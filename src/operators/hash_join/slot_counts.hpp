@@ -49,10 +49,10 @@ class SlotCounter {
 };
 
 // What a block of probe words finds.
-struct FoundPartners {
+struct PartnerCounts {
   int64_t pairs = 0;
   int64_t rows = 0;  // that have a partner
 };
-FoundPartners find_partners(const SlotCounts& slots, const uint64_t* words, int32_t rows);
+PartnerCounts find_partners(const SlotCounts& slots, const uint64_t* words, int32_t rows);
 
 }  // namespace crossdock::operators

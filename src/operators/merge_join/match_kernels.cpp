@@ -231,7 +231,7 @@ void match_many_to_many(const SortedRange& left,
 
 // Rows of one side behind the end of the other; the other has none there.
 struct RestLanes {
-  uint32_t* own;
+  uint32_t* rows_here;
   uint32_t* other;  // nullptr = not written
 };
 
@@ -242,7 +242,7 @@ void append_rest(
     return;
   }
   const auto taken = static_cast<int32_t>(std::min<int64_t>(rows - at, kMatchRows - count));
-  for (int32_t k = 0; k < taken; ++k) lanes.own[count + k] = static_cast<uint32_t>(at + k);
+  for (int32_t k = 0; k < taken; ++k) lanes.rows_here[count + k] = static_cast<uint32_t>(at + k);
   if (lanes.other != nullptr) std::fill_n(lanes.other + count, taken, kAlone);
   at += taken;
   count += taken;
@@ -317,7 +317,7 @@ bool next_left_rows(const SortedRange& left,
                     bool matched,
                     MatchCursor& cursor,
                     MatchList& list) {
-  const int wanted = matched ? 1 : 0;
+  const int emitted = matched ? 1 : 0;
   int64_t i = cursor.left;
   int64_t j = cursor.right;
   int32_t count = 0;
@@ -326,7 +326,7 @@ bool next_left_rows(const SortedRange& left,
     const uint64_t b = right.words[j];
     const int passes = a <= b ? 1 : 0;
     list.left[count] = static_cast<uint32_t>(i);
-    count += passes & ((a == b ? 1 : 0) ^ wanted ^ 1);
+    count += passes & ((a == b ? 1 : 0) ^ emitted ^ 1);
     i += passes;
     j += passes ^ 1;
   }

@@ -106,12 +106,12 @@ class MergeJoin {
 
   Status find_orders() {
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      const Sortedness wanted = run_.spec->sorted[index_of(side)];
+      const Sortedness sortedness = run_.spec->sorted[index_of(side)];
       std::string& order = run_.findings.order[index_of(side)];
       order = "unsorted";
-      if (wanted == Sortedness::kUnsorted) continue;
+      if (sortedness == Sortedness::kUnsorted) continue;
       windows_.at(index_of(side)).emplace(store(side));
-      const bool is_declared = wanted == Sortedness::kDeclared;
+      const bool is_declared = sortedness == Sortedness::kDeclared;
       // A declared side is checked as it is read, unless its nulls must be found first.
       is_checked_[index_of(side)] = !is_declared || keys_.may_lack_words(side);
       is_sorted_[index_of(side)] = true;
@@ -123,16 +123,16 @@ class MergeJoin {
   }
 
   Status check_order(Side side, bool is_declared) {
-    CD_ASSIGN(const OrderFound found, find_order(run_, keys_, *request_.keys, side));
-    is_sorted_[index_of(side)] = found.is_sorted;
-    is_unique_[index_of(side)] = found.is_unique;
-    if (found.is_sorted) windows_[index_of(side)]->set(found.begin, found.end);
+    CD_ASSIGN(const SideOrder side_order, find_order(run_, keys_, *request_.keys, side));
+    is_sorted_[index_of(side)] = side_order.is_sorted;
+    is_unique_[index_of(side)] = side_order.is_unique;
+    if (side_order.is_sorted) windows_[index_of(side)]->set(side_order.begin, side_order.end);
     // One column has its nulls at an end; of several, a later one has them anywhere.
-    const bool must_move = found.has_nulls_between && run_.spec->keys.size() > 1;
+    const bool must_move = side_order.has_nulls_between && run_.spec->keys.size() > 1;
     if (must_move) {
       run_.findings.order[index_of(side)] = "unsorted (rows with a null key between the others)";
     }
-    if (found.is_sorted || !is_declared || must_move) return {};
+    if (side_order.is_sorted || !is_declared || must_move) return {};
     return make_error(ErrorCode::kInvalidArgument,
                       "the {} side was declared sorted by its key, but it is not\n"
                       "  try      sorted_{}='detect'",
@@ -141,9 +141,9 @@ class MergeJoin {
   }
 
   // A sample of the words of both sides, in proportion to their rows; sorted.
-  std::vector<uint64_t> sorted_sample(int64_t wanted) const {
+  std::vector<uint64_t> sorted_sample(int64_t samples) const {
     std::vector<uint64_t> sample;
-    const int64_t stride = sample_stride(run_.rows[0] + run_.rows[1], wanted);
+    const int64_t stride = sample_stride(run_.rows[0] + run_.rows[1], samples);
     for (const Side side : {Side::kLeft, Side::kRight}) {
       const SampledSide sampled{&keys_, request_.keys, run_.schema_of(side), side};
       sample_words(sampled, run_.morsels[index_of(side)], stride, sample);
@@ -284,11 +284,11 @@ class MergeJoin {
       sides.has_carry[index_of(side)] = !plan_.carry_of(side).is_empty();
     }
     for (int worker = 0; worker < run_.team->worker_count(); ++worker) {
-      Worker made;
-      made.sorter = std::make_unique<RangeSorter>(*run_.memory, keys_, sides);
-      made.emitter = std::make_unique<Emitter>(output_, sink, worker);
-      made.matcher = std::make_unique<RangeMatcher>(match_, *made.emitter);
-      workers_.push_back(std::move(made));
+      Worker state;
+      state.sorter = std::make_unique<RangeSorter>(*run_.memory, keys_, sides);
+      state.emitter = std::make_unique<Emitter>(output_, sink, worker);
+      state.matcher = std::make_unique<RangeMatcher>(match_, *state.emitter);
+      workers_.push_back(std::move(state));
     }
   }
 

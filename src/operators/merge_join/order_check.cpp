@@ -27,20 +27,21 @@ class OrderChecker {
         plan_(plan),
         side_(side),
         comparer_(*keys.order(), index_of(side), index_of(side)),
-        found_(morsels().size()) {}
+        morsel_orders_(morsels().size()) {}
 
-  Result<OrderFound> check() {
+  Result<SideOrder> check() {
     std::atomic<bool> broken{false};
     CD_TRY(run_.for_side("check order", side_, [&](int, const Morsel& morsel) -> Status {
       if (broken.load(std::memory_order_relaxed)) return {};
-      MorselOrder& found = found_[&morsel - morsels().data()];
-      check_morsel(morsel, found);
-      if (!found.is_sorted) broken.store(true, std::memory_order_relaxed);
+      MorselOrder& morsel_order = morsel_orders_[&morsel - morsels().data()];
+      check_morsel(morsel, morsel_order);
+      if (!morsel_order.is_sorted) broken.store(true, std::memory_order_relaxed);
       return {};
     }));
     if (!broken.load()) return join_morsels();
-    OrderFound all;
-    for (const MorselOrder& found : found_) all.has_nulls_between |= found.has_nulls_between;
+    SideOrder all;
+    for (const MorselOrder& morsel_order : morsel_orders_)
+      all.has_nulls_between |= morsel_order.has_nulls_between;
     return all;
   }
 
@@ -52,11 +53,11 @@ class OrderChecker {
     return comparer_.compare(ref, next_ref) <= 0;
   }
 
-  void check_morsel(const Morsel& morsel, MorselOrder& found) const {
+  void check_morsel(const Morsel& morsel, MorselOrder& morsel_order) const {
     MergeEncoder encoder(keys_, plan_, *run_.schema_of(side_), side_);
     uint64_t words[kSorterRows];
     uint8_t live[kSorterRows];
-    for (int32_t at = 0; at < morsel.rows && found.is_sorted; at += kSorterRows) {
+    for (int32_t at = 0; at < morsel.rows && morsel_order.is_sorted; at += kSorterRows) {
       const int32_t rows = std::min(kSorterRows, morsel.rows - at);
       const int32_t count = encoder.encode(*morsel.batch, morsel.begin + at, rows, words, live);
       if (count == 0) continue;
@@ -65,27 +66,27 @@ class OrderChecker {
       const bool is_gapless =
           count == rows || std::count(live + skipped, live + skipped + count, 1) == count;
       const RowRef first_ref = morsel.first_ref + static_cast<RowRef>(at + skipped);
-      found.has_nulls_between = !is_gapless;
-      found.is_sorted =
-          is_gapless && append(found, at + skipped, count, words + skipped, first_ref);
+      morsel_order.has_nulls_between = !is_gapless;
+      morsel_order.is_sorted =
+          is_gapless && append(morsel_order, at + skipped, count, words + skipped, first_ref);
     }
   }
 
   // Adds live rows [begin, begin + count) of the morsel; answers whether they go on in order.
-  bool append(MorselOrder& found,
+  bool append(MorselOrder& morsel_order,
               int32_t begin,
               int32_t count,
               const uint64_t* words,
               RowRef first_ref) const {
-    const bool is_first = found.live_end == 0;
+    const bool is_first = morsel_order.live_end == 0;
     if (is_first) {
-      found.live_begin = begin;
-      found.first_word = words[0];
-      found.first_ref = first_ref;
-    } else if (begin != found.live_end) {
-      found.has_nulls_between = true;
+      morsel_order.live_begin = begin;
+      morsel_order.first_word = words[0];
+      morsel_order.first_ref = first_ref;
+    } else if (begin != morsel_order.live_end) {
+      morsel_order.has_nulls_between = true;
       return false;
-    } else if (!in_order(found.last_word, found.last_ref, words[0], first_ref)) {
+    } else if (!in_order(morsel_order.last_word, morsel_order.last_ref, words[0], first_ref)) {
       return false;
     }
     int32_t descents = 0;
@@ -95,38 +96,41 @@ class OrderChecker {
       repeats += words[i] == words[i - 1] ? 1 : 0;
     }
     if (descents > 0) return false;
-    const bool goes_on_equal = !is_first && found.last_word == words[0];
-    found.is_unique = found.is_unique && repeats == 0 && !goes_on_equal;
+    const bool goes_on_equal = !is_first && morsel_order.last_word == words[0];
+    morsel_order.is_unique = morsel_order.is_unique && repeats == 0 && !goes_on_equal;
     for (int32_t i = 1; i < count && repeats > 0 && !keys_.is_exact(); ++i) {
       if (!in_order(words[i - 1], first_ref + i - 1, words[i], first_ref + i)) return false;
     }
-    found.live_end = begin + count;
-    found.last_word = words[count - 1];
-    found.last_ref = first_ref + static_cast<RowRef>(count - 1);
+    morsel_order.live_end = begin + count;
+    morsel_order.last_word = words[count - 1];
+    morsel_order.last_ref = first_ref + static_cast<RowRef>(count - 1);
     return true;
   }
 
-  OrderFound join_morsels() const {
-    OrderFound all;
+  SideOrder join_morsels() const {
+    SideOrder all;
     all.is_unique = true;
     const MorselOrder* last = nullptr;
     int64_t row = 0;
-    for (size_t m = 0; m < found_.size(); ++m) {
-      const MorselOrder& found = found_[m];
-      if (found.live_end > 0) {
+    for (size_t m = 0; m < morsel_orders_.size(); ++m) {
+      const MorselOrder& morsel_order = morsel_orders_[m];
+      if (morsel_order.live_end > 0) {
         if (last == nullptr) {
-          all.begin = row + found.live_begin;
-        } else if (row + found.live_begin != all.end) {
-          OrderFound interrupted;
+          all.begin = row + morsel_order.live_begin;
+        } else if (row + morsel_order.live_begin != all.end) {
+          SideOrder interrupted;
           interrupted.has_nulls_between = true;
           return interrupted;
-        } else if (!in_order(last->last_word, last->last_ref, found.first_word, found.first_ref)) {
+        } else if (!in_order(last->last_word,
+                             last->last_ref,
+                             morsel_order.first_word,
+                             morsel_order.first_ref)) {
           return {};
         }
-        all.is_unique = all.is_unique && found.is_unique &&
-                        (last == nullptr || last->last_word != found.first_word);
-        all.end = row + found.live_end;
-        last = &found;
+        all.is_unique = all.is_unique && morsel_order.is_unique &&
+                        (last == nullptr || last->last_word != morsel_order.first_word);
+        all.end = row + morsel_order.live_end;
+        last = &morsel_order;
       }
       row += morsels()[m].rows;
     }
@@ -139,12 +143,12 @@ class OrderChecker {
   const KeyPlan& plan_;
   const Side side_;
   const OrderComparer comparer_;
-  std::vector<MorselOrder> found_;  // by morsel
+  std::vector<MorselOrder> morsel_orders_;  // by morsel
 };
 
 }  // namespace
 
-Result<OrderFound> find_order(JoinRun& run, const MergeKeys& keys, const KeyPlan& plan, Side side) {
+Result<SideOrder> find_order(JoinRun& run, const MergeKeys& keys, const KeyPlan& plan, Side side) {
   return OrderChecker(run, keys, plan, side).check();
 }
 

@@ -6,7 +6,7 @@
 
 namespace crossdock::operators {
 
-struct OrderFound {
+struct SideOrder {
   bool is_sorted = false;
   bool is_unique = false;  // and no word stands twice
   // Rows with a null key lie between the others, as they may where a key has several columns: the
@@ -17,6 +17,6 @@ struct OrderFound {
   int64_t end = 0;
 };
 
-Result<OrderFound> find_order(JoinRun& run, const MergeKeys& keys, const KeyPlan& plan, Side side);
+Result<SideOrder> find_order(JoinRun& run, const MergeKeys& keys, const KeyPlan& plan, Side side);
 
 }  // namespace crossdock::operators

@@ -17,9 +17,9 @@ Result<std::shared_ptr<const sorters::RangeMap>> agree_on_ranges(ranks::Communic
   const int64_t mine = rows.stores[0]->rows() + rows.stores[1]->rows();
   CD_ASSIGN(const std::vector<int64_t> all, ranks.all_gather({&mine, 1}));
   const int64_t total = std::max<int64_t>(1, std::accumulate(all.begin(), all.end(), int64_t{0}));
-  const int64_t wanted = ranges * kSampledOfRange;
+  const int64_t samples = ranges * kSampledOfRange;
   std::vector<uint64_t> sample;
-  const int64_t stride = sample_stride(total, wanted);
+  const int64_t stride = sample_stride(total, samples);
   for (const Side side : {Side::kLeft, Side::kRight}) {
     sample_words({&keys, &plan, rows.stores[index_of(side)]->schema(), side},
                  *rows.morsels[index_of(side)],
@@ -27,10 +27,10 @@ Result<std::shared_ptr<const sorters::RangeMap>> agree_on_ranges(ranks::Communic
                  sample);
   }
   // Blocks of equal size, each with its number of words before them.
-  const auto own = static_cast<int64_t>(sample.size());
-  CD_ASSIGN(const int64_t most, ranks.fold(own, ranks::Fold::kMax));
+  const auto sampled = static_cast<int64_t>(sample.size());
+  CD_ASSIGN(const int64_t most, ranks.fold(sampled, ranks::Fold::kMax));
   std::vector<int64_t> block(static_cast<size_t>(most) + 1);
-  block[0] = own;
+  block[0] = sampled;
   std::copy(sample.begin(), sample.end(), reinterpret_cast<uint64_t*>(block.data() + 1));
   CD_ASSIGN(const std::vector<int64_t> blocks, ranks.all_gather(block));
   std::vector<uint64_t> words;

@@ -10,8 +10,8 @@ constexpr int32_t kRunRows = 16;
 
 }  // namespace
 
-int64_t sample_stride(int64_t rows, int64_t wanted) {
-  return std::max<int64_t>(kRunRows, rows / std::max<int64_t>(1, wanted / kRunRows));
+int64_t sample_stride(int64_t rows, int64_t samples) {
+  return std::max<int64_t>(kRunRows, rows / std::max<int64_t>(1, samples / kRunRows));
 }
 
 void sample_words(const SampledSide& side,

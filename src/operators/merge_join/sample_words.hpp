@@ -19,7 +19,7 @@ struct SampledSide {
 };
 
 // Rows from the begin of one run to that of the next, so that `rows` rows give about `wanted` words.
-int64_t sample_stride(int64_t rows, int64_t wanted);
+int64_t sample_stride(int64_t rows, int64_t samples);
 
 // Adds the words to `sample`, in the order of the rows. Rows without a word are left out.
 void sample_words(const SampledSide& side,

@@ -34,15 +34,15 @@ class RangeNumberer : public RowNumberer {
 
   Status number(int, const Morsel& morsel, uint16_t* numbers) override {
     uint64_t words[kNumberedRows];
-    uint16_t found[kNumberedRows];
+    uint16_t ranges[kNumberedRows];
     keys_.encode(0, *morsel.batch, morsel.begin, morsel.rows, words);
-    map_.find(words, morsel.rows, found);
+    map_.find(words, morsel.rows, ranges);
     const bool exact = keys_.is_exact();
     for (int32_t i = 0; i < morsel.rows; ++i) {
-      const bool is_start = !exact && words[i] == map_.splitter(found[i]).word;
+      const bool is_start = !exact && words[i] == map_.splitter(ranges[i]).word;
       const RowRef row = morsel.first_ref + static_cast<RowRef>(i);
       numbers[i] =
-          static_cast<uint16_t>(is_start ? splitters_up_to(found[i], row) : first_[found[i] + 1]);
+          static_cast<uint16_t>(is_start ? splitters_up_to(ranges[i], row) : first_[ranges[i] + 1]);
     }
     return {};
   }
@@ -68,9 +68,9 @@ class RangeNumberer : public RowNumberer {
 // Keys of rows that lie evenly over the table, in order.
 std::vector<SampledKey> sample_keys(const OrderKeyPlan& keys,
                                     const RowStore& store,
-                                    int64_t wanted) {
+                                    int64_t samples) {
   std::vector<SampledKey> sample;
-  const int64_t step = std::max<int64_t>(1, store.rows() / wanted);
+  const int64_t step = std::max<int64_t>(1, store.rows() / samples);
   int64_t next = 0;  // row of the table that is looked at next
   int64_t first = 0;
   for (size_t b = 0; b < store.batches().size(); ++b) {
@@ -129,22 +129,19 @@ Result<std::unique_ptr<RowNumberer>> make_range_numberer(const PartitionSpec& sp
     terms.push_back({kind, false, false});
   }
   CD_ASSIGN(OrderKeyPlan keys, OrderKeyPlan::create(std::move(terms), {{&store, spec.keys}}));
-  std::vector<OrderRanges> own(run.team->worker_count(), keys.make_ranges());
+  std::vector<OrderRanges> ranges_of(run.team->worker_count(), keys.make_ranges());
   const std::vector<Morsel> morsels = cut_morsels(store, run.team->worker_count());
   CD_TRY(
       run.for_morsels("scan key range", morsels, [&](int worker, const Morsel& morsel) -> Status {
-        keys.scan(0, *morsel.batch, morsel.begin, morsel.rows, own[worker]);
+        keys.scan(0, *morsel.batch, morsel.begin, morsel.rows, ranges_of[worker]);
         return {};
       }));
-  for (size_t worker = 1; worker < own.size(); ++worker) {
-    for (size_t part = 0; part < own[0].size(); ++part) own[0][part].merge(own[worker][part]);
-  }
-  keys.settle(own[0]);
+  keys.settle(merged(ranges_of));
   // So that most ranges are within a tenth of their share.
   constexpr int64_t kSamplesPerRange = 128;
   constexpr int64_t kSamplesMin = 1 << 14;
-  const int64_t wanted = std::max(kSamplesMin, kSamplesPerRange * spec.partitions);
-  RangeStarts starts = cut_ranges(keys, sample_keys(keys, store, wanted), spec.partitions);
+  const int64_t samples = std::max(kSamplesMin, kSamplesPerRange * spec.partitions);
+  RangeStarts starts = cut_ranges(keys, sample_keys(keys, store, samples), spec.partitions);
   return std::unique_ptr<RowNumberer>(
       std::make_unique<RangeNumberer>(std::move(keys), std::move(starts)));
 }

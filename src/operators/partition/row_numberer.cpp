@@ -21,7 +21,7 @@ class HashNumberer : public RowNumberer {
     for (const int column : spec.keys) {
       const DataType& type = schema.fields[column].type;
       CD_ASSIGN(const KeyKind kind, common_key_kind(type, type));
-      for (auto& own : numberer->hashers_) own.emplace_back(type, kind, kPartitionSeed);
+      for (auto& of_worker : numberer->hashers_) of_worker.emplace_back(type, kind, kPartitionSeed);
     }
     return std::unique_ptr<RowNumberer>(std::move(numberer));
   }

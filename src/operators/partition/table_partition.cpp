@@ -56,15 +56,15 @@ Result<std::unique_ptr<TablePartition>> TablePartition::create(PartitionSpec spe
                                                                TablePtr table,
                                                                RunEnvironment environment) {
   CD_TRY(check_partition_spec(spec));
-  auto made = std::unique_ptr<TablePartition>(new TablePartition);
-  made->spec_ = std::move(spec);
-  made->environment_ = std::move(environment);
-  CD_ASSIGN(made->store_, store_rows(*table, "the table"));
+  auto operation = std::unique_ptr<TablePartition>(new TablePartition);
+  operation->spec_ = std::move(spec);
+  operation->environment_ = std::move(environment);
+  CD_ASSIGN(operation->store_, store_rows(*table, "the table"));
   auto schema = std::make_shared<Schema>();
-  for (const int column : made->spec_.output)
+  for (const int column : operation->spec_.output)
     schema->fields.push_back(table->schema->fields[column]);
-  made->schema_ = std::move(schema);
-  return made;
+  operation->schema_ = std::move(schema);
+  return operation;
 }
 
 int TablePartition::worker_count() const {
@@ -168,10 +168,12 @@ Result<Batch> TablePartition::gather_batch(std::span<const RowRef> refs) const {
   batch.schema = schema_;
   batch.rows = static_cast<int64_t>(refs.size());
   for (const int column : spec_.output) {
-    Result<OwnedColumn> made = gather(store_->column(column), refs, store_, *environment_.memory);
-    if (!made.ok()) return Error{made.error().code, "partition: " + made.error().message};
-    batch.columns.push_back(made.value().view);
-    gathered->columns.push_back(std::move(made).value());
+    Result<OwnedColumn> column_rows =
+        gather(store_->column(column), refs, store_, *environment_.memory);
+    if (!column_rows.ok())
+      return Error{column_rows.error().code, "partition: " + column_rows.error().message};
+    batch.columns.push_back(column_rows.value().view);
+    gathered->columns.push_back(std::move(column_rows).value());
   }
   batch.owner = std::move(gathered);
   return batch;

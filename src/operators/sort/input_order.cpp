@@ -124,12 +124,12 @@ namespace {
 // The wanted rows of a morsel as slices of the input.
 Status pass_through(const SortRun& sort,
                     const Morsel& morsel,
-                    WantedRows wanted,
+                    WantedRows emitted,
                     const std::function<Status(Batch)>& put) {
-  for (int64_t at = wanted.begin; at < wanted.end; at += sort.batch_rows) {
+  for (int64_t at = emitted.begin; at < emitted.end; at += sort.batch_rows) {
     Batch batch;
     batch.schema = sort.schema;
-    batch.rows = std::min(sort.batch_rows, wanted.end - at);
+    batch.rows = std::min(sort.batch_rows, emitted.end - at);
     batch.owner = sort.store;
     for (const SortOutput& output : sort.spec->output) {
       const ColumnView& column = morsel.batch->columns[output.column];
@@ -167,11 +167,11 @@ Status run_in_order(SortRun& sort, SortStrategy order) {
       [&](int, int64_t part, OrderedEmitter& out) -> Status {
         const auto index = static_cast<size_t>(reversed ? count - 1 - part : part);
         const Morsel& morsel = morsels[index];
-        const WantedRows wanted = sort.wanted_of(first_row[index], morsel.rows);
-        if (wanted.is_empty()) return {};
+        const WantedRows emitted = sort.wanted_of(first_row[index], morsel.rows);
+        if (emitted.is_empty()) return {};
         if (passes) {
           return pass_through(
-              sort, morsel, wanted, [&](Batch batch) { return out.put(part, std::move(batch)); });
+              sort, morsel, emitted, [&](Batch batch) { return out.put(part, std::move(batch)); });
         }
         std::vector<RowRef> refs(static_cast<size_t>(morsel.rows));
         for (int32_t i = 0; i < morsel.rows; ++i) {
@@ -180,7 +180,7 @@ Status run_in_order(SortRun& sort, SortStrategy order) {
         SortedRows rows;
         rows.rows = morsel.rows;
         rows.refs = refs.data();
-        return output.emit(rows, wanted.begin, wanted.end, part, out);
+        return output.emit(rows, emitted.begin, emitted.end, part, out);
       }));
   sort.run->profile->result_rows = emitter.rows();
   sort.note("passes", int64_t{0});

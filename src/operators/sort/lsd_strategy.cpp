@@ -222,8 +222,8 @@ Status run_lsd(SortRun& sort) {
                              SortedRows rows;
                              rows.rows = ends[part] - first;
                              rows.words = lsd.words() + first;
-                             const WantedRows wanted = sort.wanted_of(first, rows.rows);
-                             if (wanted.is_empty()) return {};
+                             const WantedRows emitted = sort.wanted_of(first, rows.rows);
+                             if (emitted.is_empty()) return {};
                              if (!only_words) {
                                RowRef* const refs = lsd.refs() + first;
                                if (!sort.keys.is_exact()) {
@@ -232,7 +232,7 @@ Status run_lsd(SortRun& sort) {
                                }
                                rows.refs = refs;
                              }
-                             return output.emit(rows, wanted.begin, wanted.end, part, out);
+                             return output.emit(rows, emitted.begin, emitted.end, part, out);
                            }));
   sort.run->profile->result_rows = emitter.rows();
   lsd.note();

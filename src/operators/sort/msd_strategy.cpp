@@ -21,8 +21,8 @@ class GroupFinisher {
 
   Status finish(LeafSorter& sorter, int64_t part, OrderedEmitter& out) {
     RangeGroup& group = partitions_->groups()[part];
-    const WantedRows wanted = sort_->wanted_of(group.first_row, group.rows);
-    if (wanted.is_empty()) {
+    const WantedRows emitted = sort_->wanted_of(group.first_row, group.rows);
+    if (emitted.is_empty()) {
       group.lanes.clear();
       return {};
     }
@@ -38,7 +38,7 @@ class GroupFinisher {
     if (layout_->needs_refs()) {
       rows.refs = reinterpret_cast<const RowRef*>(rows.lanes[layout_->ref_lane]);
     }
-    return output_.emit(rows, wanted.begin, wanted.end, part, out);
+    return output_.emit(rows, emitted.begin, emitted.end, part, out);
   }
 
  private:
@@ -62,9 +62,9 @@ class UncountedFinisher {
     for (int range = group.first_range; range < group.end_range; ++range) {
       CD_TRY(sort_->run->check_cancelled());
       const int64_t count = ranges_->rows(range);
-      const WantedRows wanted = sort_->wanted_of(first_row, count);
+      const WantedRows emitted = sort_->wanted_of(first_row, count);
       first_row += count;
-      if (wanted.is_empty()) continue;
+      if (emitted.is_empty()) continue;
       const Leaf leaf = ranges_->leaf(range);
       CD_TRY(sorter.sort(leaf));
       SortedRows rows;
@@ -73,7 +73,7 @@ class UncountedFinisher {
       rows.words = reinterpret_cast<uint64_t*>(leaf.lanes[0]);
       // The other ranges still need a block that no column takes over.
       if (output_.takes_words()) rows.blocks = blocks;
-      CD_TRY(output_.emit(rows, wanted.begin, wanted.end, part, out));
+      CD_TRY(output_.emit(rows, emitted.begin, emitted.end, part, out));
     }
     return {};
   }

@@ -116,19 +116,19 @@ void RangePartitions::count_task(size_t task) {
   uint32_t* const counts = counts_of(task);
   std::vector<uint32_t> others(static_cast<size_t>(range_count()));
   uint64_t words[kLaneBlockRows];
-  uint16_t found[kLaneBlockRows];
+  uint16_t range_of[kLaneBlockRows];
   for (size_t m = tasks_[task].first_morsel; m < tasks_[task].end_morsel; ++m) {
     const Morsel& morsel = (*sort_->morsels)[m];
     for (int32_t at = 0; at < morsel.rows; at += kLaneBlockRows) {
       const int32_t rows = std::min(kLaneBlockRows, morsel.rows - at);
       sort_->keys.encode(0, *morsel.batch, morsel.begin + at, rows, words);
-      map_.find(words, rows, found);
+      map_.find(words, rows, range_of);
       int32_t i = 0;
       for (; i + 2 <= rows; i += 2) {
-        ++counts[found[i]];
-        ++others[found[i + 1]];
+        ++counts[range_of[i]];
+        ++others[range_of[i + 1]];
       }
-      if (i < rows) ++counts[found[i]];
+      if (i < rows) ++counts[range_of[i]];
     }
   }
   for (size_t range = 0; range < others.size(); ++range) counts[range] += others[range];

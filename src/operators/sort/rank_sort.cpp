@@ -37,14 +37,14 @@ Result<RankSorted> sort_first_rows(const bulk::RankRun& run,
                                    const SortSpec& spec,
                                    const TablePtr& table,
                                    const RunEnvironment& environment) {
-  SortSpec own = spec;
-  own.limit = spec.offset + spec.limit;
-  own.offset = 0;
-  own.output.clear();
+  SortSpec first_rows = spec;
+  first_rows.limit = spec.offset + spec.limit;
+  first_rows.offset = 0;
+  first_rows.output.clear();
   for (int i = 0; i < table->schema->column_count(); ++i) {
-    own.output.push_back({i, table->schema->fields[static_cast<size_t>(i)].name});
+    first_rows.output.push_back({i, table->schema->fields[static_cast<size_t>(i)].name});
   }
-  const Result<TablePtr> first = sort_here(own, table, environment);
+  const Result<TablePtr> first = sort_here(first_rows, table, environment);
   CD_TRY(run.ranks->agree(first.ok() ? Status() : Status(first.error())));
   const std::vector<uint16_t> to_first(static_cast<size_t>(first.value()->rows), 0);
   CD_ASSIGN(const bulk::BulkResult arrived, exchange_named(run, *first.value(), to_first));
@@ -92,8 +92,8 @@ Result<RankSorted> sort_over_ranks(const bulk::RankRun& run,
   sorted.rows_of = std::move(ordered.rows_of);
   SortSpec here = spec;
   const auto rank = static_cast<size_t>(run.ranks->rank());
-  const auto own = sorted.rows_of.begin() + static_cast<int64_t>(rank);
-  cut_off(here, std::accumulate(sorted.rows_of.begin(), own, int64_t{0}), *own);
+  const auto rows_here = sorted.rows_of.begin() + static_cast<int64_t>(rank);
+  cut_off(here, std::accumulate(sorted.rows_of.begin(), rows_here, int64_t{0}), *rows_here);
   if (here.strategy == SortStrategy::kTopK && here.limit < 0) here.strategy = SortStrategy::kAuto;
   CD_ASSIGN(sorted.rows, sort_here(here, ordered.arrived.table, environment));
   return sorted;

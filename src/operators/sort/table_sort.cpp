@@ -54,9 +54,9 @@ int64_t TableSort::end_row() const {
 }
 
 int64_t TableSort::batch_rows(const RowSink& sink) const {
-  const int64_t wanted = sink.batch_rows_wanted();
+  const int64_t most = sink.batch_rows_wanted();
   const int64_t asked = spec_.batch_rows > 0 ? spec_.batch_rows : kResultBatchRows;
-  return wanted > 0 ? std::min(wanted, asked) : asked;
+  return most > 0 ? std::min(most, asked) : asked;
 }
 
 // Blocks from all over the input say about how wide the keys are, and whether they are in order.
@@ -162,16 +162,13 @@ Status TableSort::settle_keys(SortRun& sort, bool scan) const {
     sort.keys.settle(sort.keys.any_ranges());
     return {};
   }
-  std::vector<OrderRanges> own(static_cast<size_t>(sort.workers()), sort.keys.make_ranges());
+  std::vector<OrderRanges> ranges_of(static_cast<size_t>(sort.workers()), sort.keys.make_ranges());
   CD_TRY(
       sort.run->for_morsels("scan keys", morsels_, [&](int worker, const Morsel& morsel) -> Status {
-        sort.keys.scan(0, *morsel.batch, morsel.begin, morsel.rows, own[worker]);
+        sort.keys.scan(0, *morsel.batch, morsel.begin, morsel.rows, ranges_of[worker]);
         return {};
       }));
-  for (size_t worker = 1; worker < own.size(); ++worker) {
-    for (size_t part = 0; part < own[0].size(); ++part) own[0][part].merge(own[worker][part]);
-  }
-  sort.keys.settle(own[0]);
+  sort.keys.settle(merged(ranges_of));
   return {};
 }
 

@@ -42,8 +42,8 @@ class CandidateOrder {
 // One worker's best rows.
 class BestRows {
  public:
-  BestRows(const OrderKeyPlan& keys, int64_t wanted)
-      : keys_(&keys), wanted_(wanted), room_(std::max(2 * wanted, kRoomMin)) {}
+  BestRows(const OrderKeyPlan& keys, int64_t best_rows)
+      : keys_(&keys), best_rows_(best_rows), room_(std::max(2 * best_rows, kRoomMin)) {}
 
   Status put(Memory& memory, const Morsel& morsel) {
     if (block_.bytes() == 0) {
@@ -77,14 +77,14 @@ class BestRows {
 
   void select() {
     auto* const best = block_.as<Candidate>();
-    std::nth_element(best, best + wanted_ - 1, best + count_, CandidateOrder(*keys_));
-    count_ = wanted_;
+    std::nth_element(best, best + best_rows_ - 1, best + count_, CandidateOrder(*keys_));
+    count_ = best_rows_;
     bounded_ = true;
-    bound_ = best[wanted_ - 1].word;
+    bound_ = best[best_rows_ - 1].word;
   }
 
   const OrderKeyPlan* keys_;
-  int64_t wanted_;
+  int64_t best_rows_;
   int64_t room_;
   Block block_;
   int64_t count_ = 0;
@@ -95,10 +95,10 @@ class BestRows {
 }  // namespace
 
 Status run_topk(SortRun& sort) {
-  const int64_t wanted = sort.end_row;
+  const int64_t best_rows = sort.end_row;
   std::vector<BestRows> best;
-  for (int worker = 0; worker < sort.workers(); ++worker) best.emplace_back(sort.keys, wanted);
-  if (wanted > 0) {
+  for (int worker = 0; worker < sort.workers(); ++worker) best.emplace_back(sort.keys, best_rows);
+  if (best_rows > 0) {
     CD_TRY(
         sort.run->for_morsels("select rows", *sort.morsels, [&](int worker, const Morsel& morsel) {
           return best[worker].put(*sort.memory, morsel);
@@ -118,7 +118,7 @@ Status run_topk(SortRun& sort) {
     auto* const first = all.as<Candidate>();
     auto* last = first;
     for (const BestRows& rows : best) last = std::copy(rows.begin(), rows.end(), last);
-    const int64_t end = std::min(wanted, kept);
+    const int64_t end = std::min(best_rows, kept);
     // Not a heap over all: 0.27 s for a million of three million rows.
     if (end < kept) std::nth_element(first, first + end, last, CandidateOrder(sort.keys));
     std::sort(first, first + end, CandidateOrder(sort.keys));
@@ -130,7 +130,7 @@ Status run_topk(SortRun& sort) {
   }));
   best.clear();
   all.reset();
-  const int64_t end = std::min(wanted, kept);
+  const int64_t end = std::min(best_rows, kept);
   const int64_t parts = (end - std::min(end, sort.first_row) + kTopKPartRows - 1) / kTopKPartRows;
   CD_TRY(for_ordered_parts(
       *sort.run, "hand out rows", parts, emitter, [&](int, int64_t part, OrderedEmitter& out) {

@@ -45,11 +45,12 @@ Result<bool> UncountedRanges::fill(OperatorRun& run) {
 }
 
 Status UncountedRanges::sample(OperatorRun& run) {
-  struct Own {
-    std::vector<uint32_t> found;
+  struct RangeSample {
+    std::vector<uint32_t> counts;
     int64_t rows = 0;
   };
-  std::vector<Own> own(sort_->workers(), Own{std::vector<uint32_t>(ranges_.size()), 0});
+  std::vector<RangeSample> samples(sort_->workers(),
+                                   RangeSample{std::vector<uint32_t>(ranges_.size()), 0});
   CD_TRY(run.for_morsels(
       "sample ranges", *sort_->morsels, [&](int worker, const Morsel& morsel) -> Status {
         uint64_t words[kPieceRows];
@@ -63,29 +64,29 @@ Status UncountedRanges::sample(OperatorRun& run) {
               static_cast<int32_t>(next_random(state) % static_cast<uint64_t>(window - rows + 1));
           sort_->keys.encode(0, *morsel.batch, morsel.begin + at + skip, rows, words);
           map_->find(words, rows, ranges);
-          for (int32_t i = 0; i < rows; ++i) ++own[worker].found[ranges[i]];
-          own[worker].rows += rows;
+          for (int32_t i = 0; i < rows; ++i) ++samples[worker].counts[ranges[i]];
+          samples[worker].rows += rows;
         }
         return {};
       }));
-  for (size_t worker = 1; worker < own.size(); ++worker) {
-    own[0].rows += own[worker].rows;
+  for (size_t worker = 1; worker < samples.size(); ++worker) {
+    samples[0].rows += samples[worker].rows;
     for (size_t range = 0; range < ranges_.size(); ++range) {
-      own[0].found[range] += own[worker].found[range];
+      samples[0].counts[range] += samples[worker].counts[range];
     }
   }
-  set_capacities(own[0].found, own[0].rows);
+  set_capacities(samples[0].counts, samples[0].rows);
   return {};
 }
 
-void UncountedRanges::set_capacities(const std::vector<uint32_t>& found, int64_t sampled_rows) {
+void UncountedRanges::set_capacities(const std::vector<uint32_t>& counts, int64_t sampled_rows) {
   const double each = static_cast<double>(sort_->store->rows()) / static_cast<double>(sampled_rows);
   for (size_t range = 0; range < ranges_.size(); ++range) {
-    const double rows = found[range];
-    const auto wanted = static_cast<int64_t>((rows + kDeviations * std::sqrt(rows + 1)) * each);
+    const double rows = counts[range];
+    const auto range_rows = static_cast<int64_t>((rows + kDeviations * std::sqrt(rows + 1)) * each);
     // The gap that every worker may leave, and the rounding.
     ranges_[range].capacity_rows =
-        (wanted / sorters::kChunkRows + 1 + sort_->workers()) * sorters::kChunkRows;
+        (range_rows / sorters::kChunkRows + 1 + sort_->workers()) * sorters::kChunkRows;
   }
 }
 

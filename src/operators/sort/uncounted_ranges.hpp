@@ -46,7 +46,7 @@ class UncountedRanges {
   };
 
   Status sample(OperatorRun& run);
-  void set_capacities(const std::vector<uint32_t>& found, int64_t sampled_rows);
+  void set_capacities(const std::vector<uint32_t>& counts, int64_t sampled_rows);
   Status lay_out();
   Result<bool> move(OperatorRun& run);
   void count_rows();

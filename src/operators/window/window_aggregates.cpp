@@ -345,14 +345,13 @@ class PreparedExtreme final : public PreparedAggregate<FirstInOrderOps, ExtremeW
 
  private:
   Status settle(OperatorRun& run, const RowsInOrder& rows) {
-    std::vector<OrderRanges> own(static_cast<size_t>(run.team->worker_count()),
-                                 plan_->make_ranges());
+    std::vector<OrderRanges> ranges_of(static_cast<size_t>(run.team->worker_count()),
+                                       plan_->make_ranges());
     CD_TRY(run.for_indices("scan keys", rows.batch_count(), 0, [&](int worker, int64_t index) {
-      plan_->scan(0, rows.batch(index), 0, rows.batch(index).rows, own[worker]);
+      plan_->scan(0, rows.batch(index), 0, rows.batch(index).rows, ranges_of[worker]);
       return Status();
     }));
-    for (size_t worker = 1; worker < own.size(); ++worker) own[0][0].merge(own[worker][0]);
-    plan_->settle(own[0]);
+    plan_->settle(merged(ranges_of));
     return {};
   }
 

@@ -25,15 +25,13 @@ class KeyChanges {
     }
     CD_ASSIGN(OrderKeyPlan plan,
               OrderKeyPlan::create(std::move(terms), {{rows.store().get(), columns}}));
-    std::vector<OrderRanges> own(static_cast<size_t>(run.team->worker_count()), plan.make_ranges());
+    std::vector<OrderRanges> ranges_of(static_cast<size_t>(run.team->worker_count()),
+                                       plan.make_ranges());
     CD_TRY(run.for_indices("scan keys", rows.batch_count(), 0, [&](int worker, int64_t batch) {
-      plan.scan(0, rows.batch(batch), 0, rows.batch(batch).rows, own[worker]);
+      plan.scan(0, rows.batch(batch), 0, rows.batch(batch).rows, ranges_of[worker]);
       return Status();
     }));
-    for (size_t worker = 1; worker < own.size(); ++worker) {
-      for (size_t part = 0; part < own[0].size(); ++part) own[0][part].merge(own[worker][part]);
-    }
-    plan.settle(own[0]);
+    plan.settle(merged(ranges_of));
     changes.plan_ = std::move(plan);
     return changes;
   }
@@ -121,10 +119,10 @@ Result<WindowStarts> find_starts(OperatorRun& run,
   CD_TRY(run.for_indices(
       "find partitions", rows.batch_count(), 0, [&](int worker, int64_t index) -> Status {
         const int64_t batch_rows = rows.batch(index).rows;
-        Marks& own = marks[worker];
-        CD_TRY(own.make_room(batch_rows, *run.memory));
-        auto* words = own.words.as<uint64_t>();
-        uint8_t* begins = own.partitions.data();
+        Marks& of_worker = marks[worker];
+        CD_TRY(of_worker.make_room(batch_rows, *run.memory));
+        auto* words = of_worker.words.as<uint64_t>();
+        uint8_t* begins = of_worker.partitions.data();
         partition_changes.mark(rows, index, words, begins);
         if (index == 0) begins[0] = 1;
         const auto first = static_cast<uint32_t>(rows.start_of(index));
@@ -132,7 +130,7 @@ Result<WindowStarts> find_starts(OperatorRun& run,
           if (begins[i] != 0) partitions[index].push_back(first + static_cast<uint32_t>(i));
         }
         if (orders.empty()) return {};
-        uint8_t* differ = own.peers.data();
+        uint8_t* differ = of_worker.peers.data();
         order_changes.mark(rows, index, words, differ);
         for (int64_t i = 0; i < batch_rows; ++i) {
           if ((begins[i] | differ[i]) != 0) {

@@ -16,7 +16,7 @@ Result<DeviceTable> sort_table(const DeviceTable& table,
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*table.device));
   const uint64_t first = std::min(offset, table.rows);
   const uint64_t count = std::min(limit, table.rows - first);
-  operators::DeviceSortSpec spec{.columns = {}, .rows = table.rows, .wanted = first + count};
+  operators::DeviceSortSpec spec{.columns = {}, .rows = table.rows, .rows_needed = first + count};
   for (const TableOrder& order : orders) {
     CD_ASSIGN(const TableColumn* const column, table.find(order.column));
     spec.columns.push_back({column->view(), order.is_descending, order.has_nulls_first});

@@ -61,15 +61,15 @@ TEST_F(ControllerTest, GivesUpAnAgentThatCameBackAndDoesNothing) {
 TEST_F(ControllerTest, TakesNoDeadlineOfAnEndpointsMakingForThatOfItsEnd) {
   start();
   tell(1, join_of("node0", 10));
-  const EndpointId made = endpoint(1, "node0", "gpu0");
+  const EndpointId created = endpoint(1, "node0", "gpu0");
   for (int i = 0; i < 19; ++i) {
     tell(1, Heartbeat{});
     pass(0.5);
   }
-  const CallId call = ask(DeleteEndpoint{made});
+  const CallId call = ask(DeleteEndpoint{created});
   pass(1);
   ASSERT_EQ(status().agents.size(), 1);
-  tell(1, Held{made, true});
+  tell(1, Held{created, true});
   EXPECT_TRUE(std::holds_alternative<Done>(replies.at(call)));
 }
 

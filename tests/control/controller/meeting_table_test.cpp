@@ -31,9 +31,9 @@ class MeetingTableTest : public ControllerTest {
   std::vector<std::string> met(CallId call) {
     const auto reply = replies.find(call);
     EXPECT_NE(reply, replies.end()) << "no reply";
-    const auto* found = reply == replies.end() ? nullptr : std::get_if<Met>(&reply->second);
-    EXPECT_NE(found, nullptr);
-    return found == nullptr ? std::vector<std::string>() : *found->said;
+    const auto* reply_met = reply == replies.end() ? nullptr : std::get_if<Met>(&reply->second);
+    EXPECT_NE(reply_met, nullptr);
+    return reply_met == nullptr ? std::vector<std::string>() : *reply_met->said;
   }
 };
 

@@ -136,9 +136,9 @@ std::shared_ptr<const topology::InfrastructureGraph> servers_of(const topology::
 }
 
 topology::Location at(const topology::InfrastructureGraph& graph, const std::string& name) {
-  const Result<topology::Location> found = graph.find(name);
-  CD_CHECK(found.ok(), "{}", found.error().message);
-  return found.value();
+  const Result<topology::Location> location = graph.find(name);
+  CD_CHECK(location.ok(), "{}", location.error().message);
+  return location.value();
 }
 
 std::vector<topology::Location> gpus_of(const topology::InfrastructureGraph& graph) {

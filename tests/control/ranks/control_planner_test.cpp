@@ -89,8 +89,8 @@ TEST_F(ControlPlannerTest, AnEndpointThatWasLostIsMadeAgainForTheSameChannel) {
   group_.gathers = 0;
   group_.on_gather = [this](const std::string& mine) {
     if (group_.gathers == 1) {
-      const EndpointId own{std::stoull(mine.substr(1))};
-      EXPECT_TRUE(direct_->call(DeleteEndpoint{own}, 10).ok());
+      const EndpointId local_id{std::stoull(mine.substr(1))};
+      EXPECT_TRUE(direct_->call(DeleteEndpoint{local_id}, 10).ok());
     }
     return mine;
   };

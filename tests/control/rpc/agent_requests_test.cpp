@@ -25,14 +25,14 @@ class AgentRequestsTest : public testing::Test {
 
   // An endpoint on the server of each application, kept by it.
   std::vector<EndpointId> endpoints() {
-    std::vector<EndpointId> made;
+    std::vector<EndpointId> created;
     for (size_t i = 0; i < 2; ++i) {
       const std::string server = "node" + std::to_string(i);
       const RequestId request = make_request_id();
       keep(*applications_[i], request);
-      made.push_back(create(*applications_[i], request, server));
+      created.push_back(create(*applications_[i], request, server));
     }
-    return made;
+    return created;
   }
 
   void keep(ControlClient& application, RequestId request) {
@@ -98,8 +98,8 @@ TEST_F(AgentRequestsTest, OneThatIsMadeAfterTheApplicationHasGoneGoesToo) {
   ASSERT_TRUE(applications_[0]->call(AskServer{}, 10).ok());
   applications_[0].reset();
   // It may be deleted as soon as the agent has it, which then is the answer.
-  const auto made = direct_->call(CreateEndpoint{request, "node0", "gpu0"}, 10);
-  EXPECT_TRUE(made.ok() || made.error().code == ErrorCode::kUnknownId);
+  const auto created = direct_->call(CreateEndpoint{request, "node0", "gpu0"}, 10);
+  EXPECT_TRUE(created.ok() || created.error().code == ErrorCode::kUnknownId);
   EXPECT_TRUE(comes_true([&] { return site_.status(*direct_).endpoints == 0; }));
 }
 

@@ -211,13 +211,13 @@ struct ThrownAt {
 
 ThrownAt exchange_that_throws_at(int64_t call, int ranks_per_host, PutOrderKind order) {
   const auto memory = Memory::create(int64_t{1} << 28);
-  ThrownAt found;
+  ThrownAt outcome;
   const Status ran =
       ranks::run_thread_ranks({5, ranks_per_host}, [&](ranks::Communicator& ranks) -> Status {
         const int rank = ranks.rank();
         if (rank == 1) {
           ranks.set_watch([&](int64_t number) {
-            found.calls = number;
+            outcome.calls = number;
             if (number != call) return;
             // It has begun what it will not end: others must not take what it calls next for that.
             ranks.give_up(make_error(ErrorCode::kInternal, "the disk is full"));
@@ -233,13 +233,13 @@ ThrownAt exchange_that_throws_at(int64_t call, int ranks_per_host, PutOrderKind 
         const Table rows = numbers(3000, 3000 * rank);
         const BulkRoute route{&rule, {}, {0, 1, 2, 3, 4}};
         const auto come = bulk_exchange({&ranks, &team, memory}, rows, route, options);
-        if (!come.ok()) found.errors[rank] = come.error().message;
-        if (come.ok() && rank == 1) found.order = come.value().facts.order;
+        if (!come.ok()) outcome.errors[rank] = come.error().message;
+        if (come.ok() && rank == 1) outcome.order = come.value().facts.order;
         return come.ok() ? Status() : Status(come.error());
       });
   EXPECT_EQ(ran.ok(), call == 0);
-  found.bytes_left = memory->used_bytes();
-  return found;
+  outcome.bytes_left = memory->used_bytes();
+  return outcome;
 }
 
 // In all phases: before, between and behind them, and between rounds of puts.
@@ -253,10 +253,10 @@ TEST(BulkExchange, ARankThatThrowsAnywhereEndsAll) {
       EXPECT_EQ(whole.order, ranks_per_host == 1 ? far : "in place");
       for (int64_t call = 1; call <= calls; ++call) {
         SCOPED_TRACE(fmt::format("call {} of {}, {} to a host", call, calls, ranks_per_host));
-        const ThrownAt found = exchange_that_throws_at(call, ranks_per_host, order);
-        EXPECT_THAT(found.errors[0], HasSubstr("the disk is full"));
-        EXPECT_THAT(found.errors[2], HasSubstr("the disk is full"));
-        EXPECT_EQ(found.bytes_left, 0);
+        const ThrownAt outcome = exchange_that_throws_at(call, ranks_per_host, order);
+        EXPECT_THAT(outcome.errors[0], HasSubstr("the disk is full"));
+        EXPECT_THAT(outcome.errors[2], HasSubstr("the disk is full"));
+        EXPECT_EQ(outcome.bytes_left, 0);
       }
     }
   }

@@ -32,27 +32,27 @@ RankRows make_rank_rows(const BulkTrial& trial, int rank) {
   const auto destinations = trial.destination_ranks.size();
   arrow_test::Optionals<int64_t> keys;
   arrow_test::Optionals<int32_t> to;
-  RankRows made;
+  RankRows of_rank;
   const bool is_skewed = random() % 3 == 0;
   for (int64_t row = 0; row < rows; ++row) {
     const auto key = static_cast<int64_t>(random() % 1000) - 500;
     keys.push_back(random() % 20 == 0 ? std::nullopt : std::optional<int64_t>(key));
     const uint64_t number = is_skewed && row % 8 != 0 ? 0 : random() % destinations;
     to.push_back(static_cast<int32_t>(number));
-    made.named.push_back(static_cast<uint16_t>(number));
+    of_rank.named.push_back(static_cast<uint16_t>(number));
   }
   arrow_test::Columns columns = segments::random_row_columns(rows, random, trial.formats);
   columns.insert(columns.begin(), {"k", arrow_test::fixed<int64_t>("l", keys)});
   columns.insert(columns.begin() + 1, {"to", arrow_test::fixed<int32_t>("i", to)});
   const Batch whole = arrow_test::make_batch(columns);
-  made.table.schema = whole.schema;
-  made.table.rows = rows;
+  of_rank.table.schema = whole.schema;
+  of_rank.table.rows = rows;
   for (int64_t begin = 0; begin < rows;) {
     const int64_t count = std::min<int64_t>(rows - begin, 1 + static_cast<int64_t>(random() % 90));
-    made.table.batches.push_back(segments::slice_rows(whole, begin, count));
+    of_rank.table.batches.push_back(segments::slice_rows(whole, begin, count));
     begin += count;
   }
-  return made;
+  return of_rank;
 }
 
 sorters::RouteSpec make_rule(const BulkTrial& trial) {

@@ -45,12 +45,12 @@ CutRows cut_by(const Cutting& cutting, const Cut& call) {
         store.freeze();
         Team team(cutting.threads);
         const auto memory = Memory::create(int64_t{1} << 28);
-        auto made = call({&communicator, &team, memory}, store);
-        if (!made.ok()) {
-          done.errors[rank] = made.error().code;
+        auto cut = call({&communicator, &team, memory}, store);
+        if (!cut.ok()) {
+          done.errors[rank] = cut.error().code;
           return {};
         }
-        const bulk::OrderCut& order = made.value();
+        const bulk::OrderCut& order = cut.value();
         EXPECT_EQ(order.destinations().size(), static_cast<size_t>(store.rows()));
         std::copy(order.destinations().begin(),
                   order.destinations().end(),

@@ -433,18 +433,19 @@ TEST_F(ChannelCalls, StringsGoToOneDestinationInWhateverLayoutTheyAreSent) {
   ASSERT_TRUE(sender->flush().ok());
   for (int destination = 0; destination < 3; ++destination) {
     std::vector<int> times(words.size(), 0);
-    std::vector<int> wanted(words.size(), 0);
+    std::vector<int> expected_times(words.size(), 0);
     for (size_t row = 0; row < to.size(); ++row) {
-      if (to[row] == destination) wanted[row] = static_cast<int>(sent.size());
+      if (to[row] == destination) expected_times[row] = static_cast<int>(sent.size());
     }
     auto receiver = must_do(channel->open_receiver(destination));
     for (Received got = must_do(receiver->recv()); got.kind == Kind::kRows;
          got = must_do(receiver->recv())) {
-      const auto* found = got.rows.columns[0].data<int64_t>();
-      for (int64_t row = 0; row < got.rows.rows; ++row) ++times[static_cast<size_t>(found[row])];
+      const auto* numbers_read = got.rows.columns[0].data<int64_t>();
+      for (int64_t row = 0; row < got.rows.rows; ++row)
+        ++times[static_cast<size_t>(numbers_read[row])];
     }
     EXPECT_THAT(times, testing::Contains(static_cast<int>(sent.size())));
-    EXPECT_EQ(times, wanted) << "destination " << destination;
+    EXPECT_EQ(times, expected_times) << "destination " << destination;
   }
 }
 

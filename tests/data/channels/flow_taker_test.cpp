@@ -163,12 +163,13 @@ void consume(Stage& stage, int cursor, size_t held_max, uint32_t seed) {
     const uint32_t note = filled.look();
     const FlowTaker::Taken taken = stage.taker.take(cursor);
     if (taken.segment != nullptr) {
-      const uint32_t found = reinterpret_cast<const rings::SegmentHeader*>(taken.segment)->rows;
+      const uint32_t segment_rows =
+          reinterpret_cast<const rings::SegmentHeader*>(taken.segment)->rows;
       const auto* values = stage.ring.layout().lane<uint64_t>(taken.segment, 0);
       uint64_t added = 0;
-      for (uint32_t row = 0; row < found; ++row) added += values[row];
+      for (uint32_t row = 0; row < segment_rows; ++row) added += values[row];
       sum.fetch_add(added);
-      if (rows.fetch_add(found) + found == stage.expected_rows) filled.ring();
+      if (rows.fetch_add(segment_rows) + segment_rows == stage.expected_rows) filled.ring();
       holder.hold(taken.position);
       if (holder.size() > held_max) holder.give_back_one();
       continue;

@@ -117,12 +117,12 @@ TEST(GroupPlane, APlanIsEndedByItsRankAndByNoCopyThatForkMakes) {
     int status = -1;
     ASSERT_EQ(::waitpid(copy, &status, 0), copy);
     EXPECT_EQ(status, 0);
-    char found[8];
-    EXPECT_EQ(::read(ends[0], found, sizeof found), -1) << "ended by a copy";
+    char bytes[8];
+    EXPECT_EQ(::read(ends[0], bytes, sizeof bytes), -1) << "ended by a copy";
     pass_rows(*channel, rank);
     channel.reset();
     plane.reset();
-    EXPECT_GE(::read(ends[0], found, sizeof found), 1);
+    EXPECT_GE(::read(ends[0], bytes, sizeof bytes), 1);
   });
   EXPECT_TRUE(forked.all_are_well());
 }

@@ -19,13 +19,14 @@ using SegmentKey = std::tuple<uint64_t, uint16_t, uint16_t, uint64_t>;
 using Times = std::array<std::vector<int64_t>, 5>;  // by step
 
 std::map<SegmentKey, Times> times_of(const trace::TraceNotes& noted) {
-  std::map<SegmentKey, Times> found;
+  std::map<SegmentKey, Times> times_by_key;
   for (const trace::TimedNote& timed : noted.notes) {
     const trace::SegmentNote& note = timed.note;
-    found[{note.channel, note.source, note.outlet, note.sequence}][static_cast<size_t>(note.step)]
-        .push_back(timed.at_ns);
+    times_by_key[{note.channel, note.source, note.outlet, note.sequence}]
+                [static_cast<size_t>(note.step)]
+                    .push_back(timed.at_ns);
   }
-  return found;
+  return times_by_key;
 }
 
 void check(const Times& times, size_t uses) {

@@ -130,8 +130,8 @@ std::shared_ptr<Channel> shuffle(World& world,
                                  const NodePlacement& placement,
                                  int64_t each,
                                  uint64_t seed) {
-  const auto made = create_two_level(*world.plane, spec_for(placement), placement);
-  EXPECT_TRUE(made.ok()) << made.error().message;
+  const auto channel = create_two_level(*world.plane, spec_for(placement), placement);
+  EXPECT_TRUE(channel.ok()) << channel.error().message;
   const Numbering numbering{.sources = static_cast<int64_t>(placement.of_source.size()),
                             .destinations = static_cast<int64_t>(placement.of_destination.size())};
   std::vector<std::unique_ptr<SendActor>> senders;
@@ -145,12 +145,12 @@ std::shared_ptr<Channel> shuffle(World& world,
       }
     }
     senders.push_back(std::make_unique<SendActor>(
-        std::move(made.value()->open_sender(source).value()), batch_of(keys), false, 0));
+        std::move(channel.value()->open_sender(source).value()), batch_of(keys), false, 0));
     actors.push_back(senders.back().get());
   }
   for (int destination = 0; destination < numbering.destinations; ++destination) {
-    takers.push_back(
-        std::make_unique<TakeActor>(std::move(made.value()->open_receiver(destination).value())));
+    takers.push_back(std::make_unique<TakeActor>(
+        std::move(channel.value()->open_receiver(destination).value())));
     actors.push_back(takers.back().get());
   }
   SeededChance chance(seed);
@@ -166,7 +166,7 @@ std::shared_ptr<Channel> shuffle(World& world,
     std::ranges::sort(expected);
     EXPECT_EQ(takers[destination]->sorted_keys(), expected) << "destination " << destination;
   }
-  return made.value();
+  return channel.value();
 }
 
 // Segments that went from one endpoint to another, by whether these are on one node.
@@ -204,21 +204,21 @@ std::vector<std::vector<int64_t>> send_strings(const Batch& rows, const SchemaPt
   spec.schema = schema;
   spec.route.keys = {1};
   spec.segment.segment_bytes = 1 << 13;
-  const auto made = create_two_level(*world.plane, spec, placement);
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  SendActor sender(std::move(made.value()->open_sender(0).value()), rows, false, 0);
+  const auto channel = create_two_level(*world.plane, spec, placement);
+  EXPECT_TRUE(channel.ok()) << channel.error().message;
+  SendActor sender(std::move(channel.value()->open_sender(0).value()), rows, false, 0);
   std::vector<std::unique_ptr<TakeActor>> takers;
   std::vector<rings::Actor*> actors{&sender};
   for (int to = 0; to < 3; ++to) {
     takers.push_back(
-        std::make_unique<TakeActor>(std::move(made.value()->open_receiver(to).value())));
+        std::make_unique<TakeActor>(std::move(channel.value()->open_receiver(to).value())));
     actors.push_back(takers.back().get());
   }
   SeededChance chance(5);
   EXPECT_TRUE(rings::run_scheduled(actors, chance, 1'000'000).ok());
-  std::vector<std::vector<int64_t>> found;
-  for (const auto& taker : takers) found.push_back(taker->sorted_keys());
-  return found;
+  std::vector<std::vector<int64_t>> keys_taken;
+  for (const auto& taker : takers) keys_taken.push_back(taker->sorted_keys());
+  return keys_taken;
 }
 
 TEST(TwoLevel, strings_go_to_one_destination_in_whatever_layout_they_are_sent) {
@@ -229,13 +229,13 @@ TEST(TwoLevel, strings_go_to_one_destination_in_whatever_layout_they_are_sent) {
     indices.push_back(row);
   }
   const Batch usual = strings_of(arrow_test::strings("u", words));
-  const auto wanted = send_strings(usual, usual.schema);
-  for (const auto& numbers : wanted) EXPECT_FALSE(numbers.empty());
+  const auto expected = send_strings(usual, usual.schema);
+  for (const auto& numbers : expected) EXPECT_FALSE(numbers.empty());
   for (const arrow_test::Array& strings :
        {arrow_test::strings("U", words),
         arrow_test::strings("vu", words),
         arrow_test::encoded("c", indices, arrow_test::strings("u", words))}) {
-    EXPECT_EQ(send_strings(strings_of(strings), usual.schema), wanted) << strings.format;
+    EXPECT_EQ(send_strings(strings_of(strings), usual.schema), expected) << strings.format;
   }
 }
 
@@ -244,9 +244,9 @@ TEST(TwoLevel, keys_of_another_type_are_refused_before_they_are_read) {
   const NodePlacement placement{.of_source = {0}, .of_destination = {0, 1, 1}};
   ChannelSpec spec = spec_for(placement);
   spec.route.by = sorters::RouteBy::kExplicit;
-  const auto made = create_two_level(*world.plane, spec, placement);
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  const auto sender = std::move(made.value()->open_sender(0).value());
+  const auto channel = create_two_level(*world.plane, spec, placement);
+  ASSERT_TRUE(channel.ok()) << channel.error().message;
+  const auto sender = std::move(channel.value()->open_sender(0).value());
   const auto sent = sender->send(arrow_test::make_batch(
       {{.name = "key", .array = arrow_test::fixed<int8_t>("c", {0, 1, 2, 1, 0, 1, 2, 1})}}));
   ASSERT_FALSE(sent.ok());
@@ -333,9 +333,9 @@ TEST(TwoLevel, a_broadcast_is_refused) {
   const NodePlacement placement = square(2, 2);
   ChannelSpec spec = spec_for(placement);
   spec.sends = ChannelSpec::Sends::kBroadcast;
-  const auto made = create_two_level(*world.plane, spec, placement);
-  ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
+  const auto refused = create_two_level(*world.plane, spec, placement);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
 }
 
 }  // namespace

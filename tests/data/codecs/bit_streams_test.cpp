@@ -45,10 +45,10 @@ TEST(BitStreams, GiveBackWhatWasPackedInTheLanesOfTheFormat) {
               << i << " of " << count;
         }
       }
-      std::vector<uint64_t> found(values.size(), kUntouched);
-      unpack_stream(stream.data(), count, base, bits, found.data());
+      std::vector<uint64_t> unpacked(values.size(), kUntouched);
+      unpack_stream(stream.data(), count, base, bits, unpacked.data());
       for (int i = 0; i < count; ++i) {
-        ASSERT_EQ(found[static_cast<size_t>(i)], values[static_cast<size_t>(i)])
+        ASSERT_EQ(unpacked[static_cast<size_t>(i)], values[static_cast<size_t>(i)])
             << i << " of " << count << ", " << bits;
       }
     }

@@ -23,20 +23,20 @@ std::vector<CodecScheme> all_schemes() {
 }
 
 // Columns that schemes are made for, and some that they are not.
-struct Made {
+struct NamedColumn {
   std::string name;
   std::vector<int64_t> values;
 };
 
-std::vector<Made> made_columns(int64_t count) {
+std::vector<NamedColumn> made_columns(int64_t count) {
   std::mt19937_64 random(static_cast<uint64_t>(count));
-  std::vector<Made> made = {{"equal", {}},
-                            {"ascending", {}},
-                            {"runs", {}},
-                            {"steps", {}},
-                            {"small", {}},
-                            {"any", {}},
-                            {"ends", {}}};
+  std::vector<NamedColumn> all = {{"equal", {}},
+                                  {"ascending", {}},
+                                  {"runs", {}},
+                                  {"steps", {}},
+                                  {"small", {}},
+                                  {"any", {}},
+                                  {"ends", {}}};
   int64_t run = 0, step = 1000;
   for (int64_t i = 0; i < count; ++i) {
     if (random() % 4 == 0) run += static_cast<int64_t>(random() % 30) - 3;
@@ -48,9 +48,9 @@ std::vector<Made> made_columns(int64_t count) {
                               static_cast<int64_t>(random() % 1000) - 500,
                               static_cast<int64_t>(random()),
                               random() % 2 == 0 ? INT64_MIN : INT64_MAX};
-    for (size_t k = 0; k < made.size(); ++k) made[k].values.push_back(values[k]);
+    for (size_t k = 0; k < all.size(); ++k) all[k].values.push_back(values[k]);
   }
-  return made;
+  return all;
 }
 
 std::vector<std::byte> narrowed(const std::vector<int64_t>& values, int width) {
@@ -85,17 +85,18 @@ Status decode(const Words& words, std::vector<std::byte>& values) {
 
 TEST(ColumnCoder, GivesBackEveryColumnInEveryScheme) {
   for (const int64_t count : {0, 1, 2, 255, 1024, 1025, 5000}) {
-    for (const Made& made : made_columns(count)) {
+    for (const NamedColumn& column : made_columns(count)) {
       for (const int width : {1, 2, 4, 8}) {
-        const std::vector<std::byte> values = narrowed(made.values, width);
+        const std::vector<std::byte> values = narrowed(column.values, width);
         for (const bool is_signed : {true, false}) {
           for (const CodecScheme& scheme : all_schemes()) {
             const Words words = coded(scheme, {width, is_signed}, values);
-            std::vector<std::byte> found(values.size(), std::byte{0x55});
-            const Status decoded = decode(words, found);
+            std::vector<std::byte> decoded_bytes(values.size(), std::byte{0x55});
+            const Status decoded = decode(words, decoded_bytes);
             ASSERT_TRUE(decoded.ok()) << decoded.error().message;
-            ASSERT_EQ(found, values) << made.name << " " << count << " x " << width << ", "
-                                     << int{scheme.runs} << " " << int{scheme.deltas};
+            ASSERT_EQ(decoded_bytes, values)
+                << column.name << " " << count << " x " << width << ", " << int{scheme.runs} << " "
+                << int{scheme.deltas};
           }
         }
       }
@@ -105,9 +106,9 @@ TEST(ColumnCoder, GivesBackEveryColumnInEveryScheme) {
 
 TEST(ColumnCoder, TakesTheBytesThatTheLevelsLeave) {
   const auto bytes = [](const std::string& name, const CodecScheme& scheme) {
-    for (const Made& made : made_columns(kBlockValues)) {
-      if (made.name == name)
-        return static_cast<int64_t>(coded(scheme, {}, narrowed(made.values, 8)).size()) * 8;
+    for (const NamedColumn& column : made_columns(kBlockValues)) {
+      if (column.name == name)
+        return static_cast<int64_t>(coded(scheme, {}, narrowed(column.values, 8)).size()) * 8;
     }
     return int64_t{0};
   };
@@ -124,10 +125,10 @@ TEST(ColumnCoder, TakesTheBytesThatTheLevelsLeave) {
 TEST(ColumnCoder, RefusesWhatIsNoColumn) {
   const std::vector<std::byte> values = narrowed(made_columns(3000)[2].values, 4);
   const Words good = coded({2, 1}, {4, true}, values);
-  std::vector<std::byte> found(values.size());
-  ASSERT_TRUE(decode(good, found).ok());
+  std::vector<std::byte> decoded_bytes(values.size());
+  ASSERT_TRUE(decode(good, decoded_bytes).ok());
   const auto refused = [&](Words words, const std::string& part) {
-    const Status decoded = decode(words, found);
+    const Status decoded = decode(words, decoded_bytes);
     ASSERT_FALSE(decoded.ok()) << part;
     EXPECT_EQ(decoded.error().code, ErrorCode::kMalformedMessage);
     EXPECT_NE(decoded.error().message.find(part), std::string::npos) << decoded.error().message;
@@ -157,8 +158,8 @@ TEST(ColumnCoder, RefusesWhatIsNoColumn) {
   refused(wrong, "bits of a value");
   wrong = good;
   wrong[4] += uint64_t{1} << 32;  // a run more
-  EXPECT_FALSE(decode(wrong, found).ok());
-  found.pop_back();
+  EXPECT_FALSE(decode(wrong, decoded_bytes).ok());
+  decoded_bytes.pop_back();
   refused(good, "there is room for");
 }
 

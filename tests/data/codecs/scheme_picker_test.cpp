@@ -20,7 +20,7 @@ CodecChoice picked(const std::vector<int64_t>& values, double link, const CodecT
 
 constexpr int64_t kValues = 100'000;
 
-std::vector<int64_t> made(int64_t (*value)(int64_t)) {
+std::vector<int64_t> values_of(int64_t (*value)(int64_t)) {
   std::vector<int64_t> values;
   for (int64_t i = 0; i < kValues; ++i) values.push_back(value(i));
   return values;
@@ -38,11 +38,12 @@ std::vector<int64_t> noise(int64_t times) {
 
 TEST(SchemePicker, PicksTheLevelsThatAColumnIsMadeOf) {
   EXPECT_EQ(picked(noise(1), kSlowLink).scheme, (CodecScheme{0, 0}));
-  EXPECT_EQ(picked(made([](int64_t i) { return 3 * i; }), kSlowLink).scheme, (CodecScheme{0, 1}));
+  EXPECT_EQ(picked(values_of([](int64_t i) { return 3 * i; }), kSlowLink).scheme,
+            (CodecScheme{0, 1}));
   EXPECT_EQ(picked(noise(50), kSlowLink).scheme, (CodecScheme{1, 0}));
   // Keys of orders as TPC-H has them, eight of each 32 numbers, with their lines.
   const CodecChoice orders =
-      picked(made([](int64_t i) { return i / 4 / 8 * 32 + i / 4 % 8; }), kSlowLink);
+      picked(values_of([](int64_t i) { return i / 4 / 8 * 32 + i / 4 % 8; }), kSlowLink);
   EXPECT_EQ(orders.scheme.deltas, 1);
   EXPECT_GE(orders.scheme.runs, 1);
   EXPECT_GT(orders.ratio, 20);

@@ -70,9 +70,9 @@ class HostBackend : public DeviceBackend {
     return {};
   }
   Result<std::unique_ptr<SegmentCopier>> open_copier(uint32_t links, uint32_t under_way) override {
-    auto made = std::make_unique<SlowCopier>(links, under_way, copy_delay_);
-    copier = made.get();
-    return std::unique_ptr<SegmentCopier>(std::move(made));
+    auto slow_copier = std::make_unique<SlowCopier>(links, under_way, copy_delay_);
+    copier = slow_copier.get();
+    return std::unique_ptr<SegmentCopier>(std::move(slow_copier));
   }
   Status start_sorters(const SorterLaunch& launch) override {
     launched = launch;

@@ -55,10 +55,10 @@ TEST(Notes, what_is_written_is_read) {
   EXPECT_EQ(read.value().head().from_rank, 7);
   EXPECT_EQ(read.value().head().to_rank, 65535);
   EXPECT_EQ(read.value().head().hop, 0);
-  for (const NoteEntry& wanted : one_of_each()) {
+  for (const NoteEntry& note : one_of_each()) {
     NoteEntry entry;
     ASSERT_TRUE(read.value().next(entry));
-    EXPECT_EQ(entry, wanted) << static_cast<int>(wanted.kind);
+    EXPECT_EQ(entry, note) << static_cast<int>(note.kind);
   }
   NoteEntry entry;
   EXPECT_FALSE(read.value().next(entry));

@@ -30,9 +30,9 @@ std::shared_ptr<const segments::RowLayout> two_longs(int64_t segment_bytes) {
     field.nullable = false;
     schema->fields.push_back(field);
   }
-  auto made = segments::RowLayout::make(schema, {.segment_bytes = segment_bytes});
-  CD_CHECK(made.ok(), "{}", made.error().message);
-  return made.value();
+  auto layout = segments::RowLayout::make(schema, {.segment_bytes = segment_bytes});
+  CD_CHECK(layout.ok(), "{}", layout.error().message);
+  return layout.value();
 }
 
 FlowMemory::FlowMemory(const rings::RingShape& shape) : bytes(rings::flow_bytes(shape) + 128) {

@@ -12,12 +12,12 @@ namespace {
 
 std::shared_ptr<Memory> memory() { return Memory::create(std::numeric_limits<int64_t>::max()); }
 
-std::shared_ptr<const MadeRows> made(const MadeRowsSpec& spec) {
+std::shared_ptr<const MadeRows> rows_of(const MadeRowsSpec& spec) {
   return MadeRows::make(spec, *memory()).value();
 }
 
 TEST(MadeRows, ATableHasTheValuesOfItsRows) {
-  const auto rows = made({.columns = 4, .table_rows = 100, .seed = 7});
+  const auto rows = rows_of({.columns = 4, .table_rows = 100, .seed = 7});
   const auto budget = memory();
   const Batch table = rows->table(3, *budget).value();
   ASSERT_EQ(table.columns.size(), 4u);
@@ -32,7 +32,7 @@ TEST(MadeRows, ATableHasTheValuesOfItsRows) {
 }
 
 TEST(MadeRows, TotalsCountTheTableOverAndOver) {
-  const auto rows = made({.columns = 3, .table_rows = 50});
+  const auto rows = rows_of({.columns = 3, .table_rows = 50});
   const auto budget = memory();
   const Batch table = rows->table(0, *budget).value();
   for (const int64_t sent : {0, 1, 49, 50, 51, 128}) {
@@ -47,7 +47,7 @@ TEST(MadeRows, TotalsCountTheTableOverAndOver) {
 }
 
 TEST(MadeRows, KeysOfZipfsLawAreAsFrequentAsItSays) {
-  const auto rows = made({.columns = 2, .table_rows = 200'000, .zipf_theta = 1});
+  const auto rows = rows_of({.columns = 2, .table_rows = 200'000, .zipf_theta = 1});
   std::map<uint64_t, int> counts;
   for (uint64_t row = 0; row < 200'000; ++row) ++counts[rows->value(0, row, 0)];
   int most = 0;
@@ -63,12 +63,12 @@ TEST(MadeRows, RefusesWhatItCannotMake) {
                                    MadeRowsSpec{.columns = 1000, .table_rows = 1},
                                    MadeRowsSpec{.columns = 2, .table_rows = 0},
                                    MadeRowsSpec{.columns = 2, .table_rows = 1, .zipf_theta = -1}}) {
-    const auto found = MadeRows::make(spec, *budget);
-    ASSERT_FALSE(found.ok());
-    EXPECT_EQ(found.error().code, ErrorCode::kInvalidArgument);
+    const auto refused = MadeRows::make(spec, *budget);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
   }
   const auto little = Memory::create(1000);
-  const auto rows = made({.columns = 2, .table_rows = 1000});
+  const auto rows = rows_of({.columns = 2, .table_rows = 1000});
   EXPECT_EQ(rows->table(0, *little).error().code, ErrorCode::kOutOfMemoryBudget);
 }
 

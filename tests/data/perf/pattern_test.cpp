@@ -20,10 +20,10 @@ TEST(Pattern, NamesAreUnderstood) {
                                 Pattern::kLoopback}) {
     EXPECT_EQ(parse_pattern(pattern_name(pattern)).value(), pattern);
   }
-  const auto found = parse_pattern("exchagne");
-  ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_NE(found.error().message.find("try      exchange"), std::string::npos);
+  const auto refused = parse_pattern("exchagne");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("try      exchange"), std::string::npos);
 }
 
 TEST(Pattern, EndsAreThoseOfTheirName) {

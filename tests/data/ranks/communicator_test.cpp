@@ -240,16 +240,16 @@ TEST_P(CommunicatorConcurrent, AgreeTellsTheFirstError) {
 INSTANTIATE_TEST_SUITE_P(Ranks, CommunicatorConcurrent, testing::Range(1, 10));
 
 TEST(CommunicatorFailuresConcurrent, WhoDoesNotComeIsNamed) {
-  std::latch found(3);
+  std::latch seen(3);
   const Status status = run_thread_ranks({.ranks = 5}, [&](Communicator& ranks) -> Status {
     CD_TRY(ranks.barrier());
     if (ranks.rank() == 1 || ranks.rank() == 3) {
-      found.wait();
+      seen.wait();
       return {};
     }
     ranks.set_limit(milliseconds(300));
     const auto all = ranks.all_gather(values_of(ranks.rank(), 1));
-    found.count_down();
+    seen.count_down();
     EXPECT_FALSE(all.ok());
     EXPECT_EQ(ranks.barrier().error().message, all.error().message);
     return all.error();
@@ -268,46 +268,48 @@ TEST_P(CommunicatorEndsConcurrent, AllOthersEndWithTheCause) {
   const auto [ranks, way] = GetParam();
   for (int call = 0; call < 6; ++call) {
     std::vector<std::string> heard(static_cast<size_t>(ranks));
-    const Status status = run_thread_ranks({.ranks = ranks}, [&](Communicator& own) -> Status {
-      const auto calls = {
-          std::function([&] { return own.barrier(); }),
-          std::function([&] { return Status(own.agree({})); }),
-          std::function([&] {
-            const auto all = own.all_to_all(std::vector<int64_t>(static_cast<size_t>(own.size())));
-            return all.ok() ? Status() : Status(all.error());
-          }),
-          std::function([&] {
-            const auto all = own.gather("text", milliseconds(20'000));
-            return all.ok() ? Status() : Status(all.error());
-          }),
-          std::function([&] {
-            const auto window = own.open_window(100, Memory::create(1 << 20), "test");
-            return window.ok() ? Status() : Status(window.error());
-          }),
-          std::function([&] { return own.trim_windows(); }),
-      };
-      int number = 0;
-      for (const auto& next : calls) {
-        if (own.rank() == 1 && number++ == call) {
-          if (way == Way::kLeave) return {};
-          const Error cause{ErrorCode::kSourceFailed, "the file ends early"};
-          if (way == Way::kThrow) throw std::runtime_error("the file ends early");
-          if (way == Way::kGiveUp) own.give_up(cause);
-          return cause;
-        }
-        const Status done = next();
-        if (done.ok()) continue;
-        heard[static_cast<size_t>(own.rank())] = done.error().message;
-        return done;
-      }
-      for (int round = 0; round < 3; ++round) {
-        const Status done = own.barrier();
-        if (done.ok()) continue;
-        heard[static_cast<size_t>(own.rank())] = done.error().message;
-        return done;
-      }
-      return {};
-    });
+    const Status status =
+        run_thread_ranks({.ranks = ranks}, [&](Communicator& communicator) -> Status {
+          const auto calls = {
+              std::function([&] { return communicator.barrier(); }),
+              std::function([&] { return Status(communicator.agree({})); }),
+              std::function([&] {
+                const auto all = communicator.all_to_all(
+                    std::vector<int64_t>(static_cast<size_t>(communicator.size())));
+                return all.ok() ? Status() : Status(all.error());
+              }),
+              std::function([&] {
+                const auto all = communicator.gather("text", milliseconds(20'000));
+                return all.ok() ? Status() : Status(all.error());
+              }),
+              std::function([&] {
+                const auto window = communicator.open_window(100, Memory::create(1 << 20), "test");
+                return window.ok() ? Status() : Status(window.error());
+              }),
+              std::function([&] { return communicator.trim_windows(); }),
+          };
+          int number = 0;
+          for (const auto& next : calls) {
+            if (communicator.rank() == 1 && number++ == call) {
+              if (way == Way::kLeave) return {};
+              const Error cause{ErrorCode::kSourceFailed, "the file ends early"};
+              if (way == Way::kThrow) throw std::runtime_error("the file ends early");
+              if (way == Way::kGiveUp) communicator.give_up(cause);
+              return cause;
+            }
+            const Status done = next();
+            if (done.ok()) continue;
+            heard[static_cast<size_t>(communicator.rank())] = done.error().message;
+            return done;
+          }
+          for (int round = 0; round < 3; ++round) {
+            const Status done = communicator.barrier();
+            if (done.ok()) continue;
+            heard[static_cast<size_t>(communicator.rank())] = done.error().message;
+            return done;
+          }
+          return {};
+        });
     ASSERT_FALSE(status.ok());
     for (int rank = 0; rank < ranks; ++rank) {
       if (rank == 1) continue;
@@ -328,16 +330,16 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values(Way::kError, Way::kThrow, Way::kGiveUp, Way::kLeave)));
 
 TEST(CommunicatorFailuresConcurrent, ACommunicatorThatAnExceptionDestroysGivesUp) {
-  auto made = make_thread_communicators({.ranks = 2});
-  ASSERT_TRUE(made.ok());
-  auto& ranks = made.value();
+  auto world = make_thread_communicators({.ranks = 2});
+  ASSERT_TRUE(world.ok());
+  auto& ranks = world.value();
   std::thread other([&] {
     const Status status = ranks[0]->barrier();
     ASSERT_FALSE(status.ok());
     EXPECT_THAT(status.error().message, HasSubstr("rank 1 cannot go on: CD-617 it left by an exc"));
   });
   try {
-    const std::unique_ptr<Communicator> own = std::move(ranks[1]);
+    const std::unique_ptr<Communicator> leaving = std::move(ranks[1]);
     throw std::runtime_error("for no reason");
   } catch (const std::runtime_error&) {
   }

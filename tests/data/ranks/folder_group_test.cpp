@@ -264,9 +264,9 @@ TEST_F(FolderGroups, FilesAreForTheUserAlone) {
     if (rank == 0) {
       EXPECT_THAT(files(), testing::Not(testing::IsEmpty()));
       for (const std::string& file : files()) {
-        struct stat found = {};
-        ASSERT_EQ(::stat((folder_ + "/" + file).c_str(), &found), 0);
-        EXPECT_EQ(found.st_mode & 0777, 0600) << file;
+        struct stat status = {};
+        ASSERT_EQ(::stat((folder_ + "/" + file).c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 0777, 0600) << file;
       }
     }
     meeting.barrier();

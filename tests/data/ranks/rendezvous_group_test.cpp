@@ -14,14 +14,14 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(RendezvousAddresses, HaveHostsAPortAJobAndASecret) {
-  const auto found =
+  const auto address =
       RendezvousAddress::parse("crossdock://10.0.0.1,[fd00::1],driver:7650/job 1/s3");
-  ASSERT_TRUE(found.ok()) << found.error().message;
-  EXPECT_THAT(found.value().hosts, ElementsAre("10.0.0.1", "fd00::1", "driver"));
-  EXPECT_EQ(found.value().port, "7650");
-  EXPECT_EQ(found.value().job, "job 1");
-  EXPECT_EQ(found.value().secret, "s3");
-  EXPECT_THAT(found.value().place(), Not(HasSubstr("s3")));
+  ASSERT_TRUE(address.ok()) << address.error().message;
+  EXPECT_THAT(address.value().hosts, ElementsAre("10.0.0.1", "fd00::1", "driver"));
+  EXPECT_EQ(address.value().port, "7650");
+  EXPECT_EQ(address.value().job, "job 1");
+  EXPECT_EQ(address.value().secret, "s3");
+  EXPECT_THAT(address.value().place(), Not(HasSubstr("s3")));
 }
 
 TEST(RendezvousAddresses, OthersAreRefusedWithoutTheSecret) {
@@ -34,10 +34,10 @@ TEST(RendezvousAddresses, OthersAreRefusedWithoutTheSecret) {
                            "crossdock://host:1/secret",
                            "crossdock://host:1/job/",
                            "/shared/folder"}) {
-    const auto found = RendezvousAddress::parse(text);
-    ASSERT_FALSE(found.ok()) << text;
-    EXPECT_EQ(found.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_THAT(found.error().message, Not(HasSubstr("secret\""))) << text;
+    const auto address = RendezvousAddress::parse(text);
+    ASSERT_FALSE(address.ok()) << text;
+    EXPECT_EQ(address.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(address.error().message, Not(HasSubstr("secret\""))) << text;
   }
   EXPECT_FALSE(join_meeting("crossdock://host:1/job/secret", "", 2, 2).ok());
   EXPECT_TRUE(join_meeting("crossdock://host:1/job/secret", "", 1, 2).ok()) << "meets later";

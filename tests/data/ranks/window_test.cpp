@@ -219,11 +219,11 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                                          std::tuple(8, 4)));
 
 TEST(WindowLife, MemoryOutlivesTheCommunicator) {
-  auto made = make_thread_communicators({.ranks = 1});
-  ASSERT_TRUE(made.ok());
-  auto window = made.value()[0]->open_window(1'000, Memory::create(kBudget), "test");
+  auto world = make_thread_communicators({.ranks = 1});
+  ASSERT_TRUE(world.ok());
+  auto window = world.value()[0]->open_window(1'000, Memory::create(kBudget), "test");
   ASSERT_TRUE(window.ok());
-  made.value().clear();
+  world.value().clear();
   std::fill_n(window.value()->data(), 1'000, std::byte{7});
   const Status status = window.value()->fence();
   ASSERT_FALSE(status.ok());

@@ -67,11 +67,11 @@ struct Exchange {
 };
 
 // Sleeps until `word` is at least `wanted`.
-void await(const std::atomic<uint64_t>& word, uint64_t wanted, DoorbellWords* words) {
+void await(const std::atomic<uint64_t>& word, uint64_t least, DoorbellWords* words) {
   const Doorbell bell(words);
-  while (word.load(std::memory_order_relaxed) < wanted) {
+  while (word.load(std::memory_order_relaxed) < least) {
     const uint32_t note = bell.look();
-    if (word.load(std::memory_order_relaxed) >= wanted) return;
+    if (word.load(std::memory_order_relaxed) >= least) return;
     bell.wait(note, kLong);
   }
 }

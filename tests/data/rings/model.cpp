@@ -127,11 +127,11 @@ void Run::wake() {
 }
 
 std::vector<size_t> Run::movable() const {
-  std::vector<size_t> found;
+  std::vector<size_t> waiting;
   for (size_t at = 0; at < players_.size(); ++at) {
-    if (players_[at].state == State::kAtAccess) found.push_back(at);
+    if (players_[at].state == State::kAtAccess) waiting.push_back(at);
   }
-  return found;
+  return waiting;
 }
 
 void Run::deadlock() {

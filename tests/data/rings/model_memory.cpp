@@ -29,9 +29,9 @@ ModelMemory::ModelMemory(std::vector<ModelPlace> places,
 }
 
 ModelMemory::History& ModelMemory::history(const uint64_t* word) {
-  History& found = words_[word];
-  if (found.stores.empty()) found.stores.push_back({.value = *word, .released = {}});
-  return found;
+  History& of_word = words_[word];
+  if (of_word.stores.empty()) of_word.stores.push_back({.value = *word, .released = {}});
+  return of_word;
 }
 
 bool ModelMemory::happens_before(int writer, uint32_t when, int thread) const {
@@ -169,9 +169,9 @@ void ModelMemory::plain_written(int thread, uint64_t* word) {
 }
 
 void ModelMemory::check_atomic(int thread, const uint64_t* word, bool changes) {
-  const auto found = plain_.find(word);
-  if (found == plain_.end() && !changes) return;
-  Plain& access = found == plain_.end() ? plain_[word] : found->second;
+  const auto place = plain_.find(word);
+  if (place == plain_.end() && !changes) return;
+  Plain& access = place == plain_.end() ? plain_[word] : place->second;
   require_after_writer(thread, access, "accesses what is written by");
   if (!changes) return;
   require_after(thread, access.read, "changes what is read by");

@@ -40,9 +40,9 @@ class TakesTheHeapLater : public TextMutant<Traits> {
     if (Fields::is_closed(word) || this->rows_left(word) < rows ||
         this->bytes_left(word) < heap_bytes)
       return {};
-    uint64_t wanted = Fields::reserve(word, rows);
-    if (Fields::reserved(wanted) == this->ring_.shape.rows_max) wanted |= Fields::kClosed;
-    if (!shared.compare_exchange(word, wanted, Acquire{})) return {};
+    uint64_t claimed = Fields::reserve(word, rows);
+    if (Fields::reserved(claimed) == this->ring_.shape.rows_max) claimed |= Fields::kClosed;
+    if (!shared.compare_exchange(word, claimed, Acquire{})) return {};
     shared.fetch_add(Fields::reserve(0, 0, heap_bytes / kHeapUnitBytes), Acquire{});
     return this->ticket_of(slot, word, rows);
   }
@@ -59,9 +59,9 @@ class TakesWithoutALook : public TextMutant<Traits> {
     typename Mutant<Traits>::Shared shared(this->ring_.word(slot));
     uint64_t word = shared.load(Relaxed{});
     if (Fields::is_closed(word) || this->rows_left(word) < rows) return {};
-    uint64_t wanted = Fields::reserve(word, rows, heap_bytes / kHeapUnitBytes);
-    if (Fields::reserved(wanted) == this->ring_.shape.rows_max) wanted |= Fields::kClosed;
-    if (!shared.compare_exchange(word, wanted, Acquire{})) return {};
+    uint64_t claimed = Fields::reserve(word, rows, heap_bytes / kHeapUnitBytes);
+    if (Fields::reserved(claimed) == this->ring_.shape.rows_max) claimed |= Fields::kClosed;
+    if (!shared.compare_exchange(word, claimed, Acquire{})) return {};
     return this->ticket_of(slot, word, rows);
   }
 };

@@ -68,10 +68,10 @@ TEST(RowLayout, strings_arrive_as_views_and_dictionaries_as_their_values) {
 
 TEST(RowLayout, limits_are_named) {
   const auto refusal = [](const arrow_test::Columns& columns, RowLayoutOptions options) {
-    const auto made = RowLayout::make(arrow_test::make_schema_ptr(columns), options);
-    if (made.ok()) return std::string("none");
-    EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
-    return made.error().message;
+    const auto layout = RowLayout::make(arrow_test::make_schema_ptr(columns), options);
+    if (layout.ok()) return std::string("none");
+    EXPECT_EQ(layout.error().code, ErrorCode::kInvalidArgument);
+    return layout.error().message;
   };
   const arrow_test::Column one{"a", fixed<int64_t>("l", {1})};
   EXPECT_THAT(refusal({one}, {.segment_bytes = 300}), HasSubstr("needs 64"));

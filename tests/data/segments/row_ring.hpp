@@ -54,7 +54,7 @@ inline arrow_test::Columns random_row_columns(int64_t rows,
   static const std::vector<std::string> kIndices = {"c", "s", "i", "l", "C", "S", "I", "L"};
   const std::vector<std::string>& formats = only.empty() ? plain_formats() : only;
   const size_t columns = only.empty() ? 1 + random() % 6 : only.size();
-  Columns made;
+  Columns drawn;
   for (size_t i = 0; i < columns; ++i) {
     const std::string& format = only.empty() ? formats[random() % formats.size()] : only[i];
     const double null_share = null_shares[random() % 4];
@@ -69,9 +69,9 @@ inline arrow_test::Columns random_row_columns(int64_t rows,
     } else {
       column.array = random_array(format, rows, null_share, random);
     }
-    made.push_back(std::move(column));
+    drawn.push_back(std::move(column));
   }
-  return made;
+  return drawn;
 }
 
 // Rows [begin, begin + count) by offsets.

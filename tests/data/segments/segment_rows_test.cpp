@@ -18,11 +18,11 @@ using ::testing::HasSubstr;
 std::shared_ptr<const RowLayout> layout_of(const SchemaPtr& schema,
                                            int64_t segment_bytes = 1 << 16,
                                            bool has_destinations = false) {
-  auto made = RowLayout::make(
+  auto layout = RowLayout::make(
       schema,
       {.segment_bytes = segment_bytes, .text_bytes = 32, .has_destinations = has_destinations});
-  if (!made.ok()) ADD_FAILURE() << made.error().message;
-  return made.value();
+  if (!layout.ok()) ADD_FAILURE() << layout.error().message;
+  return layout.value();
 }
 
 uint64_t heap_bytes_of(const SegmentFiller& filler, std::span<const uint32_t> rows) {

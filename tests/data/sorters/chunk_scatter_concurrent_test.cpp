@@ -76,21 +76,21 @@ TEST(ChunkScatterConcurrent, LosesNoWordAndAddsNone) {
       for (const uint64_t word : words[worker]) expected[word % kRanges].push_back(word);
       ASSERT_TRUE(scatters[worker].open(*room.memory, "a test").ok());
       threads.emplace_back([&, worker] {
-        const Words& own = words[worker];
-        const std::vector<uint16_t> ranges = ranges_of(own);
+        const Words& worker_words = words[worker];
+        const std::vector<uint16_t> ranges = ranges_of(worker_words);
         for (int32_t at = 0; at < rows; at += 1000) {
-          ASSERT_TRUE(
-              scatters[worker].put(&own[at], &ranges[at], std::min<int32_t>(1000, rows - at)));
+          ASSERT_TRUE(scatters[worker].put(
+              &worker_words[at], &ranges[at], std::min<int32_t>(1000, rows - at)));
         }
         ASSERT_TRUE(scatters[worker].finish());
       });
     }
     for (std::thread& thread : threads) thread.join();
     for (int range = 0; range < kRanges; ++range) {
-      Words found = closed(room, scatters, range);
-      std::sort(found.begin(), found.end());
+      Words range_words = closed(room, scatters, range);
+      std::sort(range_words.begin(), range_words.end());
       std::sort(expected[range].begin(), expected[range].end());
-      ASSERT_EQ(found, expected[range]) << rows << " rows, range " << range;
+      ASSERT_EQ(range_words, expected[range]) << rows << " rows, range " << range;
     }
   }
 }

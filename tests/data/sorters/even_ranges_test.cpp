@@ -31,12 +31,12 @@ Words probes_for(const Words& starts, std::mt19937_64& random) {
 }
 
 void expect_plain_search(const EvenRanges& even, const Words& starts, const Words& probes) {
-  std::vector<uint16_t> found(probes.size());
-  even.find(probes.data(), static_cast<int32_t>(probes.size()), found.data());
+  std::vector<uint16_t> range_of(probes.size());
+  even.find(probes.data(), static_cast<int32_t>(probes.size()), range_of.data());
   for (size_t i = 0; i < probes.size(); ++i) {
     const auto plain =
         std::upper_bound(starts.begin(), starts.end(), probes[i]) - starts.begin() - 1;
-    ASSERT_EQ(found[i], plain) << probes[i] << " of " << starts.size() << " ranges";
+    ASSERT_EQ(range_of[i], plain) << probes[i] << " of " << starts.size() << " ranges";
   }
 }
 

@@ -78,12 +78,12 @@ TEST_P(RadixScatterTest, ConservesRowsStably) {
         part.carry.push_back(rows.carry[i]);
       }
       for (int index = 0; index < scatter.partition_count(); ++index) {
-        const Rows found = rows_of(scatter.partition(index), has_carry);
-        ASSERT_EQ(found.words, expected[index].words) << "partition " << index;
+        const Rows scattered = rows_of(scatter.partition(index), has_carry);
+        ASSERT_EQ(scattered.words, expected[index].words) << "partition " << index;
         if (has_carry) {
-          ASSERT_EQ(found.carry, expected[index].carry) << "partition " << index;
+          ASSERT_EQ(scattered.carry, expected[index].carry) << "partition " << index;
         }
-        ASSERT_EQ(scatter.partition_rows(index), static_cast<int64_t>(found.words.size()));
+        ASSERT_EQ(scatter.partition_rows(index), static_cast<int64_t>(scattered.words.size()));
       }
     }
   }

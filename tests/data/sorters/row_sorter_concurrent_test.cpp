@@ -92,7 +92,7 @@ TEST(RowSorterConcurrent, senders_that_share_segments_lose_no_row) {
   for (std::thread& thread : threads) thread.join();
   for (int o = 0; o < kOutlets; ++o) {
     std::vector<std::string> all;
-    for (const Strings& own : sent) all.insert(all.end(), own[o].begin(), own[o].end());
+    for (const Strings& strings : sent) all.insert(all.end(), strings[o].begin(), strings[o].end());
     std::sort(all.begin(), all.end());
     std::sort(got[o].begin(), got[o].end());
     EXPECT_EQ(got[o], all);

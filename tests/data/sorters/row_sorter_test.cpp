@@ -67,9 +67,9 @@ std::shared_ptr<const segments::RowLayout> small_layout(const SchemaPtr& schema,
                                                         bool has_destinations) {
   // The fewest bytes that hold enough rows.
   for (int64_t bytes = 1024;; bytes += 512) {
-    auto made = segments::RowLayout::make(
+    auto layout = segments::RowLayout::make(
         schema, {.segment_bytes = bytes, .text_bytes = 8, .has_destinations = has_destinations});
-    if (made.ok()) return made.value();
+    if (layout.ok()) return layout.value();
   }
 }
 

@@ -71,10 +71,10 @@ TEST(Splitters, AscendFromZeroAndNameEveryWordOnce) {
           probes.push_back(splitter.word);
           probes.push_back(splitter.word - 1);
         }
-        std::vector<uint16_t> found(probes.size());
-        map.find(probes.data(), static_cast<int32_t>(probes.size()), found.data());
+        std::vector<uint16_t> range_of(probes.size());
+        map.find(probes.data(), static_cast<int32_t>(probes.size()), range_of.data());
         for (size_t i = 0; i < probes.size(); ++i) {
-          ASSERT_EQ(found[i], plain_find(map.splitters(), probes[i])) << probes[i];
+          ASSERT_EQ(range_of[i], plain_find(map.splitters(), probes[i])) << probes[i];
         }
       }
     }
@@ -87,10 +87,10 @@ TEST(Splitters, MakeRangesOfLikeSize) {
     const Words words = split_words_of(shape, 200'000, random);
     Words sample(words.begin(), words.begin() + 20'000);
     const RangeMap map(choose_splitters(sorted(sample), 64));
-    std::vector<uint16_t> found(words.size());
-    map.find(words.data(), static_cast<int32_t>(words.size()), found.data());
+    std::vector<uint16_t> range_of(words.size());
+    map.find(words.data(), static_cast<int32_t>(words.size()), range_of.data());
     std::vector<int64_t> rows(map.range_count());
-    for (const uint16_t range : found) ++rows[range];
+    for (const uint16_t range : range_of) ++rows[range];
     for (int range = 0; range < map.range_count(); ++range) {
       if (map.splitter(range).is_heavy) continue;
       EXPECT_LT(rows[range], 2 * 200'000 / 64) << range;
@@ -106,14 +106,14 @@ TEST(Splitters, GiveHeavyWordsRangesOfTheirOwn) {
   for (int i = 0; i < 300; ++i) sample.push_back(UINT64_MAX);
   const RangeMap map(choose_splitters(sorted(sample), 10));
   const Words probes = {499, 500, 501, UINT64_MAX - 1, UINT64_MAX};
-  uint16_t found[5];
-  map.find(probes.data(), 5, found);
-  EXPECT_TRUE(map.splitter(found[1]).is_heavy);
-  EXPECT_FALSE(map.splitter(found[0]).is_heavy);
-  EXPECT_FALSE(map.splitter(found[2]).is_heavy);
-  EXPECT_EQ(found[2], found[1] + 1);
-  EXPECT_FALSE(map.splitter(found[3]).is_heavy);
-  EXPECT_TRUE(map.splitter(found[4]).is_heavy);
+  uint16_t range_of[5];
+  map.find(probes.data(), 5, range_of);
+  EXPECT_TRUE(map.splitter(range_of[1]).is_heavy);
+  EXPECT_FALSE(map.splitter(range_of[0]).is_heavy);
+  EXPECT_FALSE(map.splitter(range_of[2]).is_heavy);
+  EXPECT_EQ(range_of[2], range_of[1] + 1);
+  EXPECT_FALSE(map.splitter(range_of[3]).is_heavy);
+  EXPECT_TRUE(map.splitter(range_of[4]).is_heavy);
 }
 
 }  // namespace

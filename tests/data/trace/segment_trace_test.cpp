@@ -18,12 +18,12 @@ TEST(SegmentTrace, keeps_what_is_noted_while_it_runs) {
   SegmentTrace::note(note_of(1, SegmentStep::kPublished));
   ASSERT_TRUE(SegmentTrace::start().ok());
   for (uint64_t i = 0; i < 3000; ++i) SegmentTrace::note(note_of(i, SegmentStep::kTaken));
-  const auto found = SegmentTrace::finish();
+  const auto trace = SegmentTrace::finish();
   SegmentTrace::note(note_of(1, SegmentStep::kGivenBack));
-  ASSERT_TRUE(found.ok());
-  const std::vector<TimedNote>& notes = found.value().notes;
+  ASSERT_TRUE(trace.ok());
+  const std::vector<TimedNote>& notes = trace.value().notes;
   ASSERT_EQ(notes.size(), 3000U);
-  EXPECT_EQ(found.value().dropped, 0U);
+  EXPECT_EQ(trace.value().dropped, 0U);
   EXPECT_EQ(notes.back().note.sequence, 2999U);
   EXPECT_EQ(notes.back().note.step, SegmentStep::kTaken);
   EXPECT_TRUE(std::ranges::is_sorted(notes, {}, &TimedNote::at_ns));
@@ -32,10 +32,10 @@ TEST(SegmentTrace, keeps_what_is_noted_while_it_runs) {
 TEST(SegmentTrace, counts_what_it_has_no_room_for) {
   ASSERT_TRUE(SegmentTrace::start(4).ok());
   for (uint64_t i = 0; i < 10; ++i) SegmentTrace::note(note_of(i, SegmentStep::kPublished));
-  const auto found = SegmentTrace::finish();
-  ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found.value().notes.size(), 4U);
-  EXPECT_EQ(found.value().dropped, 6U);
+  const auto trace = SegmentTrace::finish();
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(trace.value().notes.size(), 4U);
+  EXPECT_EQ(trace.value().dropped, 6U);
 }
 
 TEST(SegmentTrace, is_one_at_a_time) {

@@ -18,10 +18,10 @@ TimedNote json_note_of(int64_t at_ns, SegmentStep step, uint64_t sequence = 0, u
 }
 
 RankNotes rank_of(int rank, std::vector<TimedNote> notes) {
-  RankNotes found;
-  found.rank = rank;
-  found.noted.notes = std::move(notes);
-  return found;
+  RankNotes of_rank;
+  of_rank.rank = rank;
+  of_rank.noted.notes = std::move(notes);
+  return of_rank;
 }
 
 size_t count_of(const std::string& text, const std::string& part) {

@@ -51,10 +51,10 @@ std::vector<std::string> ForkedRanks::Meeting::gather(const std::string& mine) {
   const size_t side = round_ % 2;
   const auto lap = static_cast<uint32_t>(round_ / 2);
   const auto ranks = static_cast<uint32_t>(board_->ranks);
-  const auto arrive = [&](std::atomic<uint32_t>& count, uint32_t wanted) {
+  const auto arrive = [&](std::atomic<uint32_t>& count, uint32_t expected) {
     const bool came =
-        poll_until([&] { return count.load() >= wanted; }, [] {}, std::chrono::seconds(60));
-    CD_CHECK(came, "round {}: {} of {} came", round_, count.load(), wanted);
+        poll_until([&] { return count.load() >= expected; }, [] {}, std::chrono::seconds(60));
+    CD_CHECK(came, "round {}: {} of {} came", round_, count.load(), expected);
   };
   arrive(board_->read[side], lap * ranks);  // the round before the last is read by all
   CD_CHECK(mine.size() <= kTextBytesMax, "{} bytes", mine.size());

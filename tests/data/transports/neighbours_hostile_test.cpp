@@ -61,20 +61,20 @@ size_t descriptors_open() {
 class Hostile : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = Neighbours::listen(0);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    neighbours_ = std::move(made.value());
-    own_ = NeighbourAddress::parse(neighbours_->address()).value();
+    auto listening = Neighbours::listen(0);
+    ASSERT_TRUE(listening.ok()) << listening.error().message;
+    neighbours_ = std::move(listening.value());
+    local_ = NeighbourAddress::parse(neighbours_->address()).value();
     raw_ = std::move(make_packet_socket().value());
-    ASSERT_EQ(connect_to(raw_.get(), own_.name), 0);
+    ASSERT_EQ(connect_to(raw_.get(), local_.name), 0);
   }
 
   Status meet(milliseconds at_most) {
-    NeighbourAddress other = own_;  // rank 1 says it is reached there; it is the one who calls
+    NeighbourAddress other = local_;  // rank 1 says it is reached there; it is the one who calls
     other.secret.fill(std::byte{9});
-    const std::vector<std::string> addresses{own_.text(), other.text()};
-    const auto found = neighbours_->connect(addresses, at_most);
-    if (!found.ok()) return found.error();
+    const std::vector<std::string> addresses{local_.text(), other.text()};
+    const auto peers = neighbours_->connect(addresses, at_most);
+    if (!peers.ok()) return peers.error();
     return {};
   }
 
@@ -96,7 +96,7 @@ class Hostile : public testing::Test {
   }
 
   std::unique_ptr<Neighbours> neighbours_;
-  NeighbourAddress own_;
+  NeighbourAddress local_;
   Descriptor raw_;
 };
 
@@ -144,7 +144,7 @@ TEST_F(Hostile, NotesThatAreNone) {
   for (size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(i);
     SetUp();
-    send(greeting(1, 0, own_.secret));
+    send(greeting(1, 0, local_.secret));
     const Status status = meet(std::chrono::seconds(5));
     ASSERT_TRUE(status.ok()) << status.error().message;
     send(cases[i].bytes, cases[i].fd);
@@ -158,7 +158,7 @@ TEST_F(Hostile, NotesThatAreNone) {
 }
 
 TEST_F(Hostile, SeveralDescriptorsAtOnce) {
-  send(greeting(1, 0, own_.secret));
+  send(greeting(1, 0, local_.secret));
   ASSERT_TRUE(meet(std::chrono::seconds(5)).ok());
   const size_t before = descriptors_open();
   const Bytes bytes = bytes_of(kNoteMagic, uint32_t{0}, int64_t{4096});
@@ -182,7 +182,7 @@ TEST_F(Hostile, SeveralDescriptorsAtOnce) {
 }
 
 TEST_F(Hostile, CallersWithoutTheSecretDoNotMeet) {
-  RandomBytes guess = own_.secret;
+  RandomBytes guess = local_.secret;
   guess[15] ^= std::byte{1};
   send(greeting(1, 0, guess));
   const Status status = meet(milliseconds(100));
@@ -192,9 +192,9 @@ TEST_F(Hostile, CallersWithoutTheSecretDoNotMeet) {
 
 TEST_F(Hostile, CallersThatGreetWronglyDoNotMeet) {
   const std::vector<Bytes> wrong = {
-      greeting(2, 0, own_.secret),  // no rank of the group
-      greeting(0, 0, own_.secret),
-      greeting(1, 1, own_.secret),
+      greeting(2, 0, local_.secret),  // no rank of the group
+      greeting(0, 0, local_.secret),
+      greeting(1, 1, local_.secret),
       bytes_of(kGreetingMagic, uint32_t{1}),
       Bytes(2000),
   };
@@ -211,11 +211,11 @@ TEST_F(Hostile, AHundredSilentCallersDelayTheOthersOnly) {
   std::vector<Descriptor> silent;
   for (int i = 0; i < 100; ++i) {
     silent.push_back(std::move(make_packet_socket().value()));
-    ASSERT_EQ(connect_to(silent.back().get(), own_.name), 0);
+    ASSERT_EQ(connect_to(silent.back().get(), local_.name), 0);
   }
   raw_ = std::move(make_packet_socket().value());
-  ASSERT_EQ(connect_to(raw_.get(), own_.name), 0);
-  send(greeting(1, 0, own_.secret));
+  ASSERT_EQ(connect_to(raw_.get(), local_.name), 0);
+  send(greeting(1, 0, local_.secret));
   const Status status = meet(std::chrono::seconds(20));
   EXPECT_TRUE(status.ok()) << status.error().message;
 }
@@ -226,8 +226,8 @@ TEST_F(Hostile, CallersOfAnotherUserAreNamed) {
   if (child == 0) {
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
     Descriptor other = std::move(make_packet_socket().value());
-    if (connect_to(other.get(), own_.name) != 0) ::_exit(3);
-    send_packet(other.get(), greeting(1, 0, own_.secret), -1);
+    if (connect_to(other.get(), local_.name) != 0) ::_exit(3);
+    send_packet(other.get(), greeting(1, 0, local_.secret), -1);
     Packet packet;
     const bool ended = poll_until(
         [&] { return receive_packet(other.get(), packet) == PacketOutcome::kGone; }, [] {});

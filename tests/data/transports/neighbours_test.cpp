@@ -48,9 +48,9 @@ struct Heard : NeighbourEvents {
 };
 
 std::unique_ptr<Neighbours> listening(int rank) {
-  auto made = Neighbours::listen(rank);
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  return std::move(made.value());
+  auto neighbours = Neighbours::listen(rank);
+  EXPECT_TRUE(neighbours.ok()) << neighbours.error().message;
+  return std::move(neighbours.value());
 }
 
 // All ranks meet; `peers`: whom this one has met.
@@ -58,9 +58,9 @@ std::unique_ptr<Neighbours> met(int rank,
                                 ForkedRanks::Meeting& meeting,
                                 std::vector<PeerIndex>* peers = nullptr) {
   auto neighbours = listening(rank);
-  const auto found = neighbours->connect(meeting.gather(neighbours->address()), seconds(20));
-  EXPECT_TRUE(found.ok()) << found.error().message;
-  if (peers != nullptr && found.ok()) *peers = found.value();
+  const auto connected = neighbours->connect(meeting.gather(neighbours->address()), seconds(20));
+  EXPECT_TRUE(connected.ok()) << connected.error().message;
+  if (peers != nullptr && connected.ok()) *peers = connected.value();
   return neighbours;
 }
 
@@ -340,9 +340,9 @@ TEST(Neighbours, WaitFdTellsWhenSomethingComes) {
 Error connect_error(Neighbours& neighbours,
                     std::vector<std::string> addresses,
                     milliseconds at_most) {
-  const auto found = neighbours.connect(addresses, at_most);
-  EXPECT_FALSE(found.ok());
-  return found.ok() ? Error{} : found.error();
+  const auto connected = neighbours.connect(addresses, at_most);
+  EXPECT_FALSE(connected.ok());
+  return connected.ok() ? Error{} : connected.error();
 }
 
 TEST(Neighbours, NameThoseWhoDoNotCome) {
@@ -365,9 +365,9 @@ TEST(Neighbours, LeaveOtherHostsAlone) {
   auto elsewhere = NeighbourAddress::parse(a->address()).value();
   elsewhere.host += "0";
   const std::vector<std::string> addresses{a->address(), elsewhere.text(), ""};
-  const auto found = a->connect(addresses, seconds(20));
-  ASSERT_TRUE(found.ok()) << found.error().message;
-  EXPECT_THAT(found.value(), ElementsAre());
+  const auto connected = a->connect(addresses, seconds(20));
+  ASSERT_TRUE(connected.ok()) << connected.error().message;
+  EXPECT_THAT(connected.value(), ElementsAre());
   const Status said = a->say(1, "", nullptr);
   ASSERT_FALSE(said.ok());
   EXPECT_EQ(said.error().code, ErrorCode::kInvalidArgument);

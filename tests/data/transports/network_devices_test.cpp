@@ -52,8 +52,8 @@ class NetworkDevices : public testing::Test {
     fs::create_directories((sysfs_ / file).parent_path());
     std::ofstream(sysfs_ / file) << text;
   }
-  Result<std::vector<NetworkDevice>> choose(const std::vector<std::string>& wanted) {
-    return choose_devices(interfaces_, wanted, sysfs_.string());
+  Result<std::vector<NetworkDevice>> choose(const std::vector<std::string>& names) {
+    return choose_devices(interfaces_, names, sysfs_.string());
   }
 
   fs::path sysfs_;

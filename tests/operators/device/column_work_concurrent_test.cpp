@@ -185,15 +185,15 @@ TEST_P(ColumnWorkConcurrent, what_is_selected_keeps_its_order) {
     }
     const DeviceBuffer flag = load(runner, flags), value = load(runner, values);
     const DeviceBuffer selected = load(runner, std::vector<uint64_t>(count));
-    const DeviceBuffer found = zeroed_word(runner);
+    const DeviceBuffer chosen_rows = zeroed_word(runner);
     DeviceSelectWork work{.flags = flag.words(),
                           .flag_stride = kStride,
                           .count = count,
                           .selected = selected.words(),
-                          .selected_count = found.words()};
+                          .selected_count = chosen_rows.words()};
     for (const auto* expected : {&places, &chosen}) {
       ASSERT_TRUE(runner.select(work).ok());
-      ASSERT_EQ(values_of<uint64_t>(runner, found, 1)[0], expected->size());
+      ASSERT_EQ(values_of<uint64_t>(runner, chosen_rows, 1)[0], expected->size());
       EXPECT_EQ(values_of<uint64_t>(runner, selected, expected->size()), *expected);
       work.values = value.words();
     }

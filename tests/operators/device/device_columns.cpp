@@ -134,13 +134,13 @@ RowPairs cpu_pairs(const CpuJoin& join, JoinKind kind) {
   spec.output = {{OutputSide::kLeft, join.keys, "probe"}};
   if (kind != JoinKind::kSemi && kind != JoinKind::kAnti)
     spec.output.push_back({OutputSide::kRight, join.keys, "build"});
-  const auto made = HashJoin::create(
+  const auto on_cpu = HashJoin::create(
       spec, join.probe, join.build, {Memory::create(int64_t{1} << 30), 1, model::Machine{}, 42});
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  CollectSink sink(made.value()->worker_count());
+  EXPECT_TRUE(on_cpu.ok()) << on_cpu.error().message;
+  CollectSink sink(on_cpu.value()->worker_count());
   RunProgress progress;
   RunProfile profile;
-  EXPECT_TRUE(made.value()->run(sink, CancelFlag{}, progress, profile).ok());
+  EXPECT_TRUE(on_cpu.value()->run(sink, CancelFlag{}, progress, profile).ok());
   RowPairs pairs;
   for (const Batch& batch : sink.take()) {
     const auto row_at = [&](size_t column, int64_t at) {

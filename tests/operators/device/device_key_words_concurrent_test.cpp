@@ -115,7 +115,7 @@ TEST_P(DeviceKeysConcurrent, columns_of_chosen_rows_come_out_as_they_went_in) {
 TEST(DeviceKeys, keys_are_as_narrow_as_they_can_be) {
   HostRunner runner;
   Random random(1);
-  const auto made = [&](const std::vector<std::string>& formats, uint64_t distinct, bool equal) {
+  const auto form_of = [&](const std::vector<std::string>& formats, uint64_t distinct, bool equal) {
     std::vector<Array> arrays;
     for (const std::string& format : formats)
       arrays.push_back(device_array(format, 200, distinct, 0.1, random));
@@ -125,13 +125,13 @@ TEST(DeviceKeys, keys_are_as_narrow_as_they_can_be) {
     return std::pair(keys.value().are_packed(), keys.value().are_numbered());
   };
   const std::pair packed(true, false), numbered(false, true);
-  EXPECT_EQ(made({"l"}, 20, false), packed);
-  EXPECT_EQ(made({"i", "S", "c", "b"}, 20, true), packed);
-  EXPECT_EQ(made({"l"}, 20, true), numbered);  // with both extremes, 65 bits
-  EXPECT_EQ(made({"i", "i"}, 20, false), packed);
-  EXPECT_EQ(made({"l", "l"}, 20, false), numbered);
-  EXPECT_EQ(made({"u"}, 20, false), numbered);
-  EXPECT_EQ(made({"d:38,2"}, 20, false), numbered);
+  EXPECT_EQ(form_of({"l"}, 20, false), packed);
+  EXPECT_EQ(form_of({"i", "S", "c", "b"}, 20, true), packed);
+  EXPECT_EQ(form_of({"l"}, 20, true), numbered);  // with both extremes, 65 bits
+  EXPECT_EQ(form_of({"i", "i"}, 20, false), packed);
+  EXPECT_EQ(form_of({"l", "l"}, 20, false), numbered);
+  EXPECT_EQ(form_of({"u"}, 20, false), numbered);
+  EXPECT_EQ(form_of({"d:38,2"}, 20, false), numbered);
 
   const DeviceBuffer narrow = load<int64_t>(runner, {1'000'000'007, 1'000'000'001, -4});
   const DeviceValues column{.values = narrow.words()};

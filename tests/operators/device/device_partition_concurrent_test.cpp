@@ -101,7 +101,7 @@ void expect_partitions(DeviceRunner& runner,
                                load(runner, lanes.words),
                                load(runner, lanes.halves),
                                load(runner, lanes.bytes)};
-  const auto made =
+  const auto partitioned =
       partition_on_device(runner,
                           {.key = {key.as<Key>(), sizeof(Key)},
                            .columns = {{key.as<Key>(), sizeof(Key)},
@@ -114,8 +114,8 @@ void expect_partitions(DeviceRunner& runner,
                            .filter = {band.low == INT64_MIN ? nullptr : key.as<Key>(), sizeof(Key)},
                            .low = band.low,
                            .high = band.high});
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  const DevicePartitions& parts = made.value();
+  ASSERT_TRUE(partitioned.ok()) << partitioned.error().message;
+  const DevicePartitions& parts = partitioned.value();
   EXPECT_EQ(values_of<uint64_t>(runner, parts.offsets, offsets.size()), offsets);
   EXPECT_EQ(values_of<Key>(runner, parts.columns[0], order.size()), in_order(keys, order));
   EXPECT_EQ(values_of<uint64_t>(runner, parts.columns[1], order.size()), order);
@@ -191,13 +191,13 @@ TEST_P(DevicePartitionConcurrent, the_cpu_orders_them_alike) {
   DeviceRunner& runner = *owner;
   const DeviceBuffer key = load(runner, keys);
   const DeviceBuffer row = load(runner, rows);
-  const auto made = partition_on_device(runner,
-                                        {.key = {key.words(), 8},
-                                         .columns = {{row.words(), 8}},
-                                         .rows = keys.size(),
-                                         .rule = by_hash(200)});
-  ASSERT_TRUE(made.ok());
-  EXPECT_THAT(values_of<uint64_t>(runner, made.value().columns[0], rows.size()),
+  const auto partitioned = partition_on_device(runner,
+                                               {.key = {key.words(), 8},
+                                                .columns = {{row.words(), 8}},
+                                                .rows = keys.size(),
+                                                .rule = by_hash(200)});
+  ASSERT_TRUE(partitioned.ok());
+  EXPECT_THAT(values_of<uint64_t>(runner, partitioned.value().columns[0], rows.size()),
               ElementsAreArray(expected));
 }
 
@@ -247,10 +247,10 @@ TEST_P(DevicePartitionConcurrent, scans_have_64_bits_and_any_length) {
 TEST(DevicePartition, what_kernels_cannot_do_is_refused) {
   HostRunner runner;
   const auto expect_refused = [&](const DevicePartitionSpec& spec, const char* text) {
-    const auto made = partition_on_device(runner, spec);
-    ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_THAT(made.error().message, ::testing::HasSubstr(text));
+    const auto refused = partition_on_device(runner, spec);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(refused.error().message, ::testing::HasSubstr(text));
   };
   expect_refused({.rule = by_hash(257)}, "257 partitions");
   expect_refused({.rule = {.ways = 3, .is_digit = true}}, "a digit of 3 values");
@@ -276,8 +276,8 @@ TEST(DevicePartition, too_little_memory_and_failed_launches_leave_nothing_behind
     const DeviceBuffer key = load(runner, keys);
     const uint64_t held = runner.held_bytes();
     runner.bytes_max = held + bytes;
-    if (const auto made = run(runner, key); !made.ok()) {
-      EXPECT_EQ(made.error().code, ErrorCode::kOutOfMemoryBudget);
+    if (const auto partitioned = run(runner, key); !partitioned.ok()) {
+      EXPECT_EQ(partitioned.error().code, ErrorCode::kOutOfMemoryBudget);
       EXPECT_EQ(runner.launches(), 0U);
     }
     EXPECT_EQ(runner.held_bytes(), held);
@@ -287,9 +287,9 @@ TEST(DevicePartition, too_little_memory_and_failed_launches_leave_nothing_behind
     const DeviceBuffer key = load(runner, keys);
     const uint64_t held = runner.held_bytes();
     runner.fails_at = launch;
-    const auto made = run(runner, key);
-    ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.error().code, ErrorCode::kInternal);
+    const auto refused = run(runner, key);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kInternal);
     EXPECT_EQ(runner.held_bytes(), held);
   }
 }

@@ -51,9 +51,11 @@ LoadedSort load_sort(DeviceRunner& runner, const SortInput& input) {
   return loaded;
 }
 
-std::vector<uint64_t> device_order(DeviceRunner& runner, const SortInput& input, uint64_t wanted) {
+std::vector<uint64_t> device_order(DeviceRunner& runner,
+                                   const SortInput& input,
+                                   uint64_t rows_needed) {
   LoadedSort loaded = load_sort(runner, input);
-  loaded.spec.wanted = wanted;
+  loaded.spec.rows_needed = rows_needed;
   const auto sorted = sort_on_device(runner, loaded.spec);
   EXPECT_TRUE(sorted.ok()) << sorted.error().message;
   return values_of<uint64_t>(runner, sorted.value(), loaded.spec.rows);
@@ -80,13 +82,13 @@ TEST_P(DeviceSortConcurrent, rows_stand_in_the_order_of_the_cpu) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", first key " + input.columns[0].format);
     const std::vector<uint64_t> expected = cpu_order(input);
     EXPECT_EQ(device_order(runner, input, UINT64_MAX), expected);
-    for (const uint64_t wanted : {expected.size() / 3, uint64_t{0}}) {
-      std::vector<uint64_t> found = device_order(runner, input, wanted);
-      ASSERT_EQ(found.size(), expected.size());
+    for (const uint64_t rows_needed : {expected.size() / 3, uint64_t{0}}) {
+      std::vector<uint64_t> order = device_order(runner, input, rows_needed);
+      ASSERT_EQ(order.size(), expected.size());
       EXPECT_TRUE(std::equal(
-          found.begin(), found.begin() + static_cast<int64_t>(wanted), expected.begin()));
-      std::ranges::sort(found);  // the others are there all the same
-      EXPECT_EQ(std::ranges::adjacent_find(found), found.end());
+          order.begin(), order.begin() + static_cast<int64_t>(rows_needed), expected.begin()));
+      std::ranges::sort(order);  // the others are there all the same
+      EXPECT_EQ(std::ranges::adjacent_find(order), order.end());
     }
   }
 }
@@ -131,7 +133,7 @@ TEST(DeviceSort, too_little_memory_and_failed_launches_leave_nothing_behind) {
     SortInput input{.rows = 2000};
     for (const char* format : {"u", "d:38,2"}) input.append(format, 30, 0.1, random);
     LoadedSort loaded = load_sort(runner, input);
-    loaded.spec.wanted = 900;
+    loaded.spec.rows_needed = 900;
     runner.bytes_max = runner.held_bytes() + bytes_max;
     runner.fails_at = fails_at;
     CD_ASSIGN(const DeviceBuffer rows, sort_on_device(runner, loaded.spec));

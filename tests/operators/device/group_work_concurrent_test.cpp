@@ -70,10 +70,10 @@ Strings finished(DeviceRunner& runner,
                  const DeviceGroups& groups,
                  size_t which,
                  DeviceFinish finish) {
-  const auto made = finish_on_device(runner, groups, which, finish);
-  EXPECT_TRUE(made.ok());
-  const auto words = values_of<uint64_t>(runner, made.value().words, groups.groups);
-  const auto valid = values_of<uint8_t>(runner, made.value().valid, groups.groups);
+  const auto finished = finish_on_device(runner, groups, which, finish);
+  EXPECT_TRUE(finished.ok());
+  const auto words = values_of<uint64_t>(runner, finished.value().words, groups.groups);
+  const auto valid = values_of<uint8_t>(runner, finished.value().valid, groups.groups);
   arrow_test::Optionals<T> values;
   for (uint64_t group = 0; group < groups.groups; ++group) {
     values.push_back(std::nullopt);
@@ -146,8 +146,9 @@ std::vector<Strings> device_values(DeviceRunner& runner, const ValueTable& input
   const DeviceGroups& groups = grouped.value();
   const auto counts = [&](uint32_t word) {
     Strings strings;
-    const auto found = read_values<uint64_t>(runner, groups.column(word), groups.groups).value();
-    for (const uint64_t count : found) strings.push_back(std::to_string(count));
+    const auto group_counts =
+        read_values<uint64_t>(runner, groups.column(word), groups.groups).value();
+    for (const uint64_t count : group_counts) strings.push_back(std::to_string(count));
     return strings;
   };
   const std::vector<Strings> columns = {
@@ -236,22 +237,22 @@ struct WideInput {
 
 WideInput read_wide_input(DeviceRunner& runner, const ValueTable& input) {
   const auto rows = static_cast<uint64_t>(input.rows);
-  WideInput made{.numbers = std::move(number_rows(runner, rows).value()),
+  WideInput wide{.numbers = std::move(number_rows(runner, rows).value()),
                  .low = std::move(DeviceBuffer::words(runner, rows).value()),
                  .high = std::move(DeviceBuffer::words(runner, rows).value())};
   for (const Array& value : input.values) {
-    made.values.push_back(load_array(runner, value));
-    made.valid.push_back(std::move(DeviceBuffer::make(runner, rows).value()));
+    wide.values.push_back(load_array(runner, value));
+    wide.valid.push_back(std::move(DeviceBuffer::make(runner, rows).value()));
     const TestRows test{
-        .from = made.values.back().values, .to = made.valid.back().as<uint8_t>(), .count = rows};
+        .from = wide.values.back().values, .to = wide.valid.back().as<uint8_t>(), .count = rows};
     EXPECT_TRUE(runner.launch(test, 3).ok());
   }
-  const ReadHalves halves{.from = made.values[0].values,
-                          .low = made.low.words(),
-                          .high = made.high.words(),
+  const ReadHalves halves{.from = wide.values[0].values,
+                          .low = wide.low.words(),
+                          .high = wide.high.words(),
                           .count = rows};
   EXPECT_TRUE(runner.launch(halves, 3).ok());
-  return made;
+  return wide;
 }
 
 std::vector<uint64_t> column_words(DeviceRunner& runner,
@@ -265,12 +266,12 @@ Strings wide_cells(DeviceRunner& runner,
                    const WideInput& input,
                    const DeviceGroups& groups,
                    size_t at) {
-  const AggregateColumn& found = groups.aggregates[at];
+  const AggregateColumn& aggregate = groups.aggregates[at];
   const WideAggregate& asked = kWideAggregates[at];
   if (asked.device != DeviceAggregate::kWideSum) {
     const auto gathered = gather_column_on_device(runner,
                                                   {.from = input.values[asked.value].values,
-                                                   .rows = groups.column(found.word),
+                                                   .rows = groups.column(aggregate.word),
                                                    .count = groups.groups,
                                                    .can_miss = true});
     return cells_of(runner, gathered.value(), kWideFormats[asked.value]);
@@ -280,14 +281,14 @@ Strings wide_cells(DeviceRunner& runner,
   sums.rows = groups.groups;
   sums.values = std::move(DeviceBuffer::words(runner, 2 * groups.groups).value());
   const DeviceBuffer misfits = load(runner, std::vector<uint64_t>{0});
-  const DecimalSums work{.words = groups.column(found.word),
+  const DecimalSums work{.words = groups.column(aggregate.word),
                          .to = sums.values.words(),
                          .misfits = misfits.words(),
                          .count = groups.groups};
   EXPECT_TRUE(runner.launch(work, 2).ok());
   EXPECT_EQ(values_of<uint64_t>(runner, misfits, 1)[0], 0U);
   Strings cells = cells_of(runner, sums, kWideFormats[0]);
-  const std::vector<uint64_t> counts = column_words(runner, groups, found.count_word);
+  const std::vector<uint64_t> counts = column_words(runner, groups, aggregate.count_word);
   for (size_t group = 0; group < cells.size(); ++group)
     if (counts[group] == 0) cells[group] = "null";
   return cells;

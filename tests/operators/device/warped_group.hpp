@@ -25,38 +25,38 @@ class WarpedGroup : public rings::ThreadCoop {
   WarpedGroup(WarpedThreads& threads, uint32_t rank)
       : rings::ThreadCoop(threads.all, rank),
         lanes_(threads.lanes),
-        own_(threads.warps[rank / threads.lanes].get()) {}
+        thread_group_(threads.warps[rank / threads.lanes].get()) {}
 
   uint32_t lane() const { return rank() % lanes_; }
   uint32_t lanes() const { return lanes_; }
   uint32_t warp() const { return rank() / lanes_; }
   uint32_t ones(uint32_t bits) const { return static_cast<uint32_t>(std::popcount(bits)); }
-  void warp_sync() const { own_->arrive.arrive_and_wait(); }
+  void warp_sync() const { thread_group_->arrive.arrive_and_wait(); }
 
   uint32_t match(uint32_t value) const {
     uint32_t same = 0;
     show(value);
     for (uint32_t lane = 0; lane < lanes_; ++lane)
-      same |= uint32_t{own_->values[lane] == value} << lane;
+      same |= uint32_t{thread_group_->values[lane] == value} << lane;
     warp_sync();
     return same;
   }
   uint64_t warp_prefix(uint64_t value) const {
     uint64_t before = 0;
     show(value);
-    for (uint32_t lower = 0; lower < lane(); ++lower) before += own_->values[lower];
+    for (uint32_t lower = 0; lower < lane(); ++lower) before += thread_group_->values[lower];
     warp_sync();
     return before;
   }
 
  private:
   void show(uint64_t value) const {
-    own_->values[lane()] = value;
+    thread_group_->values[lane()] = value;
     warp_sync();
   }
 
   uint32_t lanes_;
-  rings::ThreadGroup* own_;
+  rings::ThreadGroup* thread_group_;
 };
 static_assert(BlockGroup<WarpedGroup>);
 

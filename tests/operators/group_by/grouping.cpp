@@ -17,13 +17,13 @@ AggregateSpec aggregate(AggregateFunction function, int column, int filter) {
 
 Outcome group(const TablePtr& table, GroupSpec spec, Setting& setting) {
   Outcome outcome;
-  auto made = plan_group_by(
+  auto operation = plan_group_by(
       std::move(spec), table, {setting.memory, setting.threads, model::Machine{}, 42});
-  if (!made.ok()) {
-    outcome.status = made.error();
+  if (!operation.ok()) {
+    outcome.status = operation.error();
     return outcome;
   }
-  const Operator& planned = *made.value();
+  const Operator& planned = *operation.value();
   CollectSink sink(planned.worker_count());
   RunProgress progress;
   outcome.status = planned.run(sink, setting.cancel, progress, outcome.profile);

@@ -38,10 +38,11 @@ RowPairs expected_pairs(const Sides& sides, JoinKind kind) {
   rows.reserve(2 * sides.left.size());
   std::vector<uint8_t> met(sides.right.size(), 0);
   for (size_t i = 0; i < sides.left.size(); ++i) {
-    const auto found = right.first.find(sides.left[i]);
-    const bool alone = found == right.first.end();
+    const auto first_right = right.first.find(sides.left[i]);
+    const bool alone = first_right == right.first.end();
     if (alone ? left_alone : kind == JoinKind::kSemi) rows.emplace_back(i, kAbsent);
-    for (int64_t j = alone || !pairs ? kAbsent : found->second; j != kAbsent; j = right.next[j]) {
+    for (int64_t j = alone || !pairs ? kAbsent : first_right->second; j != kAbsent;
+         j = right.next[j]) {
       met[j] = 1;
       rows.emplace_back(i, j);
     }

@@ -46,13 +46,13 @@ Planned::Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes)
 
 Planned::Planned(JoinSpec spec, const TablePtr& left, const TablePtr& right, int64_t memory_bytes)
     : memory(Memory::create(memory_bytes)) {
-  auto made =
+  auto created =
       HashJoin::create(std::move(spec), left, right, {memory, kWorkers, model::Machine{}, 42});
-  if (!made.ok()) {
-    ADD_FAILURE() << made.error().message;
+  if (!created.ok()) {
+    ADD_FAILURE() << created.error().message;
     return;
   }
-  join = std::move(made.value());
+  join = std::move(created.value());
   EXPECT_EQ(join->worker_count(), kWorkers);
 }
 

@@ -31,8 +31,8 @@ struct RankJoinCase {
 };
 
 struct RankJoinResult {
-  Strings rows;   // of all ranks, in ascending order
-  Strings found;  // the same as they came, rank 0 first
+  Strings rows;      // of all ranks, in ascending order
+  Strings in_order;  // the same as they came, rank 0 first
   std::vector<std::string> reasons;
   std::vector<std::string> errors;
   std::vector<int64_t> received;  // by rank: of both sides
@@ -84,19 +84,19 @@ RunEnvironment environment_of(int threads, uint64_t seed) {
   return {Memory::create(int64_t{512} << 20), threads, model::Machine{}, seed};
 }
 
-Strings in_one_process(const RankJoinCase& wanted) {
+Strings in_one_process(const RankJoinCase& join_case) {
   const auto whole = [&](int side) {
-    return part_of(wanted.sides[side], 0, wanted.sides[side].ends.back());
+    return part_of(join_case.sides[side], 0, join_case.sides[side].ends.back());
   };
-  auto join = HashJoin::create(wanted.spec, whole(0), whole(1), environment_of(1, 5));
+  auto join = HashJoin::create(join_case.spec, whole(0), whole(1), environment_of(1, 5));
   EXPECT_TRUE(join.ok()) << (join.ok() ? "" : join.error().message);
   Strings rows = strings_of(*join.value());
   std::sort(rows.begin(), rows.end());
   return rows;
 }
 
-RankJoinResult over_ranks(const RankJoinCase& wanted) {
-  const size_t ranks = wanted.sides[0].ends.size();
+RankJoinResult over_ranks(const RankJoinCase& join_case) {
+  const size_t ranks = join_case.sides[0].ends.size();
   RankJoinResult result{{},
                         {},
                         std::vector<std::string>(ranks),
@@ -107,46 +107,47 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
   const auto body = [&](ranks::Communicator& communicator) -> Status {
     const auto rank = static_cast<size_t>(communicator.rank());
     const auto part = [&](int side) {
-      const std::vector<int64_t>& ends = wanted.sides[side].ends;
-      return part_of(wanted.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
+      const std::vector<int64_t>& ends = join_case.sides[side].ends;
+      return part_of(join_case.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
     };
     // Ranks need not have as many threads as others, nor the same seed.
-    Team team(wanted.threads + static_cast<int>(rank % 2));
+    Team team(join_case.threads + static_cast<int>(rank % 2));
     const RunEnvironment environment = environment_of(team.worker_count(), rank + 1);
     const bulk::RankRun run{&communicator, &team, environment.memory};
-    auto found = partition_over_ranks(run, wanted.spec, part(0), part(1), environment);
-    if (!found.ok()) {
-      result.errors[rank] = found.error().message;
+    auto partition = partition_over_ranks(run, join_case.spec, part(0), part(1), environment);
+    if (!partition.ok()) {
+      result.errors[rank] = partition.error().message;
       return {};
     }
-    result.reasons[rank] = found.value().reason;
-    if (found.value().sides == nullptr) return {};
-    for (const int side : {0, 1}) result.received[rank] += found.value().sides->sides.rows[side];
-    for (const bulk::BulkPhase& phase : found.value().sides->facts.phases) {
+    result.reasons[rank] = partition.value().reason;
+    if (partition.value().sides == nullptr) return {};
+    for (const int side : {0, 1})
+      result.received[rank] += partition.value().sides->sides.rows[side];
+    for (const bulk::BulkPhase& phase : partition.value().sides->facts.phases) {
       if (phase.name == "histogram") result.counted[rank] += phase.rows;
     }
-    const auto join = HashJoin::create(found.value().sides, environment);
+    const auto join = HashJoin::create(partition.value().sides, environment);
     by_rank[rank] = strings_of(*join);
     return {};
   };
   const Status status = ranks::run_thread_ranks(
-      {.ranks = static_cast<int>(ranks), .ranks_per_host = wanted.ranks_per_host}, body);
+      {.ranks = static_cast<int>(ranks), .ranks_per_host = join_case.ranks_per_host}, body);
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
   for (const Strings& rows : by_rank) {
     result.rows.insert(result.rows.end(), rows.begin(), rows.end());
   }
-  result.found = result.rows;
+  result.in_order = result.rows;
   std::sort(result.rows.begin(), result.rows.end());
   return result;
 }
 
-RankJoinResult expect_alike(const RankJoinCase& wanted, const std::string& what) {
-  RankJoinResult found = over_ranks(wanted);
-  const size_t ranks = wanted.sides[0].ends.size();
-  EXPECT_EQ(found.errors, std::vector<std::string>(ranks)) << what;
-  EXPECT_EQ(found.reasons, std::vector<std::string>(ranks)) << what;
-  EXPECT_EQ(found.rows, in_one_process(wanted)) << what;
-  return found;
+RankJoinResult expect_alike(const RankJoinCase& join_case, const std::string& what) {
+  RankJoinResult result = over_ranks(join_case);
+  const size_t ranks = join_case.sides[0].ends.size();
+  EXPECT_EQ(result.errors, std::vector<std::string>(ranks)) << what;
+  EXPECT_EQ(result.reasons, std::vector<std::string>(ranks)) << what;
+  EXPECT_EQ(result.rows, in_one_process(join_case)) << what;
+  return result;
 }
 
 std::vector<int64_t> ends_of(int64_t rows, int ranks) {
@@ -171,16 +172,16 @@ RankSide keyed_side(int64_t rows, uint64_t distinct, double nulls, int ranks, Ra
 }
 
 RankJoinCase plain_case(JoinKind kind, int ranks, uint64_t distinct, double nulls, Random& random) {
-  RankJoinCase wanted;
-  wanted.spec.kind = kind;
-  wanted.spec.keys = {{0, 0}};
-  wanted.spec.output = {{OutputSide::kLeft, 1, "l"}};
+  RankJoinCase join_case;
+  join_case.spec.kind = kind;
+  join_case.spec.keys = {{0, 0}};
+  join_case.spec.output = {{OutputSide::kLeft, 1, "l"}};
   if (kind != JoinKind::kSemi && kind != JoinKind::kAnti) {
-    wanted.spec.output.push_back({OutputSide::kRight, 1, "r"});
+    join_case.spec.output.push_back({OutputSide::kRight, 1, "r"});
   }
-  wanted.sides[0] = keyed_side(3000, distinct, nulls, ranks, random);
-  wanted.sides[1] = keyed_side(2000, distinct, nulls, ranks, random);
-  return wanted;
+  join_case.sides[0] = keyed_side(3000, distinct, nulls, ranks, random);
+  join_case.sides[1] = keyed_side(2000, distinct, nulls, ranks, random);
+  return join_case;
 }
 
 TEST(RankSides, EveryKindJoinsAsOneProcessDoes) {
@@ -192,12 +193,12 @@ TEST(RankSides, EveryKindJoinsAsOneProcessDoes) {
                                 JoinKind::kFull,
                                 JoinKind::kSemi,
                                 JoinKind::kAnti}) {
-      RankJoinCase wanted = plain_case(kind, ranks, 900, 0.1, random);
-      wanted.spec.build_is_forced = random() % 2 == 0;
-      wanted.spec.forced_build = random() % 2 == 0 ? Side::kLeft : Side::kRight;
-      wanted.threads = 1 + static_cast<int>(random() % 2);
-      wanted.ranks_per_host = static_cast<int>(random() % 3);
-      expect_alike(wanted, std::string(join_kind_name(kind)) + " " + std::to_string(ranks));
+      RankJoinCase join_case = plain_case(kind, ranks, 900, 0.1, random);
+      join_case.spec.build_is_forced = random() % 2 == 0;
+      join_case.spec.forced_build = random() % 2 == 0 ? Side::kLeft : Side::kRight;
+      join_case.threads = 1 + static_cast<int>(random() % 2);
+      join_case.ranks_per_host = static_cast<int>(random() % 3);
+      expect_alike(join_case, std::string(join_kind_name(kind)) + " " + std::to_string(ranks));
     }
   }
 }
@@ -208,29 +209,29 @@ TEST(RankSides, RowsThatNobodyLooksAtAreCounted) {
   for (const uint64_t distinct : {uint64_t{1500}, uint64_t{1} << 40}) {
     for (const JoinKind kind :
          {JoinKind::kInner, JoinKind::kLeft, JoinKind::kFull, JoinKind::kSemi, JoinKind::kAnti}) {
-      RankJoinCase wanted = plain_case(kind, 3, distinct, 0.1, random);
-      wanted.spec.output.clear();
-      wanted.spec.build_is_forced = true;
-      wanted.spec.forced_build = random() % 2 == 0 ? Side::kLeft : Side::kRight;
-      wanted.threads = 2;
-      expect_alike(wanted, std::string(join_kind_name(kind)) + " " + std::to_string(distinct));
+      RankJoinCase join_case = plain_case(kind, 3, distinct, 0.1, random);
+      join_case.spec.output.clear();
+      join_case.spec.build_is_forced = true;
+      join_case.spec.forced_build = random() % 2 == 0 ? Side::kLeft : Side::kRight;
+      join_case.threads = 2;
+      expect_alike(join_case, std::string(join_kind_name(kind)) + " " + std::to_string(distinct));
     }
   }
 }
 
 RankJoinCase merge_case(JoinKind kind, int ranks, uint64_t distinct, Random& random) {
-  RankJoinCase wanted = plain_case(kind, ranks, distinct, 0.0, random);
-  wanted.spec.strategy = Strategy::kMerge;
-  wanted.spec.output = {{OutputSide::kKey, 0, "k"}};
-  wanted.threads = 1 + static_cast<int>(random() % 2);
-  wanted.ranks_per_host = static_cast<int>(random() % 3);
-  return wanted;
+  RankJoinCase join_case = plain_case(kind, ranks, distinct, 0.0, random);
+  join_case.spec.strategy = Strategy::kMerge;
+  join_case.spec.output = {{OutputSide::kKey, 0, "k"}};
+  join_case.threads = 1 + static_cast<int>(random() % 2);
+  join_case.ranks_per_host = static_cast<int>(random() % 3);
+  return join_case;
 }
 
 std::vector<int64_t> numbers(const Strings& rows) {
-  std::vector<int64_t> found;
-  for (const std::string& row : rows) found.push_back(std::stoll(row));
-  return found;
+  std::vector<int64_t> numbers_of;
+  for (const std::string& row : rows) numbers_of.push_back(std::stoll(row));
+  return numbers_of;
 }
 
 TEST(RankSides, AMergeJoinIsInOrderOverAllRanks) {
@@ -238,11 +239,11 @@ TEST(RankSides, AMergeJoinIsInOrderOverAllRanks) {
   for (const int ranks : {1, 2, 3, 5}) {
     for (const JoinKind kind :
          {JoinKind::kInner, JoinKind::kFull, JoinKind::kSemi, JoinKind::kAnti}) {
-      RankJoinCase wanted = merge_case(kind, ranks, 900, random);
-      wanted.spec.partition_bits = static_cast<int>(random() % 6);
-      const RankJoinResult found = expect_alike(wanted, std::string(join_kind_name(kind)));
-      EXPECT_GT(found.found.size(), 100U);
-      const std::vector<int64_t> keys = numbers(found.found);
+      RankJoinCase join_case = merge_case(kind, ranks, 900, random);
+      join_case.spec.partition_bits = static_cast<int>(random() % 6);
+      const RankJoinResult result = expect_alike(join_case, std::string(join_kind_name(kind)));
+      EXPECT_GT(result.in_order.size(), 100U);
+      const std::vector<int64_t> keys = numbers(result.in_order);
       EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end())) << join_kind_name(kind) << ranks;
     }
   }
@@ -251,9 +252,9 @@ TEST(RankSides, AMergeJoinIsInOrderOverAllRanks) {
 TEST(RankSides, AMergeJoinOfFewKeysOfOneOrOfNone) {
   Random random(9);
   for (const uint64_t distinct : {uint64_t{1}, uint64_t{3}}) {
-    RankJoinCase wanted = merge_case(JoinKind::kInner, 3, distinct, random);
-    wanted.sides[1] = keyed_side(20, distinct, 0.0, 3, random);
-    expect_alike(wanted, std::to_string(distinct));
+    RankJoinCase join_case = merge_case(JoinKind::kInner, 3, distinct, random);
+    join_case.sides[1] = keyed_side(20, distinct, 0.0, 3, random);
+    expect_alike(join_case, std::to_string(distinct));
   }
   RankJoinCase none = merge_case(JoinKind::kFull, 3, 300, random);
   none.sides[1].ends = {0, 0, 0};
@@ -267,10 +268,10 @@ TEST(RankSides, AMergeJoinOfFewKeysOfOneOrOfNone) {
 
 TEST(RankSides, AMergeJoinSaysWhyItMovesTables) {
   Random random(10);
-  const auto reason_of = [](const RankJoinCase& wanted) {
-    const RankJoinResult found = over_ranks(wanted);
-    EXPECT_EQ(found.errors[1], "");
-    return found.reasons[1];
+  const auto reason_of = [](const RankJoinCase& join_case) {
+    const RankJoinResult result = over_ranks(join_case);
+    EXPECT_EQ(result.errors[1], "");
+    return result.reasons[1];
   };
   RankJoinCase nulls = merge_case(JoinKind::kInner, 2, 300, random);
   nulls.sides[0] = keyed_side(3000, 300, 0.1, 2, random);
@@ -289,13 +290,13 @@ TEST(RankSides, AMergeJoinSaysWhyItMovesTables) {
 TEST(RankSides, KeysComeBackFromWordsOfAnyMode) {
   Random random(2);
   for (const uint64_t distinct : {uint64_t{1} << 12, uint64_t{1} << 50}) {
-    RankJoinCase wanted = plain_case(JoinKind::kInner, 3, distinct, 0.0, random);
+    RankJoinCase join_case = plain_case(JoinKind::kInner, 3, distinct, 0.0, random);
     // As many rows as values: an array of keys, where they are dense.
-    wanted.sides[0] = keyed_side(6000, distinct, 0.0, 3, random);
-    wanted.sides[1] = keyed_side(5000, distinct, 0.0, 3, random);
-    wanted.spec.partition_bits = 3;
-    wanted.spec.output.push_back({OutputSide::kKey, 0, "k"});
-    expect_alike(wanted, std::to_string(distinct));
+    join_case.sides[0] = keyed_side(6000, distinct, 0.0, 3, random);
+    join_case.sides[1] = keyed_side(5000, distinct, 0.0, 3, random);
+    join_case.spec.partition_bits = 3;
+    join_case.spec.output.push_back({OutputSide::kKey, 0, "k"});
+    expect_alike(join_case, std::to_string(distinct));
   }
 }
 
@@ -304,10 +305,10 @@ TEST(RankSides, RowsMayLieAnywhere) {
   const std::vector<std::vector<int64_t>> shapes = {
       {0, 0, 0, 2000}, {2000, 2000, 2000, 2000}, {0, 1, 1, 2000}, {500, 500, 1500, 2000}};
   for (const std::vector<int64_t>& ends : shapes) {
-    RankJoinCase wanted = plain_case(JoinKind::kFull, 4, 300, 0.05, random);
-    wanted.sides[1].ends = ends;
-    wanted.ranks_per_host = 2;
-    expect_alike(wanted, std::to_string(ends[1]));
+    RankJoinCase join_case = plain_case(JoinKind::kFull, 4, 300, 0.05, random);
+    join_case.sides[1].ends = ends;
+    join_case.ranks_per_host = 2;
+    expect_alike(join_case, std::to_string(ends[1]));
   }
   RankJoinCase none = plain_case(JoinKind::kLeft, 3, 300, 0.0, random);
   none.sides[1].ends = {0, 0, 0};
@@ -318,38 +319,38 @@ TEST(RankSides, RowsMayLieAnywhere) {
 
 TEST(RankSides, OneKeyComesToOneRankInManySegments) {
   Random random(4);
-  RankJoinCase wanted = plain_case(JoinKind::kInner, 3, 1, 0.0, random);
-  wanted.sides[0] = keyed_side(40'000, 1, 0.0, 3, random);
-  wanted.sides[1] = keyed_side(3, 1, 0.0, 3, random);
+  RankJoinCase join_case = plain_case(JoinKind::kInner, 3, 1, 0.0, random);
+  join_case.sides[0] = keyed_side(40'000, 1, 0.0, 3, random);
+  join_case.sides[1] = keyed_side(3, 1, 0.0, 3, random);
   for (const int ranks_per_host : {0, 1}) {
-    wanted.ranks_per_host = ranks_per_host;
-    expect_alike(wanted, std::to_string(ranks_per_host));
+    join_case.ranks_per_host = ranks_per_host;
+    expect_alike(join_case, std::to_string(ranks_per_host));
   }
 }
 
 // Rank 0 has one worker with enough rows for a sample, rank 1 two of half as many, which count them.
 RankJoinCase many_rows(Random& random) {
-  RankJoinCase wanted = plain_case(JoinKind::kInner, 2, uint64_t{1} << 40, 0.0, random);
-  wanted.sides[0] = keyed_side(140'000, uint64_t{1} << 40, 0.0, 2, random);
-  wanted.spec.partition_bits = 3;
-  wanted.spec.build_is_forced = true;
-  wanted.spec.forced_build = Side::kRight;
-  return wanted;
+  RankJoinCase join_case = plain_case(JoinKind::kInner, 2, uint64_t{1} << 40, 0.0, random);
+  join_case.sides[0] = keyed_side(140'000, uint64_t{1} << 40, 0.0, 2, random);
+  join_case.spec.partition_bits = 3;
+  join_case.spec.build_is_forced = true;
+  join_case.spec.forced_build = Side::kRight;
+  return join_case;
 }
 
 TEST(RankSides, OfManyRowsASampleIsCounted) {
   Random random(6);
   for (const int ranks_per_host : {0, 1}) {
-    RankJoinCase wanted = many_rows(random);
-    wanted.spec.kind = JoinKind::kSemi;
-    wanted.spec.output.pop_back();
-    wanted.sides[1] = {{{"k", wanted.sides[0].columns[0].array}, wanted.sides[0].columns[1]},
-                       {500, 1000}};
-    wanted.ranks_per_host = ranks_per_host;
-    const RankJoinResult found = expect_alike(wanted, std::to_string(ranks_per_host));
-    EXPECT_EQ(found.rows.size(), 1000U);
-    EXPECT_LT(found.counted[0], 70'000 / 15 + 1000);
-    EXPECT_EQ(found.counted[1], 70'000 + 500);
+    RankJoinCase join_case = many_rows(random);
+    join_case.spec.kind = JoinKind::kSemi;
+    join_case.spec.output.pop_back();
+    join_case.sides[1] = {
+        {{"k", join_case.sides[0].columns[0].array}, join_case.sides[0].columns[1]}, {500, 1000}};
+    join_case.ranks_per_host = ranks_per_host;
+    const RankJoinResult result = expect_alike(join_case, std::to_string(ranks_per_host));
+    EXPECT_EQ(result.rows.size(), 1000U);
+    EXPECT_LT(result.counted[0], 70'000 / 15 + 1000);
+    EXPECT_EQ(result.counted[1], 70'000 + 500);
   }
 }
 
@@ -357,26 +358,26 @@ TEST(RankSides, OfManyRowsASampleIsCounted) {
 TEST(RankSides, ASampleThatDeceivesIsNoticedAndAllRowsAreCounted) {
   Random random(7);
   for (const int ranks_per_host : {0, 1}) {
-    RankJoinCase wanted = many_rows(random);
+    RankJoinCase join_case = many_rows(random);
     Optionals<int64_t> keys;
     for (int64_t row = 0; row < 140'000; ++row) {
       const bool is_first = row % 1024 < 1024 / 16;
       keys.emplace_back(is_first ? 7 : static_cast<int64_t>(random() >> 24));
     }
-    wanted.sides[0].columns[0].array = fixed<int64_t>("l", keys);
-    wanted.sides[0].batch_rows = 1024;
-    wanted.ranks_per_host = ranks_per_host;
-    const RankJoinResult found = expect_alike(wanted, std::to_string(ranks_per_host));
-    EXPECT_GT(found.counted[0], 70'000 + 1000);
-    EXPECT_EQ(found.counted[1], 2 * (70'000 + 1000));
+    join_case.sides[0].columns[0].array = fixed<int64_t>("l", keys);
+    join_case.sides[0].batch_rows = 1024;
+    join_case.ranks_per_host = ranks_per_host;
+    const RankJoinResult result = expect_alike(join_case, std::to_string(ranks_per_host));
+    EXPECT_GT(result.counted[0], 70'000 + 1000);
+    EXPECT_EQ(result.counted[1], 2 * (70'000 + 1000));
   }
 }
 
 TEST(RankSides, PartitionsAreDealtByTheirRows) {
   Random random(5);
-  const RankJoinCase wanted = plain_case(JoinKind::kInner, 4, 3000, 0.0, random);
-  const RankJoinResult found = over_ranks(wanted);
-  const auto [least, most] = std::minmax_element(found.received.begin(), found.received.end());
+  const RankJoinCase join_case = plain_case(JoinKind::kInner, 4, 3000, 0.0, random);
+  const RankJoinResult result = over_ranks(join_case);
+  const auto [least, most] = std::minmax_element(result.received.begin(), result.received.end());
   EXPECT_LT(*most, *least + *least / 4);
   const std::vector<int> owners = bulk::deal_partitions({5, 0, 0, 4, 3, 0}, 2);
   EXPECT_EQ(owners[0], 0);
@@ -394,21 +395,21 @@ TEST(RankSides, RangesAreDealtInOrder) {
 
 TEST(RankSides, SaysWhyRowsGoAnotherWay) {
   Random random(6);
-  RankJoinCase wanted = plain_case(JoinKind::kInner, 2, 100, 0.0, random);
-  for (RankSide& side : wanted.sides) {
+  RankJoinCase join_case = plain_case(JoinKind::kInner, 2, 100, 0.0, random);
+  for (RankSide& side : join_case.sides) {
     side.columns.push_back({"t", random_array("u", side.ends.back(), 0.1, random)});
   }
-  wanted.spec.output.push_back({OutputSide::kLeft, 2, "t"});
+  join_case.spec.output.push_back({OutputSide::kLeft, 2, "t"});
   const std::string columns = "the columns of the left side do not fit 64 bits together";
-  EXPECT_EQ(over_ranks(wanted).reasons, std::vector<std::string>(2, columns));
-  wanted.spec.keys = {{2, 2}};
+  EXPECT_EQ(over_ranks(join_case).reasons, std::vector<std::string>(2, columns));
+  join_case.spec.keys = {{2, 2}};
   const std::string keys = "the keys do not fit 64 bits together";
-  EXPECT_EQ(over_ranks(wanted).reasons, std::vector<std::string>(2, keys));
+  EXPECT_EQ(over_ranks(join_case).reasons, std::vector<std::string>(2, keys));
 }
 
 TEST(RankSides, AnErrorOfOneRankEndsAll) {
   Random random(7);
-  const RankJoinCase wanted = plain_case(JoinKind::kInner, 3, 100, 0.0, random);
+  const RankJoinCase join_case = plain_case(JoinKind::kInner, 3, 100, 0.0, random);
   std::vector<ErrorCode> codes(3, ErrorCode::kInternal);
   const Status status =
       ranks::run_thread_ranks({.ranks = 3}, [&](ranks::Communicator& communicator) -> Status {
@@ -419,11 +420,12 @@ TEST(RankSides, AnErrorOfOneRankEndsAll) {
         if (rank == 1) environment.memory = Memory::create(int64_t{1} << 12);
         const bulk::RankRun run{&communicator, &team, environment.memory};
         const auto part = [&](int side) {
-          const std::vector<int64_t>& ends = wanted.sides[side].ends;
-          return part_of(wanted.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
+          const std::vector<int64_t>& ends = join_case.sides[side].ends;
+          return part_of(join_case.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
         };
-        const auto found = partition_over_ranks(run, wanted.spec, part(0), part(1), environment);
-        if (!found.ok()) codes[rank] = found.error().code;
+        const auto partition =
+            partition_over_ranks(run, join_case.spec, part(0), part(1), environment);
+        if (!partition.ok()) codes[rank] = partition.error().code;
         return {};
       });
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
@@ -432,21 +434,21 @@ TEST(RankSides, AnErrorOfOneRankEndsAll) {
 
 TEST(RankSides, DifferentJoinsAreAnError) {
   Random random(8);
-  RankJoinCase wanted = plain_case(JoinKind::kInner, 2, 100, 0.0, random);
+  RankJoinCase join_case = plain_case(JoinKind::kInner, 2, 100, 0.0, random);
   std::vector<std::string> errors(2);
   const Status status =
       ranks::run_thread_ranks({.ranks = 2}, [&](ranks::Communicator& communicator) -> Status {
         const int rank = communicator.rank();
         Team team(1);
         const RunEnvironment environment = environment_of(1, 1);
-        JoinSpec spec = wanted.spec;
+        JoinSpec spec = join_case.spec;
         if (rank == 1) spec.kind = JoinKind::kLeft;
-        const auto found = partition_over_ranks({&communicator, &team, environment.memory},
-                                                spec,
-                                                part_of(wanted.sides[0], 0, 100),
-                                                part_of(wanted.sides[1], 0, 100),
-                                                environment);
-        if (!found.ok()) errors[static_cast<size_t>(rank)] = found.error().message;
+        const auto partition = partition_over_ranks({&communicator, &team, environment.memory},
+                                                    spec,
+                                                    part_of(join_case.sides[0], 0, 100),
+                                                    part_of(join_case.sides[1], 0, 100),
+                                                    environment);
+        if (!partition.ok()) errors[static_cast<size_t>(rank)] = partition.error().message;
         return {};
       });
   EXPECT_TRUE(status.ok());

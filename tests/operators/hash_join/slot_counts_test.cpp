@@ -43,19 +43,19 @@ std::vector<uint64_t> all_words(int part) {
 
 // Each word of a part alone, and all of them at once.
 void expect_counts(const SlotCounts& counts, const WordRows& rows, int part) {
-  std::unordered_map<uint64_t, int64_t> wanted;
-  for (const uint64_t word : rows.words) ++wanted[word];
-  FoundPartners all;
+  std::unordered_map<uint64_t, int64_t> count_of;
+  for (const uint64_t word : rows.words) ++count_of[word];
+  PartnerCounts all;
   for (const uint64_t word : all_words(part)) {
-    const FoundPartners one = find_partners(counts, &word, 1);
-    EXPECT_EQ(one.pairs, wanted[word]);
-    EXPECT_EQ(one.rows, wanted[word] > 0 ? 1 : 0);
+    const PartnerCounts one = find_partners(counts, &word, 1);
+    EXPECT_EQ(one.pairs, count_of[word]);
+    EXPECT_EQ(one.rows, count_of[word] > 0 ? 1 : 0);
     all.pairs += one.pairs;
     all.rows += one.rows;
   }
   EXPECT_EQ(counts.rows, all.pairs);
   const std::vector<uint64_t> words = all_words(part);
-  const FoundPartners together =
+  const PartnerCounts together =
       find_partners(counts, words.data(), static_cast<int32_t>(words.size()));
   EXPECT_EQ(together.pairs, all.pairs);
   EXPECT_EQ(together.rows, all.rows);

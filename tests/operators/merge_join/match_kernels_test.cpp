@@ -49,7 +49,7 @@ Matches expected(const Words& left, const Words& right, MatchWish wish) {
   return all;
 }
 
-Matches found(const Words& left, const Words& right, MatchShape shape, MatchWish wish) {
+Matches matches_of(const Words& left, const Words& right, MatchShape shape, MatchWish wish) {
   Matches all;
   MatchCursor cursor;
   const auto list = std::make_unique<MatchList>();
@@ -103,13 +103,14 @@ std::vector<MatchSides> all_sides() {
 TEST(MatchKernels, GiveWhatNestedLoopsGiveInOrder) {
   for (const MatchSides& sides : all_sides()) {
     for (const MatchWish wish : {MatchWish{}, {true, false}, {false, true}, {true, true}}) {
-      const Matches wanted = expected(sides.left, sides.right, wish);
+      const Matches expected_matches = expected(sides.left, sides.right, wish);
       const MatchShape shape = match_shape(sides.left_unique, sides.right_unique);
-      const Matches matches = found(sides.left, sides.right, shape, wish);
-      ASSERT_EQ(matches, wanted) << sides.left.size() << " x " << sides.right.size();
+      const Matches matches = matches_of(sides.left, sides.right, shape, wish);
+      ASSERT_EQ(matches, expected_matches) << sides.left.size() << " x " << sides.right.size();
       ASSERT_EQ(matches, by_word(matches, sides.left, sides.right));
       // The most general shape takes any words.
-      ASSERT_EQ(found(sides.left, sides.right, MatchShape::kManyToMany, wish), wanted);
+      ASSERT_EQ(matches_of(sides.left, sides.right, MatchShape::kManyToMany, wish),
+                expected_matches);
     }
   }
 }
@@ -134,10 +135,10 @@ TEST(MatchKernels, CountWhatTheyWouldGive) {
 TEST(MatchKernels, SelectLeftRowsByWhetherTheyMatch) {
   for (const MatchSides& sides : all_sides()) {
     for (const bool matched : {false, true}) {
-      std::vector<uint32_t> wanted;
+      std::vector<uint32_t> expected_rows;
       for (size_t i = 0; i < sides.left.size(); ++i) {
         const bool is = std::binary_search(sides.right.begin(), sides.right.end(), sides.left[i]);
-        if (is == matched) wanted.push_back(static_cast<uint32_t>(i));
+        if (is == matched) expected_rows.push_back(static_cast<uint32_t>(i));
       }
       std::vector<uint32_t> rows;
       MatchCursor cursor;
@@ -148,7 +149,7 @@ TEST(MatchKernels, SelectLeftRowsByWhetherTheyMatch) {
             matched_rows_of(sides.left), matched_rows_of(sides.right), matched, cursor, *list);
         rows.insert(rows.end(), list->left, list->left + list->count);
       }
-      EXPECT_EQ(rows, wanted);
+      EXPECT_EQ(rows, expected_rows);
     }
   }
 }

@@ -130,7 +130,7 @@ TEST_P(MergeJoinConcurrent, GivesEveryRowOnceInOrder) {
   const Sides sides = make_sides(shape);
   const TablePtr left = table_of(sides.left);
   const TablePtr right = table_of(sides.right);
-  const RowPairs wanted = expected_pairs(sides, kind);
+  const RowPairs pairs = expected_pairs(sides, kind);
   for (const Sortedness sorted : ways_to_know_order(shape)) {
     SCOPED_TRACE("sorted " + std::to_string(static_cast<int>(sorted)));
     JoinSpec spec = spec_of(kind);
@@ -142,14 +142,14 @@ TEST_P(MergeJoinConcurrent, GivesEveryRowOnceInOrder) {
       const Status status = planned.run(sink, CancelFlag());
       ASSERT_TRUE(status.ok()) << status.error().message;
       const RowPairs rows = ascending_pairs(rows_of(sink.take()), sides);
-      ASSERT_EQ(rows.size(), wanted.size());
-      EXPECT_TRUE(rows == wanted);
+      ASSERT_EQ(rows.size(), pairs.size());
+      EXPECT_TRUE(rows == pairs);
     }
     CountSink sink;
     RunProgress progress;
     RunProfile profile;
     ASSERT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
-    EXPECT_EQ(profile.result_rows, static_cast<int64_t>(wanted.size()));
+    EXPECT_EQ(profile.result_rows, static_cast<int64_t>(pairs.size()));
     EXPECT_STREQ(progress.phase.load(), "done");
     EXPECT_EQ(planned.memory->used_bytes(), 0);
   }
@@ -256,16 +256,16 @@ TEST(MergeJoinConcurrentResidual, DecidesInOrderToo) {
   const RowPairs rows = ascending_pairs(rows_of(sink.take()), sides);
   std::vector<uint8_t> left(sides.left.size());
   std::vector<uint8_t> right(sides.right.size());
-  RowPairs wanted = expected_pairs(sides, JoinKind::kInner);
-  std::erase_if(wanted, [](const auto& pair) { return (pair.first + pair.second) % 3 != 0; });
-  for (const auto& [i, j] : wanted) left[i] = right[j] = 1;
+  RowPairs pairs = expected_pairs(sides, JoinKind::kInner);
+  std::erase_if(pairs, [](const auto& pair) { return (pair.first + pair.second) % 3 != 0; });
+  for (const auto& [i, j] : pairs) left[i] = right[j] = 1;
   for (size_t i = 0; i < left.size(); ++i) {
-    if (left[i] == 0) wanted.emplace_back(i, kAbsent);
+    if (left[i] == 0) pairs.emplace_back(i, kAbsent);
   }
   for (size_t j = 0; j < right.size(); ++j) {
-    if (right[j] == 0) wanted.emplace_back(kAbsent, j);
+    if (right[j] == 0) pairs.emplace_back(kAbsent, j);
   }
-  EXPECT_TRUE(rows == in_order(wanted, sides));
+  EXPECT_TRUE(rows == in_order(pairs, sides));
 }
 
 TEST(MergeJoinConcurrentBudget, OneWorkersLackOfMemoryEndsAll) {

@@ -59,15 +59,15 @@ struct Setting {
 
 Outcome partition(const TablePtr& table, PartitionSpec spec, Setting& setting) {
   RunEnvironment environment{setting.memory, setting.threads, model::Machine{}, 0};
-  auto made = TablePartition::create(std::move(spec), table, environment);
-  if (!made.ok()) return {made.error(), {}, {}};
-  CollectSink sink(made.value()->worker_count());
+  auto operation = TablePartition::create(std::move(spec), table, environment);
+  if (!operation.ok()) return {operation.error(), {}, {}};
+  CollectSink sink(operation.value()->worker_count());
   RunProgress progress;
   RunProfile profile;
   Outcome outcome;
-  outcome.status = made.value()->run(sink, setting.cancel, progress, profile);
+  outcome.status = operation.value()->run(sink, setting.cancel, progress, profile);
   outcome.batches = sink.take();
-  outcome.partition_rows = made.value()->partition_rows();
+  outcome.partition_rows = operation.value()->partition_rows();
   return outcome;
 }
 

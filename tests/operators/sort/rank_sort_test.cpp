@@ -22,22 +22,22 @@ struct RankResult {
   std::vector<std::string> errors;  // by rank
 };
 
-TablePtr table_of_rank(const RankCase& wanted, size_t rank) {
-  const int64_t begin = rank == 0 ? 0 : wanted.ends[rank - 1];
-  const int64_t middle = begin + (wanted.ends[rank] - begin) / 2;
+TablePtr table_of_rank(const RankCase& sort_case, size_t rank) {
+  const int64_t begin = rank == 0 ? 0 : sort_case.ends[rank - 1];
+  const int64_t middle = begin + (sort_case.ends[rank] - begin) / 2;
   std::vector<Columns> batches(2);
-  for (size_t i = 0; i < wanted.rows.columns.size(); ++i) {
-    const Array& array = wanted.rows.columns[i].array;
+  for (size_t i = 0; i < sort_case.rows.columns.size(); ++i) {
+    const Array& array = sort_case.rows.columns[i].array;
     const std::string name = "c" + std::to_string(i);
     batches[0].push_back({name, sliced(array, begin, middle - begin)});
-    batches[1].push_back({name, sliced(array, middle, wanted.ends[rank] - middle)});
+    batches[1].push_back({name, sliced(array, middle, sort_case.ends[rank] - middle)});
   }
   return make_table(std::move(batches));
 }
 
-RankResult sort_ranks(const RankCase& wanted) {
-  const size_t ranks = wanted.ends.size();
-  const size_t columns = wanted.spec.output.size();
+RankResult sort_ranks(const RankCase& sort_case) {
+  const size_t ranks = sort_case.ends.size();
+  const size_t columns = sort_case.spec.output.size();
   std::vector<std::vector<Strings>> by_rank(ranks, std::vector<Strings>(columns));
   RankResult result{std::vector<Strings>(columns), {}, std::vector<std::string>(ranks)};
   const Status status = ranks::run_thread_ranks(
@@ -49,7 +49,7 @@ RankResult sort_ranks(const RankCase& wanted) {
         Team team(1);
         const bulk::RankRun run{&communicator, &team, environment.memory};
         const auto sorted = operators::sort_over_ranks(
-            run, wanted.spec, table_of_rank(wanted, rank), environment, wanted.by);
+            run, sort_case.spec, table_of_rank(sort_case, rank), environment, sort_case.by);
         if (!sorted.ok()) {
           result.errors[rank] = sorted.error().message;
           return {};
@@ -69,16 +69,17 @@ RankResult sort_ranks(const RankCase& wanted) {
   return result;
 }
 
-void expect_sorted(const RankCase& wanted) {
-  const RankResult result = sort_ranks(wanted);
-  EXPECT_EQ(result.errors, std::vector<std::string>(wanted.ends.size()));
-  const std::vector<int64_t> order = expected_order(wanted.rows);
+void expect_sorted(const RankCase& sort_case) {
+  const RankResult result = sort_ranks(sort_case);
+  EXPECT_EQ(result.errors, std::vector<std::string>(sort_case.ends.size()));
+  const std::vector<int64_t> order = expected_order(sort_case.rows);
   const auto rows = static_cast<int64_t>(order.size());
-  const int64_t begin = std::min(wanted.spec.offset, rows);
-  const int64_t end = wanted.spec.limit < 0 ? rows : std::min(rows, begin + wanted.spec.limit);
-  const TablePtr all = table_of(wanted.rows);
-  for (size_t i = 0; i < wanted.spec.output.size(); ++i) {
-    const Strings input = cells(*all, wanted.spec.output[i].column);
+  const int64_t begin = std::min(sort_case.spec.offset, rows);
+  const int64_t end =
+      sort_case.spec.limit < 0 ? rows : std::min(rows, begin + sort_case.spec.limit);
+  const TablePtr all = table_of(sort_case.rows);
+  for (size_t i = 0; i < sort_case.spec.output.size(); ++i) {
+    const Strings input = cells(*all, sort_case.spec.output[i].column);
     Strings expected;
     for (int64_t at = begin; at < end; ++at) {
       expected.push_back(input[static_cast<size_t>(order[static_cast<size_t>(at)])]);
@@ -96,10 +97,10 @@ std::vector<int64_t> even_ends(int64_t rows, int ranks) {
 // Two keys, and a column that tells rows apart.
 RankCase random_rank_case(int64_t rows, int ranks, Random& random) {
   const std::vector<OrderedColumn> columns = ordered_columns(rows, 0.1, random);
-  RankCase wanted;
+  RankCase sort_case;
   for (int k = 0; k < 2; ++k) {
-    wanted.rows.columns.push_back(columns[random() % columns.size()]);
-    wanted.rows.keys.push_back({k, random() % 2 == 0, random() % 2 == 0});
+    sort_case.rows.columns.push_back(columns[random() % columns.size()]);
+    sort_case.rows.keys.push_back({k, random() % 2 == 0, random() % 2 == 0});
   }
   OrderedColumn places{"places", {}, {}};
   Optionals<int64_t> values;
@@ -108,61 +109,61 @@ RankCase random_rank_case(int64_t rows, int ranks, Random& random) {
     places.keys.push_back(PlainKey{.number = row});
   }
   places.array = fixed<int64_t>("l", values);
-  wanted.rows.columns.push_back(places);
-  wanted.ends = even_ends(rows, ranks);
-  wanted.spec = spec_of(wanted.rows);
-  wanted.spec.row_index.clear();
-  return wanted;
+  sort_case.rows.columns.push_back(places);
+  sort_case.ends = even_ends(rows, ranks);
+  sort_case.spec = spec_of(sort_case.rows);
+  sort_case.spec.row_index.clear();
+  return sort_case;
 }
 
 TEST(RankSort, ConcurrentRanksSortAsOneStably) {
   Random random(11);
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
     for (int i = 0; i < 6; ++i) {
-      const RankCase wanted = random_rank_case(300, ranks, random);
-      SCOPED_TRACE(wanted.rows.columns[0].name + ", " + wanted.rows.columns[1].name + " on " +
+      const RankCase sort_case = random_rank_case(300, ranks, random);
+      SCOPED_TRACE(sort_case.rows.columns[0].name + ", " + sort_case.rows.columns[1].name + " on " +
                    std::to_string(ranks));
-      expect_sorted(wanted);
+      expect_sorted(sort_case);
     }
   }
 }
 
 TEST(RankSort, ConcurrentRanksKeepLimitAndOffset) {
   Random random(12);
-  RankCase wanted = random_rank_case(400, 3, random);
-  wanted.ends = {400, 400, 400};  // one has all
+  RankCase sort_case = random_rank_case(400, 3, random);
+  sort_case.ends = {400, 400, 400};  // one has all
   for (const int64_t limit : {0, 5, 150, 1 << 20}) {
     for (const int64_t offset : {0, 7, 390, 1000}) {
       SCOPED_TRACE(testing::Message() << "limit " << limit << ", offset " << offset);
-      wanted.spec.limit = limit;
-      wanted.spec.offset = offset;
-      expect_sorted(wanted);
+      sort_case.spec.limit = limit;
+      sort_case.spec.offset = offset;
+      expect_sorted(sort_case);
     }
   }
 }
 
 TEST(RankSort, ConcurrentRanksSortByDigits) {
   Random random(13);
-  RankCase wanted = random_rank_case(500, 4, random);
-  wanted.rows.columns.erase(wanted.rows.columns.begin(), wanted.rows.columns.begin() + 2);
-  wanted.rows.keys = {{0, true, false}};
-  wanted.spec = spec_of(wanted.rows);
-  wanted.spec.row_index.clear();
-  wanted.spec.digit_bits = 5;
-  wanted.by = operators::RankCutBy::kDigits;
-  expect_sorted(wanted);
+  RankCase sort_case = random_rank_case(500, 4, random);
+  sort_case.rows.columns.erase(sort_case.rows.columns.begin(), sort_case.rows.columns.begin() + 2);
+  sort_case.rows.keys = {{0, true, false}};
+  sort_case.spec = spec_of(sort_case.rows);
+  sort_case.spec.row_index.clear();
+  sort_case.spec.digit_bits = 5;
+  sort_case.by = operators::RankCutBy::kDigits;
+  expect_sorted(sort_case);
 }
 
 TEST(RankSort, ConcurrentRanksAllRefusePositions) {
   Random random(14);
-  RankCase wanted = random_rank_case(10, 2, random);
-  wanted.spec.row_index = "row";
-  for (const std::string& error : sort_ranks(wanted).errors) {
+  RankCase sort_case = random_rank_case(10, 2, random);
+  sort_case.spec.row_index = "row";
+  for (const std::string& error : sort_ranks(sort_case).errors) {
     EXPECT_NE(error.find("no position"), std::string::npos) << error;
   }
-  wanted.spec.row_index.clear();
-  wanted.spec.keys.clear();
-  for (const std::string& error : sort_ranks(wanted).errors) EXPECT_NE(error, "");
+  sort_case.spec.row_index.clear();
+  sort_case.spec.keys.clear();
+  for (const std::string& error : sort_ranks(sort_case).errors) EXPECT_NE(error, "");
 }
 
 }  // namespace

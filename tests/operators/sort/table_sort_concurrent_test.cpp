@@ -86,10 +86,10 @@ TEST(TableSortConcurrent, EveryStrategyOverManyRanges) {
       spec.offset = strategy == SortStrategy::kTopK ? 50 : 0;
       const auto result = run_sort(spec, table, kWorkers);
       ASSERT_TRUE(result.ok()) << result.error().message;
-      const std::vector<int64_t> wanted(
+      const std::vector<int64_t> expected_rows(
           expected.begin() + spec.offset,
           spec.limit < 0 ? expected.end() : expected.begin() + spec.offset + spec.limit);
-      ASSERT_EQ(result.value().rows, wanted) << sort_strategy_name(strategy);
+      ASSERT_EQ(result.value().rows, expected_rows) << sort_strategy_name(strategy);
       if (shape == Shape::kSkewed) expect_values(table, spec, result.value());
     }
   }

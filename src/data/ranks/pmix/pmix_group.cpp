@@ -23,7 +23,7 @@ constexpr size_t kNamedMax = 16;
 // What PMIx tells from its own thread, perhaps when no thread waits any more.
 class Answers {
  public:
-  explicit Answers(size_t wanted) : states_(wanted, PMIX_ERR_TIMEOUT), left_(wanted) {}
+  explicit Answers(size_t count) : states_(count, PMIX_ERR_TIMEOUT), left_(count) {}
   void arrived(size_t which, pmix_status_t state) {
     const std::lock_guard lock(mutex_);
     states_[which] = state;

@@ -72,8 +72,8 @@ constexpr Wrong kWrongs[] = {
     {"endless runs", [](auto& words) { words[7] = UINT64_MAX; }, "block 0 of", "do not make"}};
 
 TEST(ColumnDecoder, RefusesWhatIsNoBlockAndDecodesTheOthers) {
-  const std::vector<int64_t> made = hard_columns(kCount)[5].values;
-  const std::vector<uint64_t> values = narrow_words(made, 4);
+  const std::vector<int64_t> hard_values = hard_columns(kCount)[5].values;
+  const std::vector<uint64_t> values = narrow_words(hard_values, 4);
   const std::vector<uint64_t> coded =
       reference_of({2, 1}, {4, true}, std::as_bytes(std::span(values)));
   for (const CodingShape& shape : {CodingShape{}, CodingShape{1, 3}}) {

@@ -27,19 +27,24 @@ struct Trip {
   uint64_t count = 0;
   std::vector<uint64_t> values;
   std::vector<uint64_t> coded;  // a word more than a coder may need
-  std::vector<uint64_t> found;
+  std::vector<uint64_t> decoded;
 
   std::span<const std::byte> bytes() const {
     return std::as_bytes(std::span(values)).first(count * static_cast<size_t>(kind.width));
   }
 };
 
-Trip trip_of(const HardColumn& made, const CodedValues& kind, const CodecScheme& scheme) {
-  Trip trip{
-      made.name, kind, scheme, made.values.size(), narrow_words(made.values, kind.width), {}, {}};
+Trip trip_of(const HardColumn& column, const CodedValues& kind, const CodecScheme& scheme) {
+  Trip trip{column.name,
+            kind,
+            scheme,
+            column.values.size(),
+            narrow_words(column.values, kind.width),
+            {},
+            {}};
   const auto words = coded_bytes_max(static_cast<int64_t>(trip.count), kind.width) / 8;
   trip.coded.assign(static_cast<size_t>(words) + 1, kCanary);
-  trip.found.assign(trip.values.size() + 1, kCanary);
+  trip.decoded.assign(trip.values.size() + 1, kCanary);
   return trip;
 }
 
@@ -77,7 +82,7 @@ void travel(std::deque<Trip>& trips, const CodingShape& shape) {
     ASSERT_EQ(trip.coded.back(), kCanary);
     back.push_back({trip.coded.data(),
                     expected.size(),
-                    reinterpret_cast<std::byte*>(trip.found.data()),
+                    reinterpret_cast<std::byte*>(trip.decoded.data()),
                     trip.count,
                     0,
                     static_cast<uint8_t>(trip.kind.width)});
@@ -89,19 +94,19 @@ void travel(std::deque<Trip>& trips, const CodingShape& shape) {
   const Status decoded = fault_status(fault, back);
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   for (const Trip& trip : trips) {
-    const auto found = std::as_bytes(std::span(trip.found)).first(trip.bytes().size());
-    ASSERT_TRUE(std::ranges::equal(found, trip.bytes())) << trip.name << " " << trip.count;
-    ASSERT_EQ(trip.found.back(), kCanary);
+    const auto decoded_bytes = std::as_bytes(std::span(trip.decoded)).first(trip.bytes().size());
+    ASSERT_TRUE(std::ranges::equal(decoded_bytes, trip.bytes())) << trip.name << " " << trip.count;
+    ASSERT_EQ(trip.decoded.back(), kCanary);
   }
 }
 
 std::deque<Trip> trips_of(int64_t count, const std::vector<CodecScheme>& schemes) {
   std::deque<Trip> trips;
-  for (const HardColumn& made : hard_columns(count)) {
+  for (const HardColumn& column : hard_columns(count)) {
     for (const int width : {1, 2, 4, 8}) {
       for (const CodecScheme& scheme : schemes) {
         for (const bool is_signed : {true, false})
-          trips.push_back(trip_of(made, {width, is_signed}, scheme));
+          trips.push_back(trip_of(column, {width, is_signed}, scheme));
       }
     }
   }
@@ -118,9 +123,9 @@ TEST(ColumnEncoder, WritesTheBytesOfTheReferenceForEveryColumnInEveryScheme) {
 
 TEST(ColumnEncoder, WritesTheSameByGroupsOfAsManyThreadsAsAKernelHas) {
   std::deque<Trip> trips;
-  for (const HardColumn& made : hard_columns(kBlockValues)) {
-    if (made.name == "lines of orders" || made.name == "runs of runs")
-      trips.push_back(trip_of(made, {8, true}, {2, 2}));
+  for (const HardColumn& column : hard_columns(kBlockValues)) {
+    if (column.name == "lines of orders" || column.name == "runs of runs")
+      trips.push_back(trip_of(column, {8, true}, {2, 2}));
   }
   travel(trips, {1, kCodecThreadsMax});
 }
@@ -128,9 +133,9 @@ TEST(ColumnEncoder, WritesTheSameByGroupsOfAsManyThreadsAsAKernelHas) {
 TEST(ColumnEncoder, ConcurrentTeamsEncodeBlocksOfATileAtOnce) {
   for (const int64_t count : {0, 1, 1024, 1025, 3 * 1024 + 5, 4096, 4097, 9000}) {
     std::deque<Trip> trips;
-    for (const HardColumn& made : hard_columns(count)) {
-      trips.push_back(trip_of(made, {8, true}, {2, 1}));
-      trips.push_back(trip_of(made, {2, false}, {1, 1}));
+    for (const HardColumn& column : hard_columns(count)) {
+      trips.push_back(trip_of(column, {8, true}, {2, 1}));
+      trips.push_back(trip_of(column, {2, false}, {1, 1}));
     }
     travel(trips, {2, 1, true});
     if (count == 9000) travel(trips, {1, 3, true});
@@ -143,12 +148,12 @@ TEST(ColumnEncoder, ConcurrentGroupsPlaceWhatTheyWriteByWhatOthersTell) {
                                      std::pair(CodingShape{2, 3}, 5000),
                                      std::pair(CodingShape{4, 1}, 20'000)}) {
     std::deque<Trip> trips;
-    for (const HardColumn& made : hard_columns(count)) {
-      trips.push_back(trip_of(made, {8, true}, {1, 1}));
-      if (made.name == "any") trips.push_back(trip_of(made, {1, false}, {2, 1}));
+    for (const HardColumn& column : hard_columns(count)) {
+      trips.push_back(trip_of(column, {8, true}, {1, 1}));
+      if (column.name == "any") trips.push_back(trip_of(column, {1, false}, {2, 1}));
     }
-    for (const HardColumn& made : hard_columns(100))  // partitions of a few rows between them
-      trips.insert(trips.begin() + 3, trip_of(made, {4, true}, {0, 1}));
+    for (const HardColumn& column : hard_columns(100))  // partitions of a few rows between them
+      trips.insert(trips.begin() + 3, trip_of(column, {4, true}, {0, 1}));
     travel(trips, shape);
     if (HasFatalFailure()) return;
   }

@@ -19,15 +19,15 @@ struct HardColumn {
 
 inline std::vector<HardColumn> hard_columns(int64_t count) {
   std::mt19937_64 random(static_cast<uint64_t>(count));
-  std::vector<HardColumn> made = {{"equal", {}},
-                                  {"equal but the last", {}},
-                                  {"alternating ends", {}},
-                                  {"ascending", {}},
-                                  {"differences that overflow", {}},
-                                  {"lines of orders", {}},
-                                  {"runs of runs", {}},
-                                  {"small", {}},
-                                  {"any", {}}};
+  std::vector<HardColumn> columns = {{"equal", {}},
+                                     {"equal but the last", {}},
+                                     {"alternating ends", {}},
+                                     {"ascending", {}},
+                                     {"differences that overflow", {}},
+                                     {"lines of orders", {}},
+                                     {"runs of runs", {}},
+                                     {"small", {}},
+                                     {"any", {}}};
   int64_t order = 1;
   for (int64_t i = 0; i < count; ++i) {
     if (random() % 4 == 0) order += order % 32 == 7 ? 25 : 1;
@@ -41,9 +41,9 @@ inline std::vector<HardColumn> hard_columns(int64_t count) {
                               i / 5 % 2 + i / 300,
                               static_cast<int64_t>(random() % 1000) - 500,
                               static_cast<int64_t>(random())};
-    for (size_t k = 0; k < made.size(); ++k) made[k].values.push_back(values[k]);
+    for (size_t k = 0; k < columns.size(); ++k) columns[k].values.push_back(values[k]);
   }
-  return made;
+  return columns;
 }
 
 // The low bytes of each value, in words of memory: whatever the width, the first lies on a whole word.

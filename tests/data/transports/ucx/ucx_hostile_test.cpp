@@ -122,12 +122,12 @@ std::vector<uint16_t> listening_ports() {
   for (int fd = 0; fd < 1024; ++fd) {
     int listens = 0;
     socklen_t size = sizeof listens;
-    sockaddr_in own = {};
-    socklen_t own_size = sizeof own;
+    sockaddr_in address = {};
+    socklen_t address_bytes = sizeof address;
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) continue;
-    if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
-        own.sin_family == AF_INET) {
-      ports.push_back(ntohs(own.sin_port));
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &address_bytes) == 0 &&
+        address.sin_family == AF_INET) {
+      ports.push_back(ntohs(address.sin_port));
     }
   }
   return ports;

@@ -75,14 +75,14 @@ class Process {
 
 // The numbers behind "name " in an output, in order, whatever stands before the name.
 std::vector<double> numbers(const std::string& output, const std::string& name) {
-  std::vector<double> found;
+  std::vector<double> values;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     const size_t at = line.find(name + " ");
     if (at != std::string::npos)
-      found.push_back(std::strtod(line.c_str() + at + name.size() + 1, nullptr));
+      values.push_back(std::strtod(line.c_str() + at + name.size() + 1, nullptr));
   }
-  return found;
+  return values;
 }
 
 class UcxProcesses : public testing::Test {

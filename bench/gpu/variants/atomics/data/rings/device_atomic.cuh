@@ -52,10 +52,10 @@ __device__ T or_into_word(T* place, T value) {
 }
 
 template <Order kOrder, Scope kScope, class T>
-__device__ T compare_exchange_word(T* place, T wanted, T value) {
+__device__ T compare_exchange_word(T* place, T expected, T value) {
   library_word<kScope>(place).compare_exchange_strong(
-      wanted, value, kLibraryOrder<kOrder>, cuda::memory_order_relaxed);
-  return wanted;
+      expected, value, kLibraryOrder<kOrder>, cuda::memory_order_relaxed);
+  return expected;
 }
 
 __device__ inline uint64_t put_pair_in_turn(uint64_t* pair,
