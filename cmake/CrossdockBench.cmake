@@ -14,6 +14,13 @@ foreach(room IN LISTS rooms)
   endforeach()
 endforeach()
 
+if(TARGET stepped_bench)  # which tests step, too
+  file(GLOB stepped CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/sim/stepped/*.cpp")
+  list(FILTER stepped EXCLUDE REGEX "_test\\.cpp$")
+  target_sources(stepped_bench PRIVATE ${stepped})
+  target_include_directories(stepped_bench PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+endif()
+
 # What the channels bench compares with.
 find_package(MPI QUIET COMPONENTS CXX)
 if(MPI_CXX_FOUND)

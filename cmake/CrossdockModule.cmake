@@ -107,6 +107,16 @@ function(crossdock_module name)
   set_property(GLOBAL APPEND PROPERTY CROSSDOCK_ROOMS ${name})
 endfunction()
 
+# crossdock_world(<name> DEPS <rooms>...): rooms that tests and benches need together; what joins them stands in tests/.
+function(crossdock_world name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
+  add_library(crossdock_${name} INTERFACE)
+  list(TRANSFORM arg_DEPS PREPEND crossdock_ OUTPUT_VARIABLE targets)
+  target_link_libraries(crossdock_${name} INTERFACE ${targets})
+  set_property(GLOBAL PROPERTY CROSSDOCK_DEPS_${name} ${arg_DEPS})
+  set_property(GLOBAL APPEND PROPERTY CROSSDOCK_ROOMS_APART ${name})
+endfunction()
+
 # crossdock_library(): libcrossdock.a, all rooms in one archive, whose only visible headers are the public ones.
 # It is what `find_package(crossdock)` gives, so that no internal header is ever installed.
 function(crossdock_library)

@@ -19,7 +19,7 @@ endfunction()
 # Under the sanitizers, tests are compiled fast: it is the rooms whose behaviour is checked. The address sanitizer stays,
 # since tests read what rooms give them. A room whose tests work long themselves keeps its optimisation.
 set(working_tests
-  control_local data_bulk data_channels data_movers data_rings data_sorters data_transports execution operators operators_device
+  control_world data_bulk data_channels data_movers data_rings data_sorters data_transports execution operators operators_device
   table)
 function(crossdock_fast_tests target room)
   if(CROSSDOCK_SANITIZE AND NOT room IN_LIST working_tests)

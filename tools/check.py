@@ -59,7 +59,7 @@ ALONE = [
 ]
 # Searches by seeds that `make test-long` runs whole, two minutes together: program -> cases.
 LONG_CASES = {
-    "crossdock_control_local_test": "ControlWorld.*",
+    "crossdock_control_world_test": "ControlWorld.*",
     "crossdock_data_channels_test": "*ManyChannelsOf64EndpointsLeaveNothing",
     "crossdock_data_movers_test": "MoverRandom.*",
     "crossdock_operators_test": "TableSort.LimitsAndOffsetsCutTheOrder",

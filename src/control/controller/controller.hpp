@@ -1,9 +1,8 @@
 // The controller: knows the machines, plans channels, and tells every agent its part (MGI, sections 3.2 and 4).
 //
 // A state machine without threads, clocks, sockets or disks: messages, requests and the time come in, messages and
-// replies go out through an outbox. control/rpc drives it over gRPC, LocalControl drives it in one process, and tests
-// drive it one message at a time. It holds nothing that cannot be lost: what it knows is rebuilt from what agents
-// report when they join.
+// replies go out through an outbox. control/rpc drives it over gRPC, tests one message at a time. It holds nothing
+// that cannot be lost: what it knows is rebuilt from what agents report when they join.
 //
 // A channel opens when every agent that has an endpoint of it said that its part is set up, and only then is the
 // application answered. If one of them refuses, is lost, or does not answer in time, the others are asked to close

@@ -1,5 +1,5 @@
 // Who lives, which links hold, and what goes wrong in a world.
-#include "control/local/control_world.hpp"
+#include "control/world/control_world.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // The flow level beside the level of chunks: the same flows, end by end.
-#include "sim/chunk_network.hpp"
+#include "sim/stepped/chunk_network.hpp"
 
 #include <algorithm>
 #include <cmath>

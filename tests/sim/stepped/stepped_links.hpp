@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "data/transports/link.hpp"
-#include "sim/chunk_network.hpp"
+#include "sim/stepped/chunk_network.hpp"
 #include "topology/graph.hpp"
 
 namespace crossdock::sim {

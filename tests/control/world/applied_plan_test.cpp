@@ -185,16 +185,16 @@ TEST(AppliedPlan, IsThatOfTheOptimizer) {
     SCOPED_TRACE(std::string(entry.name));
     const std::string name =
         entry.has_network ? fmt::format("{}:{}", entry.name, 3) : std::string(entry.name);
-    const auto made = topology::make_machine(name);
-    ASSERT_TRUE(made.ok()) << made.error().message;
+    const auto machine_graph = topology::make_machine(name);
+    ASSERT_TRUE(machine_graph.ok()) << machine_graph.error().message;
     // The controller orders servers by name; take the graph in that order.
     for (int round = 0; round < 6; ++round) {
-      Cluster cluster(made.value(), random);
-      const Ends ends = create_ends(cluster, made.value(), random);
+      Cluster cluster(machine_graph.value(), random);
+      const Ends ends = create_ends(cluster, machine_graph.value(), random);
       const Reply reply =
           cluster.ask(CreateChannel{{random(), random()}, ends.sources, ends.destinations, {}});
       ASSERT_TRUE(std::holds_alternative<ChannelOpen>(reply)) << std::get<Error>(reply).message;
-      expect_planned(made.value(), cluster, ends);
+      expect_planned(machine_graph.value(), cluster, ends);
     }
   }
 }
@@ -204,10 +204,10 @@ TEST(AppliedPlan, IsThatOfTheOptimizerOnUnlikeServers) {
   std::mt19937_64 random(12);
   topology::InfrastructureGraph graph;
   for (const char* machine : {"dgx-a100", "superpod-h100:1", "dgx-a100"}) {
-    const auto made = topology::make_machine(machine);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    const auto added =
-        graph.add_server(fmt::format("node{}", graph.server_count()), made.value().shape_at(0));
+    const auto machine_graph = topology::make_machine(machine);
+    ASSERT_TRUE(machine_graph.ok()) << machine_graph.error().message;
+    const auto added = graph.add_server(fmt::format("node{}", graph.server_count()),
+                                        machine_graph.value().shape_at(0));
     ASSERT_TRUE(added.ok()) << added.error().message;
   }
   for (int round = 0; round < 40; ++round) {
@@ -223,14 +223,14 @@ TEST(AppliedPlan, IsThatOfTheOptimizerOnUnlikeServers) {
 // Memory is linear in the endpoints: what is alike is there once, whatever the number of servers.
 TEST(AppliedPlan, SharesItsOutlineAndTheTablesOfServersThatAreAlike) {
   std::mt19937_64 random(13);
-  const auto made = topology::make_machine("dgx-a100:12");
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  Cluster cluster(made.value(), random);
+  const auto machine_graph = topology::make_machine("dgx-a100:12");
+  ASSERT_TRUE(machine_graph.ok()) << machine_graph.error().message;
+  Cluster cluster(machine_graph.value(), random);
   std::vector<EndpointId> all;
   for (topology::ServerIndex i = 0; i < 12; ++i) {
     for (int gpu = 0; gpu < 8; ++gpu) {
       const Reply reply = cluster.ask(CreateEndpoint{
-          {random(), random()}, made.value().server_name(i), fmt::format("gpu{}", gpu)});
+          {random(), random()}, machine_graph.value().server_name(i), fmt::format("gpu{}", gpu)});
       all.push_back(std::get<EndpointCreated>(reply).endpoint);
     }
   }

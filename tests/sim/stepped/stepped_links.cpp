@@ -62,17 +62,17 @@ class SteppedLinks::End : public transports::Link {
   };
 
   End(ServerLinks& links, uint32_t peer, size_t nic, transports::LinkIndex index)
-      : own_(links), peer_(peer), nic_(nic), index_(index) {}
+      : links_here_(links), peer_(peer), nic_(nic), index_(index) {}
 
-  const SteppedServer& here() const { return own_.net.servers_[own_.server]; }
-  const SteppedServer& there() const { return own_.net.servers_[peer_]; }
+  const SteppedServer& here() const { return links_here_.net.servers_[links_here_.server]; }
+  const SteppedServer& there() const { return links_here_.net.servers_[peer_]; }
   topology::VertexIndex nic_here() const { return here().nics[nic_]; }
   topology::VertexIndex nic_there() const { return there().nics[nic_]; }
   LinkNumber out() const { return here().link(nic_here(), *here().shape->network()); }
   LinkNumber in() const { return there().link(*there().shape->network(), nic_there()); }
   End& other() const {
-    const ServerLinks& links = *own_.net.links_[peer_];
-    return *links.ends[links.first[own_.server] + nic_];
+    const ServerLinks& links = *links_here_.net.links_[peer_];
+    return *links.ends[links.first[links_here_.server] + nic_];
   }
 
   transports::PeerIndex peer() const override { return peer_; }
@@ -81,7 +81,7 @@ class SteppedLinks::End : public transports::Link {
   std::string peer_device() const override { return there().shape->vertex(nic_there()).name; }
   double rate_bytes_per_s() const override {
     const topology::Edge* edge = here().shape->find_edge(nic_here(), *here().shape->network());
-    return edge->bytes_per_s / own_.net.options_.bytes_per_row;
+    return edge->bytes_per_s / links_here_.net.options_.bytes_per_row;
   }
 
   bool put(const rings::SegmentHeader& header,
@@ -118,19 +118,19 @@ class SteppedLinks::End : public transports::Link {
  private:
   void add(News news) {
     if (is_lost_ || here().is_dead) return drop(news);
-    if (news_.empty()) own_.with_news.push_back(index_);
+    if (news_.empty()) links_here_.with_news.push_back(index_);
     news_.push_back(news);
-    own_.net.woken_(own_.server);
+    links_here_.net.woken_(links_here_.server);
   }
   void add_unless_cut(News news) { is_cut_ ? drop(news) : add(news); }
   void hear(const News& news, transports::LinkEvents& events);
   void drop(const News& news) {
-    SteppedLinks& net = own_.net;
+    SteppedLinks& net = links_here_.net;
     if (news.kind == News::Kind::kFrame) net.frames_.free.push_back(news.number);
     if (news.kind == News::Kind::kNote) net.notes_.free.push_back(news.number);
   }
 
-  ServerLinks& own_;
+  ServerLinks& links_here_;
   const uint32_t peer_;
   const size_t nic_;
   const transports::LinkIndex index_;
@@ -153,7 +153,7 @@ uint64_t SteppedLinks::Pool<T>::take() {
 }
 
 void SteppedLinks::End::hear(const News& news, transports::LinkEvents& events) {
-  SteppedLinks& net = own_.net;
+  SteppedLinks& net = links_here_.net;
   switch (news.kind) {
     case News::Kind::kSent:
       return events.sent(index_, news.number);
@@ -168,7 +168,7 @@ void SteppedLinks::End::hear(const News& news, transports::LinkEvents& events) {
       if (place == nullptr) return;
       std::memcpy(place, frame.payload.data(), frame.payload.size());
       events.placed(index_, frame.header, place);
-      net.placed_(own_.server, frame.header);
+      net.placed_(links_here_.server, frame.header);
       return;
     }
   }
@@ -195,7 +195,7 @@ bool SteppedLinks::End::put(const rings::SegmentHeader& header,
                             std::span<const std::byte> payload,
                             uint64_t token) {
   CD_CHECK(!is_lost_, "a put on a lost link");
-  SteppedLinks& net = own_.net;
+  SteppedLinks& net = links_here_.net;
   if (under_way_ >= net.options_.depth) return false;
   ++under_way_;
   if (is_cut_) return true;
@@ -206,7 +206,7 @@ bool SteppedLinks::End::put(const rings::SegmentHeader& header,
   frame.header = header;
   frame.payload.assign(payload.begin(), payload.end());
   const double bytes = net.options_.header_bytes + header.rows * net.options_.bytes_per_row;
-  const uint64_t lane = uint64_t{own_.server} << 40 | uint64_t{peer_} << 8 | nic_;
+  const uint64_t lane = uint64_t{links_here_.server} << 40 | uint64_t{peer_} << 8 | nic_;
   net.network_.send({lane, net.path_of(*this, net.ends_of_(header)), bytes, number});
   return true;
 }
@@ -215,7 +215,7 @@ bool SteppedLinks::End::put(const rings::SegmentHeader& header,
 bool SteppedLinks::End::tell(std::span<const std::byte> note) {
   CD_CHECK(!is_lost_, "a note on a lost link");
   if (is_cut_) return true;
-  SteppedLinks& net = own_.net;
+  SteppedLinks& net = links_here_.net;
   const double latency_s = net.network_.latency_s(out()) + net.network_.latency_s(in());
   const uint64_t number = net.notes_.take();
   net.notes_.all[number].assign(note.begin(), note.end());

@@ -1,5 +1,5 @@
 // The control plane under everything that goes wrong, from hundreds of seeds.
-#include "control/local/control_world.hpp"
+#include "control/world/control_world.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "control/local/control_world.hpp"
+#include "control/world/control_world.hpp"
 
 namespace crossdock::control {
 namespace {
@@ -98,10 +98,10 @@ EndpointId ControlWorld::endpoint(const std::string& agent, const std::string& v
 }
 
 const WorldHost& ControlWorld::host(const std::string& name) const {
-  const auto found =
+  const auto server =
       std::ranges::find_if(servers_, [&](const auto& one) { return one->name == name; });
-  EXPECT_NE(found, servers_.end());
-  return *(*found)->host;
+  EXPECT_NE(server, servers_.end());
+  return *(*server)->host;
 }
 
 // ---- at every reply ------------------------------------------------------------------------------------------------
@@ -251,9 +251,9 @@ void ControlWorld::check_promises() {
   }
   for (const auto& [endpoint, agent] : endpoints_) {
     if (endpoints_to_delete_.contains(endpoint)) continue;
-    const auto found =
+    const auto server =
         std::ranges::find_if(servers_, [&](const auto& one) { return one->name == agent; });
-    const auto held = (*found)->agent->endpoints();
+    const auto held = (*server)->agent->endpoints();
     EXPECT_EQ(std::ranges::count(held, endpoint, &HeldEndpoint::endpoint), 1)
         << text_of(endpoint) << " was lost\n"
         << story();

@@ -1,6 +1,6 @@
 // A link serves one chunk at a time; where it goes next is arranged when its first byte leaves. Events hold no more
 // than a place in the pool, so that a std::function needs no memory for them.
-#include "sim/chunk_network.hpp"
+#include "sim/stepped/chunk_network.hpp"
 
 #include <algorithm>
 #include <utility>
