@@ -81,11 +81,13 @@ def python_names(text: str) -> Iterator[tuple[str, int]]:
 
 
 def vague_names(sources: list[Source], glossary: str) -> Iterator[Finding]:
-    """One for each such name of each room that has it; C++ counts each time that it is written."""
+    """One for each such name of each room that has it; C++ counts each time that it is written,
+    and members (`found_`) and types (`Found`), too."""
     instead = words_of(glossary, "Words that name nothing")
     if not instead:
         return
-    pattern = re.compile(rf"\b({'|'.join(instead)})\b")
+    names = [*instead, *(word.capitalize() for word in instead)]
+    pattern = re.compile(rf"\b({'|'.join(names)})_?\b")
     counts: Counter[tuple[str, str]] = Counter()
     places: dict[tuple[str, str], str] = {}
     for source in sources:
@@ -93,7 +95,10 @@ def vague_names(sources: list[Source], glossary: str) -> Iterator[Finding]:
             continue
         if source.is_cpp:
             code = source.code
-            named = [(match[1], source.line_of(match.start())) for match in pattern.finditer(code)]
+            named = [
+                (match[1].lower(), source.line_of(match.start()))
+                for match in pattern.finditer(code)
+            ]
         elif source.suffix == ".py":
             named = [(name, line) for name, line in python_names(source.text) if name in instead]
         else:

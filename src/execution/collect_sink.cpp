@@ -125,10 +125,10 @@ class PlacedColumns final : public RowSink {
 // Whether an operator's batches can go on as they are.
 bool passes_batches(const Chain& chain) {
   if (!chain.is_of_operator()) return false;
-  const std::vector<Field>& made = chain.source->rows_of()->schema()->fields;
+  const std::vector<Field>& stored_fields = chain.source->rows_of()->schema()->fields;
   const std::vector<Field>& written = chain.written_as()->fields;
   for (size_t c = 0; c < written.size(); ++c) {
-    if (written[c].type != made[chain.schema.places[c].column].type) return false;
+    if (written[c].type != stored_fields[chain.schema.places[c].column].type) return false;
   }
   return true;
 }

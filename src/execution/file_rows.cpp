@@ -63,18 +63,18 @@ class FileRows final : public RowsByNumber {
                                              const std::vector<int>& columns) const {
     std::vector<bool> read(table_.columns().size(), false);
     for (const int column : columns) read[static_cast<size_t>(column)] = true;
-    std::vector<Unit> wanted;
+    std::vector<Unit> units;
     size_t at = 0;
     for (const Group& group : groups_) {
       const size_t first = at;
       while (at < numbers.size() && numbers[at] < group.end) ++at;
       if (at == first) continue;
-      Unit& unit = wanted.emplace_back();
+      Unit& unit = units.emplace_back();
       unit.file = group.file;
       unit.group = group.number;
       unit.rows = static_cast<int64_t>(numbers[at - 1] + 1 - group.first);
     }
-    return read_ahead_of_groups(table_, wanted, read, options_.memory);
+    return read_ahead_of_groups(table_, units, read, options_.memory);
   }
 
   Result<Batch> read_column(const std::vector<uint64_t>& numbers, int column) const {

@@ -324,9 +324,9 @@ Status FileSource::run_rows(
     const auto first_row = static_cast<uint64_t>(unit.first_row + at - unit.begin);
     at += rows;
     kept_rows += kept.count;
-    const int64_t wanted = int64_t{kKeptRowsWanted} * rows / std::max(kept.count, 1);
-    state->step_rows = static_cast<int32_t>(std::clamp<int64_t>(wanted, kStepRows, kStepRowsMost) /
-                                            kBlockRows * kBlockRows);
+    const int64_t rows_to_read = int64_t{kKeptRowsWanted} * rows / std::max(kept.count, 1);
+    state->step_rows = static_cast<int32_t>(
+        std::clamp<int64_t>(rows_to_read, kStepRows, kStepRowsMost) / kBlockRows * kBlockRows);
     if (kept.count == 0) continue;
     CD_TRY(decode(*state, kept));
     if (is_numbered_) add_numbers(*state, first_row, kept);

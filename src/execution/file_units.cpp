@@ -52,12 +52,12 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
 
 namespace {
 
-// Of a chunk of `rows`, what holds the first `wanted` of them: about as large a share, and a page.
-scan::ByteRange first_rows(const scan::ColumnChunk& chunk, int64_t rows, int64_t wanted) {
+// Of a chunk of `rows`, what holds the first `needed_rows` of them: about as large a share, and a page.
+scan::ByteRange first_rows(const scan::ColumnChunk& chunk, int64_t rows, int64_t needed_rows) {
   const int64_t begin = chunk.begin();
   int64_t bytes = chunk.compressed_bytes;
-  if (wanted < rows / 2) {
-    const double share = static_cast<double>(wanted) / static_cast<double>(rows);
+  if (needed_rows < rows / 2) {
+    const double share = static_cast<double>(needed_rows) / static_cast<double>(rows);
     const auto dictionary = std::max<int64_t>(0, chunk.data_page_offset - begin);
     const auto some = static_cast<int64_t>(share * 1.5 * static_cast<double>(bytes));
     bytes = std::min(bytes, dictionary + some + kFirstPages);
@@ -77,11 +77,11 @@ std::unique_ptr<scan::ReadAhead> ahead_for(const ParquetTable& table,
   return std::make_unique<scan::ReadAhead>(memory, bytes);
 }
 
-// Of the columns that are read, for the first `wanted` rows. `read` may know of one more, the numbers of rows.
+// Of the columns that are read, for the first `needed_rows` rows. `read` may know of one more, the numbers of rows.
 std::vector<scan::ByteRange> ranges_of_group(const ParquetTable& table,
                                              const Unit& unit,
                                              const std::vector<bool>& read,
-                                             int64_t wanted) {
+                                             int64_t needed_rows) {
   const scan::ParquetFile& file = *table.files().files()[static_cast<size_t>(unit.file)];
   const int64_t rows = file.metadata().row_groups[static_cast<size_t>(unit.group)].rows;
   std::vector<scan::ByteRange> ranges;
@@ -89,7 +89,7 @@ std::vector<scan::ByteRange> ranges_of_group(const ParquetTable& table,
     const scan::ParquetColumn& column = table.columns()[c];
     if (!read[c] || column.leaves[static_cast<size_t>(unit.file)] < 0) continue;
     const scan::ColumnChunk& chunk = table.chunk(static_cast<int>(c), unit.file, unit.group);
-    ranges.push_back(first_rows(chunk, rows, wanted));
+    ranges.push_back(first_rows(chunk, rows, needed_rows));
   }
   return ranges;
 }
@@ -100,7 +100,7 @@ std::unique_ptr<scan::ReadAhead> read_ahead_of(const ParquetTable& table,
                                                std::vector<Unit>& units,
                                                const std::vector<bool>& read,
                                                const std::shared_ptr<Memory>& memory,
-                                               const std::function<bool(const Unit&)>& wanted) {
+                                               const std::function<bool(const Unit&)>& is_read) {
   const auto& files = table.files().files();
   auto ahead = ahead_for(table, memory);
   if (ahead == nullptr) return nullptr;
@@ -113,7 +113,7 @@ std::unique_ptr<scan::ReadAhead> read_ahead_of(const ParquetTable& table,
     std::vector<scan::ByteRange> of_pages;
     for (; end < units.size() && units[end].file == first.file && units[end].group == first.group;
          ++end) {
-      if (!wanted(units[end])) continue;
+      if (!is_read(units[end])) continue;
       last_row = units[end].begin + units[end].rows;
       ++uses;
       const UnitPages* pages = units[end].pages.get();
@@ -126,7 +126,7 @@ std::unique_ptr<scan::ReadAhead> read_ahead_of(const ParquetTable& table,
       if (!is_narrow) of_pages = ranges_of_group(table, first, read, last_row);
       part = ahead->add(*file, std::move(of_pages), uses);
     }
-    for (; u < end; ++u) units[u].part = wanted(units[u]) ? part : -1;
+    for (; u < end; ++u) units[u].part = is_read(units[u]) ? part : -1;
   }
   return ahead;
 }

@@ -34,12 +34,12 @@ struct Unit {
 // Row groups in order; cut into parts where they are too few for the workers.
 std::vector<Unit> cut_units(const scan::ParquetTable& table, int workers);
 
-// For the units that are `wanted`, and columns that are `read`; nullptr: no file lies elsewhere.
+// For the units that `is_read` says, and columns that are `read`; nullptr: no file lies elsewhere.
 std::unique_ptr<scan::ReadAhead> read_ahead_of(const scan::ParquetTable& table,
                                                std::vector<Unit>& units,
                                                const std::vector<bool>& read,
                                                const std::shared_ptr<Memory>& memory,
-                                               const std::function<bool(const Unit&)>& wanted);
+                                               const std::function<bool(const Unit&)>& is_read);
 
 // The same for the columns of row groups that hold a few rows: asked for at once, as far as memory may be used.
 std::unique_ptr<scan::ReadAhead> read_ahead_of_groups(const scan::ParquetTable& table,

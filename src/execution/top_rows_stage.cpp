@@ -186,23 +186,23 @@ int32_t within(const Bound& bound, const uint64_t* words, int32_t rows, uint16_t
 // The best words of one worker's rows.
 class BestWords {
  public:
-  explicit BestWords(int64_t wanted) : wanted_(wanted) {
-    words_.reserve(static_cast<size_t>(wanted + std::max<int64_t>(wanted, kRoom)));
+  explicit BestWords(int64_t best_rows) : best_rows_(best_rows) {
+    words_.reserve(static_cast<size_t>(best_rows + std::max<int64_t>(best_rows, kRoom)));
   }
   void put(uint64_t word, Bound& bound) {
     words_.push_back(word);
     if (words_.size() < words_.capacity()) return;
-    const auto last = words_.begin() + wanted_ - 1;
+    const auto last = words_.begin() + best_rows_ - 1;
     std::nth_element(words_.begin(), last, words_.end());
     uint64_t known = bound.load(std::memory_order_relaxed);
     while (*last < known && !bound.compare_exchange_weak(known, *last)) {
     }
-    words_.resize(static_cast<size_t>(wanted_));
+    words_.resize(static_cast<size_t>(best_rows_));
   }
 
  private:
   static constexpr int64_t kRoom = 128;
-  int64_t wanted_;
+  int64_t best_rows_;
   std::vector<uint64_t> words_;
 };
 
@@ -230,11 +230,11 @@ class TopRows final : public Stage {
   TopRows(BlockSchema input, const SortSpec& sort, int workers)
       : input_(std::move(input)),
         key_(sort.keys[0].column),
-        wanted_(sort.limit + sort.offset),
+        best_rows_(sort.limit + sort.offset),
         words_(input_.schema->fields[key_].type, sort.keys[0]),
         workers_(workers) {}
 
-  std::string describe() const override { return fmt::format("first {} of the order", wanted_); }
+  std::string describe() const override { return fmt::format("first {} of the order", best_rows_); }
   bool can_be_sampled() const override { return false; }
   bool only_drops_rows() const override { return true; }
   void mark_read(std::vector<bool>& columns) const override {
@@ -254,7 +254,7 @@ class TopRows final : public Stage {
 
   Status push(int index, const RowBlock& block) override {
     if (workers_[index] == nullptr) {
-      workers_[index] = std::make_unique<Worker>(input_, key_, wanted_);
+      workers_[index] = std::make_unique<Worker>(input_, key_, best_rows_);
     }
     Worker& worker = *workers_[index];
     uint64_t words[kBlockRows];
@@ -274,8 +274,8 @@ class TopRows final : public Stage {
 
  private:
   struct Worker {
-    Worker(const BlockSchema& input, int key, int64_t wanted)
-        : columns(input, {key}), builder(input, nullptr), best(wanted) {}
+    Worker(const BlockSchema& input, int key, int64_t best_rows)
+        : columns(input, {key}), builder(input, nullptr), best(best_rows) {}
     FlatColumns columns;
     BlockBuilder builder;
     BestWords best;
@@ -283,7 +283,7 @@ class TopRows final : public Stage {
 
   BlockSchema input_;
   int key_;
-  int64_t wanted_;
+  int64_t best_rows_;
   KeyWords words_;
   Bound bound_{std::numeric_limits<uint64_t>::max()};
   std::vector<std::unique_ptr<Worker>> workers_;

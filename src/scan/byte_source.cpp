@@ -3,13 +3,13 @@
 
 namespace crossdock::scan {
 
-Status ByteSource::check_range(int64_t offset, int64_t wanted) const {
-  if (offset >= 0 && wanted <= bytes_ && offset <= bytes_ - wanted) return {};
+Status ByteSource::check_range(int64_t offset, int64_t bytes) const {
+  if (offset >= 0 && bytes <= bytes_ && offset <= bytes_ - bytes) return {};
   return make_error(ErrorCode::kSourceFailed,
                     "{}: bytes {} to {} are beyond its end at {}",
                     path_,
                     offset,
-                    offset + wanted,
+                    offset + bytes,
                     bytes_);
 }
 

@@ -30,7 +30,7 @@ class ByteSource {
 
  protected:
   explicit ByteSource(std::string path) : path_(std::move(path)) {}
-  Status check_range(int64_t offset, int64_t wanted) const;
+  Status check_range(int64_t offset, int64_t bytes) const;
 
   std::string path_;
   int64_t bytes_ = 0;

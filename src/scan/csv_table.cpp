@@ -185,7 +185,7 @@ Status CsvChunkReader::read(int64_t chunk) {
   chunk_ = chunk;
   bytes_ = 0;
   sign_count_ = 0;
-  found_ = {};
+  all_signs_ = {};
   records_ = {};
   return extend();
 }
@@ -228,9 +228,9 @@ Status CsvChunkReader::extend() {
       find_csv_signs(more, format.delimiter, format.quote.value_or(format.delimiter), signs);
   for (size_t i = 0; known > 0 && i < added.count; ++i) signs[i] += bytes_;
   sign_count_ += added.count;
-  found_.lines += added.lines;
-  found_.is_ascii = found_.is_ascii && added.is_ascii;
-  found_.has_quotes = found_.has_quotes || added.has_quotes;
+  all_signs_.lines += added.lines;
+  all_signs_.is_ascii = all_signs_.is_ascii && added.is_ascii;
+  all_signs_.has_quotes = all_signs_.has_quotes || added.has_quotes;
   bytes_ = static_cast<uint32_t>(bytes);
   return {};
 }
@@ -239,7 +239,7 @@ Status CsvChunkReader::extend() {
 bool CsvChunkReader::walk(uint32_t target, CsvWalk& walk) {
   const CsvFormat& format = table_.format();
   auto* signs = signs_.as<uint32_t>();
-  if (found_.has_quotes) {
+  if (all_signs_.has_quotes) {
     const int64_t size = table_.file(table_.chunks()[static_cast<size_t>(chunk_)].file).bytes();
     const CsvBytes bytes{block_.data(), bytes_, offset() + bytes_ == size, *format.quote};
     return walk_csv_signs(bytes, {signs, sign_count_}, target, walk);
@@ -279,8 +279,8 @@ Status CsvChunkReader::find(int64_t start, CsvStarts& starts) {
                 signs_.as<uint32_t>() + first,
                 walked.kept - first,
                 walked.lines,
-                found_.is_ascii,
-                found_.has_quotes,
+                all_signs_.is_ascii,
+                all_signs_.has_quotes,
                 walked.has_doubled};
   }
   const auto behind = static_cast<size_t>(chunk_) + 1;
@@ -291,7 +291,7 @@ Status CsvChunkReader::find(int64_t start, CsvStarts& starts) {
 // The last record of a file, which no line end needs to end.
 void CsvChunkReader::end_file(CsvWalk& walked) {
   auto* signs = signs_.as<uint32_t>();
-  if (!found_.has_quotes) {
+  if (!all_signs_.has_quotes) {
     walked.lines += static_cast<size_t>(
         std::count(block_.data() + walked.record, block_.data() + bytes_, uint8_t{'\n'}));
     walked.kept = sign_count_;

@@ -113,7 +113,7 @@ class CsvChunkReader {
   uint32_t bytes_ = 0;  // of the block that are read
   Block signs_;         // uint32_t
   size_t sign_count_ = 0;
-  CsvSigns found_;  // in all that is read
+  CsvSigns all_signs_;  // in all that is read
   CsvText records_;
 };
 

@@ -113,10 +113,10 @@ Status PageValues::read_codes(int64_t count, uint32_t limit, uint32_t* out) {
 
 Result<const uint8_t*> PageValues::take_fixed(int64_t count) {
   const size_t left = bytes_.size() - at_;
-  const auto wanted = static_cast<size_t>(count);
-  if (width_ == 0 || wanted > left / width_) return too_few();
+  const auto needed = static_cast<size_t>(count);
+  if (width_ == 0 || needed > left / width_) return too_few();
   const uint8_t* values = bytes_.data() + at_;
-  at_ += wanted * width_;
+  at_ += needed * width_;
   return values;
 }
 
@@ -144,9 +144,9 @@ Status PageValues::read_bits(int64_t count, uint8_t* out) {
     }
     return {};
   }
-  const auto wanted = static_cast<size_t>(count);
-  if (at_ > bytes_.size() * 8 || wanted > bytes_.size() * 8 - at_) return too_few();
-  for (size_t i = 0; i < wanted; ++i, ++at_) {
+  const auto needed = static_cast<size_t>(count);
+  if (at_ > bytes_.size() * 8 || needed > bytes_.size() * 8 - at_) return too_few();
+  for (size_t i = 0; i < needed; ++i, ++at_) {
     out[i] = static_cast<uint8_t>((bytes_[at_ / 8] >> (at_ % 8)) & 1);
   }
   return {};

@@ -151,8 +151,8 @@ Status ParquetFiles::add_values(const Table& values) {
 }
 
 const FileValues* ParquetFiles::values_of(const std::string& column) const {
-  const auto found = values_.find(column);
-  return found == values_.end() ? nullptr : &found->second;
+  const auto value = values_.find(column);
+  return value == values_.end() ? nullptr : &value->second;
 }
 
 Status ParquetFiles::add_dictionaries(const ParquetFile& file,

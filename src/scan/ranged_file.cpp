@@ -41,8 +41,8 @@ class Request final : public RangeRequest {
 
 FetchedRange::FetchedRange(const std::string& file, ByteRange range, Block memory)
     : file_(file), range_(range), memory_(std::move(memory)) {
-  if (memory_.bytes() == 0) own_.resize(static_cast<size_t>(range.end - range.begin));
-  data_ = own_.empty() ? memory_.data() : own_.data();
+  if (memory_.bytes() == 0) held_.resize(static_cast<size_t>(range.end - range.begin));
+  data_ = held_.empty() ? memory_.data() : held_.data();
 }
 
 void FetchedRange::deliver(const void* data, int64_t bytes) {
@@ -98,10 +98,10 @@ void RecentRanges::add(std::shared_ptr<FetchedRange> range) {
 
 void RecentRanges::forget(const std::shared_ptr<FetchedRange>& range) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find(ranges_.begin(), ranges_.end(), range);
-  if (found == ranges_.end()) return;
+  const auto place = std::find(ranges_.begin(), ranges_.end(), range);
+  if (place == ranges_.end()) return;
   bytes_ -= range->end() - range->begin();
-  ranges_.erase(found);
+  ranges_.erase(place);
 }
 
 RangedFile::RangedFile(RemoteFile described, std::shared_ptr<RecentRanges> recent)
@@ -135,20 +135,20 @@ std::shared_ptr<FetchedRange> RangedFile::known(int64_t offset) const {
   return nullptr;
 }
 
-std::shared_ptr<FetchedRange> RangedFile::fetch(int64_t offset, int64_t wanted) const {
-  const int64_t some = std::clamp(wanted, kFetchLeast, kRangeBytesMost);
+std::shared_ptr<FetchedRange> RangedFile::fetch(int64_t offset, int64_t bytes) const {
+  const int64_t some = std::clamp(bytes, kFetchLeast, kRangeBytesMost);
   auto range = ask({offset, std::min(offset + some, bytes_)}, Block());
   recent_->add(range);
   return range;
 }
 
 Status RangedFile::read(int64_t offset, std::span<uint8_t> out) const {
-  const auto wanted = static_cast<int64_t>(out.size());
-  CD_TRY(check_range(offset, wanted));
+  const auto bytes = static_cast<int64_t>(out.size());
+  CD_TRY(check_range(offset, bytes));
   const int64_t tail_begin = bytes_ - static_cast<int64_t>(tail_.size());
-  for (int64_t done = 0; done < wanted;) {
+  for (int64_t done = 0; done < bytes;) {
     const int64_t at = offset + done;
-    const int64_t left = wanted - done;
+    const int64_t left = bytes - done;
     if (at >= tail_begin) {
       std::memcpy(out.data() + done, tail_.data() + (at - tail_begin), static_cast<size_t>(left));
       return {};

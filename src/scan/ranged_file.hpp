@@ -47,7 +47,7 @@ class FetchedRange {
   std::mutex mutex_;
   std::condition_variable answered_;
   Block memory_;
-  std::vector<uint8_t> own_;
+  std::vector<uint8_t> held_;
   uint8_t* data_ = nullptr;
   bool is_answered_ = false;
   std::string failure_;
@@ -83,7 +83,7 @@ class RangedFile final : public ByteSource {
 
  private:
   std::shared_ptr<FetchedRange> known(int64_t offset) const;
-  std::shared_ptr<FetchedRange> fetch(int64_t offset, int64_t wanted) const;
+  std::shared_ptr<FetchedRange> fetch(int64_t offset, int64_t bytes) const;
 
   const std::string tail_;
   const std::function<void(std::shared_ptr<RangeRequest>)> ask_;

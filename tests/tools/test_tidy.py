@@ -395,6 +395,7 @@ def test_vague_names_are_counted_in_code_and_not_in_prose(tmp_path: Path) -> Non
         "GLOSSARY.md": glossary,
         "src/base/f.cpp": (
             '// What was found.\nint found = 1;\nauto s = "found"; int found_rows = found;\n'
+            "struct Found {\n  int found_ = 0;\n};\n"
         ),
         "python/p/room/f.py": '"""It is found."""\n\n\ndef f(found: int) -> int:\n    return 1\n',
         "docs/page.md": "It is found.\n",
@@ -403,4 +404,4 @@ def test_vague_names_are_counted_in_code_and_not_in_prose(tmp_path: Path) -> Non
         (finding.path, finding.item, finding.measure)
         for finding in tidy.check_glossary(Tree.read(plant(tmp_path, files)))
     ]
-    assert sorted(result) == [("python/p/room", "found", 1), ("src/base", "found", 2)]
+    assert sorted(result) == [("python/p/room", "found", 1), ("src/base", "found", 4)]
