@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "scan/code_kernels.hpp"
+
 namespace crossdock::scan {
 namespace {
 
@@ -100,11 +102,8 @@ Status PageValues::skip(int64_t count) {
 
 Status PageValues::read_codes(int64_t count, uint32_t limit, uint32_t* out) {
   if (!runs_.read(count, out)) return too_few();
-  // Codes of 31 bits whose distances from the last value have as many: cheaper than the largest code.
-  uint32_t all = 0;
-  for (int64_t i = 0; i < count; ++i) all |= out[i] | (limit - 1 - out[i]);
-  if (count == 0 || all >> 31 == 0) return {};
-  const uint32_t largest = *std::max_element(out, out + count);
+  const uint32_t largest = largest_code(out, count);
+  if (count == 0 || largest < limit) return {};
   return make_error(ErrorCode::kSourceFailed,
                     "a page has the code {} of a dictionary of {} values",
                     largest,

@@ -1,40 +1,15 @@
-// Packed bits in groups of eight values, with the width known to the compiler.
+// Packed bits in groups of eight values.
 #include "scan/run_decoder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <utility>
+
+#include "scan/code_kernels.hpp"
 
 namespace crossdock::scan {
 namespace {
 
 constexpr int64_t kGroup = 8;  // values that are packed together
-constexpr int64_t kReadAhead =
-    16;  // bytes that unpack_groups may read behind a group's begin + bits
-
-// Reads eight bytes for each value, so up to seven behind the last group.
-template <int kBits>
-void unpack_groups(const uint8_t* in, int64_t groups, uint32_t* out) {
-  constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
-  for (int64_t g = 0; g < groups; ++g) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kGroup; ++i) {
-      uint64_t word = 0;
-      std::memcpy(&word, in + (i * kBits) / 8, 8);
-      out[i] = static_cast<uint32_t>((word >> ((i * kBits) % 8)) & kMask);
-    }
-    in += kBits;
-    out += kGroup;
-  }
-}
-
-using Unpack = void (*)(const uint8_t*, int64_t, uint32_t*);
-template <int... kBits>
-constexpr std::array<Unpack, sizeof...(kBits)> unpackers(std::integer_sequence<int, kBits...>) {
-  return {&unpack_groups<kBits>...};
-}
-constexpr auto kUnpackers = unpackers(std::make_integer_sequence<int, RunDecoder::kMaxBits + 1>());
 
 }  // namespace
 
@@ -80,15 +55,15 @@ void RunDecoder::unpack(int64_t count, uint32_t* out) {
     const uint8_t* in = packed_ + group * bits_;
     const int64_t readable = end_ - in;
     int64_t groups = in_group == 0 ? count / kGroup : 0;
-    groups = std::min(groups, std::max<int64_t>(0, readable - kReadAhead) / bits_);
+    groups = std::min(groups, std::max<int64_t>(0, readable - kUnpackAhead) / bits_);
     int64_t some = groups * kGroup;
     if (groups > 0) {
-      kUnpackers[static_cast<size_t>(bits_)](in, groups, out);
+      unpack_groups(bits_, in, groups, out);
     } else {
-      uint8_t bytes[RunDecoder::kMaxBits + kReadAhead] = {};
+      uint8_t bytes[RunDecoder::kMaxBits + kUnpackAhead] = {};
       uint32_t values[kGroup];
       std::memcpy(bytes, in, static_cast<size_t>(std::min<int64_t>(readable, bits_)));
-      kUnpackers[static_cast<size_t>(bits_)](bytes, 1, values);
+      unpack_groups(bits_, bytes, 1, values);
       some = std::min(count, kGroup - in_group);
       std::copy_n(values + in_group, some, out);
     }

@@ -9,15 +9,15 @@ namespace {
 
 constexpr int64_t kStride = 16;
 constexpr uint32_t kShortMost = 60;  // bytes of a literal whose length is in its tag
-constexpr int64_t kRoom = 80;  // bytes left where any element but a longer literal fits, in strides
+// Bytes left where a turn fits with any element behind it but a longer literal, in strides.
+constexpr int64_t kRoom = 96;
 
-void copy16(const uint8_t* from, uint8_t* to) {
-  uint64_t low = 0;
-  uint64_t high = 0;
-  std::memcpy(&low, from, 8);
-  std::memcpy(&high, from + 8, 8);
-  std::memcpy(to, &low, 8);
-  std::memcpy(to + 8, &high, 8);
+using Stride [[gnu::vector_size(16)]] = uint64_t;
+
+inline void copy16(const uint8_t* from, uint8_t* to) {
+  Stride stride;
+  std::memcpy(&stride, from, sizeof(stride));
+  std::memcpy(to, &stride, sizeof(stride));
 }
 
 struct SnappyStreams {
@@ -76,101 +76,184 @@ inline void copy_strides(const uint8_t* from, int64_t length, uint8_t* to) {
   for (int64_t i = kStride; i < length; i += kStride) copy16(from + i, to + i);
 }
 
+void copy8(const uint8_t* from, uint8_t* to) {
+  uint64_t word = 0;
+  std::memcpy(&word, from, sizeof(word));
+  std::memcpy(to, &word, sizeof(word));
+}
+
+// A copy that reaches into itself repeats what lies between: each word doubles that, until it is one.
 inline void copy_back(uint8_t* out, int64_t length, int64_t offset) {
   const uint8_t* from = out - offset;
   if (offset >= kStride || offset >= length) [[likely]]
     return copy_strides(from, length, out);
-  if (offset < 8) {
-    for (int64_t i = 0; i < length; ++i) out[i] = from[i];
-    return;
+  for (; offset < 8; offset *= 2) {
+    copy8(from, out);
+    out += offset;
+    length -= offset;
   }
-  for (int64_t i = 0; i < length; i += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, from + i, 8);
-    std::memcpy(out + i, &word, 8);
-  }
+  for (int64_t i = 0; i < length; i += 8) copy8(from + i, out + i);
 }
 
 enum class Put : uint8_t { kDone, kOther, kFault };
 
-// One element, where both sides have room for any: kOther for those that are rare. Pointers are locals of the loop,
-// because every byte that is written might else be one of them. Offsets of one and of two bytes come in no order that a
-// branch could be foreseen by, so both are read by masks, and the tag behind them is of the same word.
+// One element, where both sides have room for any: kOther for those that are rare.
 [[gnu::always_inline]] inline Put put_usual(const uint8_t*& in,
                                             uint8_t*& out,
-                                            uint32_t& tag,
                                             const uint8_t* out_begin) {
+  const uint32_t tag = *in;
   const uint32_t type = tag & 3;
   if (type == 0) {
     const uint32_t length = (tag >> 2) + 1;
-    if (length > kShortMost) [[unlikely]]
-      return Put::kOther;
-    tag = in[length + 1];
+    if (length > kShortMost) return Put::kOther;
     copy_strides(in + 1, length, out);
     in += length + 1;
     out += length;
     return Put::kDone;
   }
-  if (type == 3) [[unlikely]]
-    return Put::kOther;
-  uint32_t word = 0;
-  std::memcpy(&word, in + 1, sizeof(word));
-  const uint32_t is_short = type & 1;
-  const uint32_t offset =
-      (word & (0xFFFFU >> (8 * is_short))) | (((tag >> 5) << 8) & (0 - is_short));
-  const int64_t length = is_short != 0 ? 4 + ((tag >> 2) & 7) : (tag >> 2) + 1;
-  if (offset == 0 || offset > out - out_begin) [[unlikely]]
-    return Put::kFault;
-  in += 1 + type;
-  tag = (word >> (8 * type)) & 0xFF;
+  if (type == 3) return Put::kOther;
+  const int64_t offset = type == 1 ? ((tag >> 5) << 8) | in[1] : in[1] | (uint32_t{in[2]} << 8);
+  const int64_t length = type == 1 ? 4 + ((tag >> 2) & 7) : (tag >> 2) + 1;
+  if (offset == 0 || offset > out - out_begin) return Put::kFault;
   copy_back(out, length, offset);
+  in += 1 + type;
   out += length;
   return Put::kDone;
 }
 
-// False for a fault.
-bool decode_roomy(SnappyStreams& at) {
+// What a tag says of a copy: offset = (the two bytes behind it & mask) | high. Of a tag that is none, or is one of
+// more bytes than a stride, the length is greater than any offset that comes of it.
+struct alignas(8) CopyTag {
+  uint16_t mask = 0;
+  uint16_t high = 0;
+  uint16_t length = 1;
+};
+
+constexpr std::array<CopyTag, 256> copy_tags() {
+  std::array<CopyTag, 256> tags;
+  for (uint32_t tag = 0; tag < 256; ++tag) {
+    const auto wide_length = static_cast<uint16_t>((tag >> 2) + 1);
+    if ((tag & 3) == 1) {
+      tags[tag] = {0xFF,
+                   static_cast<uint16_t>((tag >> 5) << 8),
+                   static_cast<uint16_t>(4 + ((tag >> 2) & 7))};
+    } else if ((tag & 3) == 2 && wide_length <= kStride) {
+      tags[tag] = {0xFFFF, 0, wide_length};
+    }
+  }
+  return tags;
+}
+constexpr std::array<CopyTag, 256> kCopyTags = copy_tags();
+
+// A turn is a literal of at most a stride, if there is one, and the copy behind it, of at most a stride.
+constexpr int64_t kTurnIn = 1 + kStride + 3;
+constexpr int64_t kTurnOut = 2 * kStride;
+constexpr int64_t kTurnsOfUsual = 3;       // whose room an element of put_usual() may take besides
+constexpr uint32_t kLongerLiteral = 0xC3;  // bits of a tag; none of them: a literal of a stride
+constexpr int64_t kOffsetMost = 0xFFFF;    // of a copy in a turn
+
+// A short literal, if there is one.
+[[gnu::always_inline]] inline void take_literal(const uint8_t*& in, uint8_t*& out) {
+  const uint32_t tag = *in;
+  if ((tag & kLongerLiteral) != 0) return;
+  copy16(in + 1, out);
+  const uint32_t length = (tag >> 2) + 1;
+  out += length;
+  in += length + 1;
+}
+
+// False where what comes is no short copy. One load brings the tag and its offset: processors hold loads back that they
+// take for those of copies, which a store may concern, and fewer loads are mistaken less often. `kChecked`: there may be
+// less before `out` than an offset says.
+template <bool kChecked>
+[[gnu::always_inline]] inline bool take_copy(const uint8_t*& in,
+                                             uint8_t*& out,
+                                             const uint8_t* out_begin) {
+  uint32_t word = 0;
+  std::memcpy(&word, in, sizeof(word));
+  const CopyTag& copy = kCopyTags[word & 0xFF];
+  const uint32_t offset = ((word >> 8) & copy.mask) | copy.high;
+  if (offset < copy.length) [[unlikely]]
+    return false;
+  if (kChecked && offset > out - out_begin) [[unlikely]]
+    return false;
+  copy16(out - offset, out);
+  out += copy.length;
+  in += 1 + (word & 3);
+  return true;
+}
+
+// Turns for which both sides have room.
+int64_t turns_left(const SnappyStreams& at) {
+  return std::min((at.in_left() - kRoom) / kTurnIn, (at.out_left() - kRoom) / kTurnOut) + 1;
+}
+
+// Pointers are locals, because every byte that is written might else be one of them.
+template <bool kChecked>
+Put take_turns(SnappyStreams& at, int64_t turns) {
   const uint8_t* in = at.in;
   uint8_t* out = at.out;
-  const uint8_t* const in_last = at.in_end - kRoom;
-  const uint8_t* const out_last = at.out_end - kRoom;
-  uint32_t tag = *in;
   Put put = Put::kDone;
-  while (put == Put::kDone && in <= in_last && out <= out_last) {
-    put = put_usual(in, out, tag, at.out_begin);
+  for (; turns > 0 && put == Put::kDone; --turns) {
+    take_literal(in, out);
+    if (take_copy<kChecked>(in, out, at.out_begin)) [[likely]]
+      continue;
+    put = put_usual(in, out, at.out_begin);
+    turns -= kTurnsOfUsual;
   }
   at.in = in;
   at.out = out;
-  return put != Put::kFault;
+  return put;
 }
 
-// An element of each in turns: what one waits for, the length of the element before, the other has meanwhile.
-std::array<bool, 2> decode_roomy(SnappyStreams& a, SnappyStreams& b) {
+// In turns: what one waits for, the length of the element before, the other has meanwhile.
+template <bool kChecked>
+std::array<Put, 2> take_turns(SnappyStreams& a, SnappyStreams& b, int64_t turns) {
   const uint8_t* a_in = a.in;
   const uint8_t* b_in = b.in;
   uint8_t* a_out = a.out;
   uint8_t* b_out = b.out;
-  uint32_t a_tag = *a_in;
-  uint32_t b_tag = *b_in;
-  const uint8_t* const a_in_last = a.in_end - kRoom;
-  const uint8_t* const b_in_last = b.in_end - kRoom;
-  const uint8_t* const a_out_last = a.out_end - kRoom;
-  const uint8_t* const b_out_last = b.out_end - kRoom;
   Put a_put = Put::kDone;
   Put b_put = Put::kDone;
-  while (a_in <= a_in_last && a_out <= a_out_last && b_in <= b_in_last && b_out <= b_out_last) {
-    a_put = put_usual(a_in, a_out, a_tag, a.out_begin);
-    if (a_put != Put::kDone) [[unlikely]]
-      break;
-    b_put = put_usual(b_in, b_out, b_tag, b.out_begin);
-    if (b_put != Put::kDone) [[unlikely]]
-      break;
+  for (; turns > 0; --turns) {
+    take_literal(a_in, a_out);
+    take_literal(b_in, b_out);
+    const bool a_took = take_copy<kChecked>(a_in, a_out, a.out_begin);
+    const bool b_took = take_copy<kChecked>(b_in, b_out, b.out_begin);
+    if (a_took && b_took) [[likely]]
+      continue;
+    if (!a_took) a_put = put_usual(a_in, a_out, a.out_begin);
+    if (!b_took) b_put = put_usual(b_in, b_out, b.out_begin);
+    if (a_put != Put::kDone || b_put != Put::kDone) break;
+    turns -= kTurnsOfUsual;
   }
   a.in = a_in;
-  a.out = a_out;
   b.in = b_in;
+  a.out = a_out;
   b.out = b_out;
-  return {a_put != Put::kFault, b_put != Put::kFault};
+  return {a_put, b_put};
+}
+
+bool has_offsets(const SnappyStreams& at) { return at.out - at.out_begin >= kOffsetMost; }
+
+// False for a fault.
+bool decode_roomy(SnappyStreams& at) {
+  Put put = Put::kDone;
+  while (put == Put::kDone && at.is_roomy()) {
+    const int64_t turns = turns_left(at);
+    put = has_offsets(at) ? take_turns<false>(at, turns) : take_turns<true>(at, turns);
+  }
+  return put != Put::kFault;
+}
+
+std::array<bool, 2> decode_roomy(SnappyStreams& a, SnappyStreams& b) {
+  std::array<Put, 2> puts = {Put::kDone, Put::kDone};
+  while (puts[0] == Put::kDone && puts[1] == Put::kDone && a.is_roomy() && b.is_roomy()) {
+    const int64_t turns = std::min(turns_left(a), turns_left(b));
+    puts = has_offsets(a) && has_offsets(b) ? take_turns<false>(a, b, turns)
+                                            : take_turns<true>(a, b, turns);
+  }
+  return {puts[0] != Put::kFault, puts[1] != Put::kFault};
 }
 
 bool read_size(SnappyStreams& at, uint64_t* size) {

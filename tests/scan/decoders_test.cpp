@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "scan/code_kernels.hpp"
 #include "scan/csv_cells.hpp"
 #include "scan/delta_reader.hpp"
 #include "scan/lz4.hpp"
@@ -46,8 +47,9 @@ TEST(RunDecoder, ReadsPackedBitsOfEveryWidthFromAnyPlace) {
       RunDecoder decoder(bytes, bits);
       ASSERT_TRUE(decoder.skip(skipped));
       std::vector<uint32_t> decoded(values.size() - static_cast<size_t>(skipped));
-      for (size_t at = 0; at < decoded.size(); at += 11) {
-        const auto some = static_cast<int64_t>(std::min<size_t>(11, decoded.size() - at));
+      const size_t step = skipped % 2 == 0 ? 11 : decoded.size();  // groups one by one, and together
+      for (size_t at = 0; at < decoded.size(); at += step) {
+        const auto some = static_cast<int64_t>(std::min(step, decoded.size() - at));
         ASSERT_TRUE(decoder.read(some, decoded.data() + at));
       }
       EXPECT_TRUE(std::equal(decoded.begin(), decoded.end(), values.begin() + skipped)) << bits;
@@ -71,6 +73,18 @@ TEST(RunDecoder, ReadsRunsAndNothing) {
   RunDecoder nothing(zeros, 0);
   ASSERT_TRUE(nothing.read(20, decoded.data()));
   EXPECT_EQ(decoded[19], 0U);
+}
+
+TEST(CodeKernels, FindTheLargestCodeWhereverItStands) {
+  for (size_t count = 0; count < 70; ++count) {
+    std::vector<uint32_t> codes(count, 3);
+    EXPECT_EQ(largest_code(codes.data(), std::ssize(codes)), count == 0 ? 0U : 3U);
+    for (uint32_t& code : codes) {
+      code = 0xFFFF'FFF0U;
+      EXPECT_EQ(largest_code(codes.data(), std::ssize(codes)), code) << count;
+      code = 3;
+    }
+  }
 }
 
 TEST(Snappy, CopiesOverlap) {
@@ -117,7 +131,7 @@ void add_literal(std::mt19937& random, size_t bytes, Drawn& drawn) {
 }
 
 void add_copy(std::mt19937& random, size_t offset, Drawn& drawn) {
-  size_t bytes = 1 + random() % 64;
+  size_t bytes = 1 + random() % (random() % 2 == 0 ? 12 : 64);
   const uint32_t kind = 1 + random() % 3;
   if (kind == 1 && offset < 2048) {
     bytes = 4 + bytes % 8;
@@ -134,14 +148,16 @@ void add_copy(std::mt19937& random, size_t offset, Drawn& drawn) {
     drawn.plain.push_back(drawn.plain[drawn.plain.size() - offset]);
 }
 
-// A block of elements of every kind.
+// A block of elements of every kind. Some are larger than 64 KiB, behind which any offset of two bytes is right.
 Drawn drawn_block(std::mt19937& random) {
   Drawn drawn;
   add_literal(random, 1 + random() % 100, drawn);
-  for (uint32_t elements = random() % 300; elements > 0; --elements) {
-    const size_t most = random() % 2 == 0 ? 20 : 60'000;
+  const uint32_t elements_most = random() % 8 == 0 ? 6000 : 300;
+  for (uint32_t elements = random() % elements_most; elements > 0; --elements) {
+    const size_t most = random() % 2 == 0 ? 20 : 0xFFFF;
     if (random() % 3 == 0) {
-      add_literal(random, random() % 20 == 0 ? 61 + random() % 2000 : 1 + random() % 60, drawn);
+      const uint32_t usual = random() % 2 == 0 ? 4 : 60;
+      add_literal(random, random() % 20 == 0 ? 61 + random() % 2000 : 1 + random() % usual, drawn);
     } else {
       add_copy(random, 1 + random() % std::min(most, drawn.plain.size()), drawn);
     }

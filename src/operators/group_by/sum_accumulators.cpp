@@ -132,7 +132,9 @@ void IntegerSumAccumulator::update_narrow(const GroupBlock& block, const InputLa
   auto* sums = reinterpret_cast<uint64_t*>(narrow_.data());
   const uint64_t* words = lane.words;
   const uint8_t* valid = lane.valid;
-  if (valid == nullptr) {
+  if (valid == nullptr && narrow_.size() == 1) {
+    sums[0] += word_sum(words, block.rows);
+  } else if (valid == nullptr) {
     add_by_group(block, narrow_.size(), sums, [words](int32_t i) { return words[i]; });
   } else {
     add_by_group(block, narrow_.size(), sums, [words, valid](int32_t i) {
