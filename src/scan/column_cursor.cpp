@@ -304,9 +304,13 @@ Status ColumnCursor::convert(const uint8_t* from, ValueList list, uint8_t* out) 
   return bad_column(fmt::format("a value is not in range of {}", type_name(form_.type)));
 }
 
+Status ColumnCursor::in_chunk(Status status) const {
+  return status.ok() ? status : scan::in_chunk(status.error(), *file_, *chunk_);
+}
+
 Result<const uint32_t*> ColumnCursor::codes(const uint32_t* rows, int32_t count) {
   if (!form_.is_stored) return nullptr;
-  CD_TRY(prepare(rows, count));
+  CD_TRY(in_chunk(prepare(rows, count)));
   for (const Portion& portion : portions_) {
     if (portion.is_ready && portion.kind != Kind::kCodes)
       return static_cast<const uint32_t*>(nullptr);
@@ -318,7 +322,7 @@ Result<const uint32_t*> ColumnCursor::codes(const uint32_t* rows, int32_t count)
 }
 
 Result<ColumnView> ColumnCursor::dictionary() {
-  CD_TRY(make_dictionary());
+  CD_TRY(in_chunk(make_dictionary()));
   return dictionary_;
 }
 
@@ -398,65 +402,7 @@ Status ColumnCursor::decode_portion(const Portion& portion,
   return {};
 }
 
-Result<int32_t> ColumnCursor::repeated_code() const {
-  const int32_t code = string_codes_->code(*form_.value);
-  if (code < 0) return bad_column("the strings of a file lack the value of all its rows");
-  return code;
-}
-
-// Its heap is the value itself.
-Result<StringView> ColumnCursor::repeated_view() {
-  heaps_.assign(1, reinterpret_cast<const uint8_t*>(form_.value->data()));
-  heap_bytes_.assign(1, static_cast<int64_t>(form_.value->size()));
-  const auto bytes = static_cast<int32_t>(form_.value->size());
-  StringView view;
-  view.bytes = bytes;
-  const bool is_short = bytes <= kInlineStringBytes;
-  std::memcpy(view.words, heaps_[0], static_cast<size_t>(is_short ? bytes : 4));
-  return view;
-}
-
-// All rows have the one value that the form says.
-Result<ColumnView> ColumnCursor::repeat(int32_t count) {
-  CD_TRY(reserve(out_, capacity_ * width_));
-  ColumnView out;
-  out.length = count;
-  out.values = out_.data();
-  const bool is_coded = form_.conversion == Conversion::kStringCodes;
-  if (!form_.value.has_value()) {
-    CD_TRY(reserve(out_bitmap_, capacity_ / 8));
-    std::memset(out_bitmap_.data(), 0, static_cast<size_t>(capacity_ / 8));
-    std::memset(out_.data(), 0, static_cast<size_t>(count) * static_cast<size_t>(width_));
-    out.validity = out_bitmap_.data();
-    out.null_count = count;
-    heaps_.assign(1, reinterpret_cast<const uint8_t*>(""));
-    heap_bytes_.assign(1, 0);
-  } else if (is_coded) {
-    CD_ASSIGN(const int32_t code, repeated_code());
-    repeat_value(width_, reinterpret_cast<const uint8_t*>(&code), count, out_.data());
-  } else if (layout_ == Layout::kViews) {
-    CD_ASSIGN(const StringView view, repeated_view());
-    repeat_value(width_, reinterpret_cast<const uint8_t*>(&view), count, out_.data());
-  } else {
-    const auto* value = reinterpret_cast<const uint8_t*>(form_.value->data());
-    repeat_value(width_, value, count, out_.data());
-  }
-  if (layout_ == Layout::kBits) {
-    CD_TRY(reserve(out_bits_, capacity_ / 8));
-    pack_bits(out_.data(), count, out_bits_.data());
-    out.values = out_bits_.data();
-  }
-  if (is_coded) out.dictionary = &string_codes_->values();
-  if (layout_ == Layout::kViews) {
-    out.heaps = heaps_.data();
-    out.heap_bytes = heap_bytes_.data();
-    out.heap_count = 1;
-  }
-  return out;
-}
-
-Result<ColumnView> ColumnCursor::decode(const uint32_t* rows, int32_t count) {
-  if (!form_.is_stored) return repeat(count);
+Status ColumnCursor::decode_portions(const uint32_t* rows, int32_t count) {
   CD_TRY(prepare(rows, count));
   CD_TRY(reserve(out_, capacity_ * width_));
   CD_TRY(reserve(out_valid_, capacity_ + 8));
@@ -473,6 +419,12 @@ Result<ColumnView> ColumnCursor::decode(const uint32_t* rows, int32_t count) {
     CD_TRY(decode_portion(portion, rows == nullptr ? nullptr : rows + at, some, at));
     at += some;
   }
+  return {};
+}
+
+Result<ColumnView> ColumnCursor::decode(const uint32_t* rows, int32_t count) {
+  if (!form_.is_stored) return repeat(count);
+  CD_TRY(in_chunk(decode_portions(rows, count)));
   ColumnView out;
   out.length = count;
   out.values = out_.data();

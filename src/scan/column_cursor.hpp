@@ -16,7 +16,7 @@
 
 namespace crossdock::scan {
 
-// One worker's own. Errors of all that read: kSourceFailed, kOutOfMemoryBudget.
+// One worker's own. Errors of all that read: kSourceFailed, with file and column; kOutOfMemoryBudget.
 class ColumnCursor {
  public:
   // `form`: of any file; the type is that of all. `codes`: for Conversion::kStringCodes.
@@ -60,6 +60,7 @@ class ColumnCursor {
     int32_t values = 0;  // that are not null
   };
 
+  Status in_chunk(Status status) const;
   Status enter(int32_t rows_wanted);
   Status reserve(Block& block, int64_t bytes);
   Status prepare(const uint32_t* rows, int32_t count);
@@ -73,6 +74,7 @@ class ColumnCursor {
   bool converts_dictionary(int32_t count) const;
   Status make_dictionary();
   Status make_string_dictionary(int32_t count);
+  Status decode_portions(const uint32_t* rows, int32_t count);
   Status decode_portion(const Portion& portion, const uint32_t* rows, int32_t count, int32_t at);
   Result<int32_t> code_of(const StringView& view) const;
   Result<ColumnView> repeat(int32_t count);

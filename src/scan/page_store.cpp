@@ -34,6 +34,14 @@ Status check_page(const PageHeader& header, std::span<const uint8_t> body) {
 
 }  // namespace
 
+Error in_chunk(Error error, const ByteSource& file, const ColumnChunk& chunk) {
+  const bool is_named = error.message.find(file.path()) != std::string::npos;
+  if (error.code != ErrorCode::kSourceFailed || is_named) return error;
+  const std::string_view column = chunk.path.empty() ? std::string_view() : chunk.path.back();
+  error.message = fmt::format("{}: column \"{}\": {}", file.path(), column, error.message);
+  return error;
+}
+
 Status PageStore::reserve(Block& block, int64_t bytes) {
   if (block.bytes() >= bytes) return {};
   block.reset();

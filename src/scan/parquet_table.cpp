@@ -79,6 +79,24 @@ Status append_values(const ColumnView& column,
   return {};
 }
 
+// Of the dictionary of a chunk, whose bytes the store keeps.
+Status read_strings(const ByteSource& file,
+                    const ColumnChunk& chunk,
+                    PageStore& store,
+                    std::vector<StringView>& strings) {
+  CD_TRY(store.open_dictionary(file, chunk));
+  const auto bytes = store.dictionary();
+  const int32_t count = store.dictionary_values();
+  if (count > static_cast<int64_t>(bytes.size()) / 4) {
+    return make_error(ErrorCode::kSourceFailed, "a dictionary has fewer values than it says");
+  }
+  ColumnForm form;
+  form.physical = PhysicalType::kByteArray;
+  CD_ASSIGN(PageValues values, PageValues::create(bytes, Encoding::kPlain, form));
+  strings.resize(static_cast<size_t>(count));
+  return values.read_strings(count, 0, strings.data());
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::open(
@@ -161,20 +179,12 @@ Status ParquetFiles::add_dictionaries(const ParquetFile& file,
                                       StringCodes& codes) const {
   PageStore store(memory);
   std::vector<StringView> strings;
-  ColumnForm form;
-  form.physical = PhysicalType::kByteArray;
   for (const RowGroup& group : file.metadata().row_groups) {
     if (group.rows == 0) continue;
-    CD_TRY(store.open_dictionary(file.file(), group.columns[static_cast<size_t>(leaf)]));
-    const auto bytes = store.dictionary();
-    const int32_t count = store.dictionary_values();
-    if (count > static_cast<int64_t>(bytes.size()) / 4) {
-      return make_error(ErrorCode::kSourceFailed, "a dictionary has fewer values than it says");
-    }
-    strings.resize(static_cast<size_t>(count));
-    CD_ASSIGN(PageValues values, PageValues::create(bytes, Encoding::kPlain, form));
-    CD_TRY(values.read_strings(count, 0, strings.data()));
-    for (const StringView& text : strings) codes.add(string_of(text, bytes.data()));
+    const ColumnChunk& chunk = group.columns[static_cast<size_t>(leaf)];
+    const Status status = read_strings(file.file(), chunk, store, strings);
+    if (!status.ok()) return in_chunk(status.error(), file.file(), chunk);
+    for (const StringView& text : strings) codes.add(string_of(text, store.dictionary().data()));
     if (codes.bytes() > kStringBytesMost) {
       return make_error(ErrorCode::kSourceFailed,
                         "the dictionaries of a column hold more than {} bytes",

@@ -416,3 +416,29 @@ def test_dictionaries_of_neighbours(tmp_path: Path, dock: xd.Dock) -> None:
     assert others.to_pylist() == [pa.compute.sum(expected).as_py()]
     with pytest.raises(xd.DataError, match="does not decompress"):
         files.agg(n=xd.sum("n")).collect()
+
+
+@pytest.mark.parametrize(
+    ("column", "checksum", "why"),
+    [("n", True, "checksum"), ("n", False, "decompress"), ("text", False, "decompress")],
+)
+def test_error_of_damaged_page_names_file_and_column(
+    dock: xd.Dock, tmp_path: Path, column: str, checksum: bool, why: str
+) -> None:
+    sound, damaged = tmp_path / "sound.parquet", tmp_path / "damaged.parquet"
+    rows = pa.table({"n": range(9000), "text": [f"text {row % 9}" for row in range(9000)]})
+    for path in (sound, damaged):
+        pq.write_table(rows, path, compression="snappy", write_page_checksum=checksum)
+    number = rows.column_names.index(column)
+    place = pq.read_metadata(damaged).row_group(0).column(number).dictionary_page_offset
+    whole = bytearray(damaged.read_bytes())
+    whole[place + 40 : place + 70] = b"\xff" * 30
+    damaged.write_bytes(whole)
+    files = dock.read_parquet([sound, damaged])
+    expected = f'damaged.parquet: column "{column}": a page .*{why}'
+    with pytest.raises(xd.DataError, match=expected):
+        files.collect()
+    with pytest.raises(xd.DataError, match=expected):
+        files.group_by(column).agg(rows=xd.count()).collect()
+    with pytest.raises(xd.DataError, match=expected):
+        files.filter(col(column) == rows[column][7].as_py()).agg(rows=xd.count()).collect()
