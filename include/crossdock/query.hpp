@@ -54,6 +54,8 @@ class ParquetFiles {
   int64_t rows() const;
   // Of each file, the number of the first one that has the same schema, to the byte.
   std::vector<int> schema_numbers() const;
+  // The bytes of a Parquet file that has the schema of a file, and no rows. Throws std::out_of_range.
+  std::string schema_file(int file) const;
 
   const std::shared_ptr<const scan::ParquetFiles>& files() const { return files_; }
 

@@ -76,6 +76,13 @@ void bind_files(nb::module_& module) {
       .def_static("open_remote", &open_remote, "files"_a, "ask"_a)
       .def("with_values", &crossdock::ParquetFiles::with_values, "values"_a)
       .def("schema_numbers", &crossdock::ParquetFiles::schema_numbers)
+      .def(
+          "schema_file",
+          [](const crossdock::ParquetFiles& files, int file) {
+            const std::string bytes = files.schema_file(file);
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          "file"_a)
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
 }
 

@@ -437,6 +437,9 @@ class ParquetFiles:
     def schema_numbers(self) -> list[int]:
         """Of each file, the number of the first one that has the same schema, to the byte."""
 
+    def schema_file(self, file: int) -> bytes:
+        """A Parquet file that has the schema of a file, and no rows. IndexError."""
+
     @property
     def num_rows(self) -> int: ...
 

@@ -28,8 +28,8 @@ struct DataPage {
   Block plain_memory;  // of values that are no longer in the encoding that the page has
 };
 
-// The error, of pages of this chunk, with the file and the column; one that names the file, or is none of the file, as it
-// is.
+// The error, of pages of this chunk, with the file and the column. One that names the file, or is none of it, stays as
+// it is.
 Error in_chunk(Error error, const ByteSource& file, const ColumnChunk& chunk);
 
 // One column of one worker. Pages are valid until drop_before() passes them, or open().

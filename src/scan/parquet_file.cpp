@@ -107,6 +107,14 @@ int ParquetFile::leaf(std::string_view name) const {
   return -1;
 }
 
+std::string ParquetFile::schema_file() const {
+  const std::string& footer = metadata_.schema_footer;
+  const auto bytes = static_cast<uint32_t>(footer.size());
+  std::string file = "PAR1" + footer;
+  file.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
+  return file + "PAR1";
+}
+
 bool ParquetFile::has_group(std::string_view name) const {
   return std::any_of(top_groups_.begin(), top_groups_.end(), [&](int place) {
     return metadata_.schema[static_cast<size_t>(place)].name == name;

@@ -25,6 +25,8 @@ class ParquetFile {
   int leaf(std::string_view name) const;
   // Whether there is a column of that name at the top of the schema that has others in it.
   bool has_group(std::string_view name) const;
+  // The bytes of a file that has the same schema, and no rows.
+  std::string schema_file() const;
   // What the schema says of it.
   const SchemaElement& element(int leaf) const {
     return metadata_.schema[static_cast<size_t>(leaf_elements_[static_cast<size_t>(leaf)])];

@@ -284,6 +284,19 @@ Error bad_footer() {
 
 }  // namespace
 
+namespace {
+
+// A footer with an empty list in place of the row groups that lie from `begin` to `end`.
+std::string without(std::span<const uint8_t> footer, int64_t begin, int64_t end) {
+  constexpr char kNoStructs = 12;  // the head of a list: as many elements, and their type
+  std::string result(footer.begin(), footer.begin() + begin);
+  result += kNoStructs;
+  result.append(footer.begin() + end, footer.end());
+  return result;
+}
+
+}  // namespace
+
 Result<FileMetadata> parse_footer(std::span<const uint8_t> bytes) {
   ThriftReader reader(bytes);
   FileMetadata file;
@@ -310,12 +323,15 @@ Result<FileMetadata> parse_footer(std::span<const uint8_t> bytes) {
         return true;
       case 3:
         return reader.read(type, &file.rows);
-      case 4:
-        return reader.each_element(type, [&](ThriftType of) {
+      case 4: {
+        const bool is_list = reader.each_element(type, [&](ThriftType of) {
           if (of != ThriftType::kStruct) return false;
           read_row_group(reader, file.row_groups.emplace_back());
           return true;
         });
+        if (is_list) file.schema_footer = without(bytes, begin, reader.position());
+        return is_list;
+      }
       case 8:
         file.is_encrypted = true;
         return false;
@@ -324,6 +340,7 @@ Result<FileMetadata> parse_footer(std::span<const uint8_t> bytes) {
     }
   });
   if (reader.failed() || file.schema.empty()) return bad_footer();
+  if (file.schema_footer.empty()) file.schema_footer.assign(bytes.begin(), bytes.end());
   int64_t rows = 0;
   for (const RowGroup& group : file.row_groups) {
     if (group.rows < 0 || group.rows > INT64_MAX / 2 - rows) return bad_footer();

@@ -123,6 +123,7 @@ struct FileMetadata {
   bool is_encrypted = false;
   // Equal only where the schema, and what its writer says of it besides, are the same to the byte.
   std::string schema_bytes;
+  std::string schema_footer;  // the same footer without row groups
 };
 
 // Reads a footer without its length and magic. Error kSourceFailed.

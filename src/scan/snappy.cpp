@@ -163,8 +163,8 @@ constexpr int64_t kOffsetMost = 0xFFFF;    // of a copy in a turn
 }
 
 // False where what comes is no short copy. One load brings the tag and its offset: processors hold loads back that they
-// take for those of copies, which a store may concern, and fewer loads are mistaken less often. `kChecked`: there may be
-// less before `out` than an offset says.
+// take for those of copies, which a store may concern, and fewer loads are mistaken less often. `kChecked`: there may
+// be less before `out` than an offset says.
 template <bool kChecked>
 [[gnu::always_inline]] inline bool take_copy(const uint8_t*& in,
                                              uint8_t*& out,

@@ -133,6 +133,10 @@ ParquetFiles ParquetFiles::with_values(const ArrowTable& values) const {
   return opened;
 }
 std::vector<int> ParquetFiles::schema_numbers() const { return files_->schema_numbers(); }
+
+std::string ParquetFiles::schema_file(int file) const {
+  return files_->files().at(static_cast<size_t>(file))->schema_file();
+}
 int64_t ParquetFiles::rows() const { return files_->rows(); }
 
 Plan Plan::scan_parquet(const ParquetFiles& files,

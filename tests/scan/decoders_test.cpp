@@ -47,7 +47,7 @@ TEST(RunDecoder, ReadsPackedBitsOfEveryWidthFromAnyPlace) {
       RunDecoder decoder(bytes, bits);
       ASSERT_TRUE(decoder.skip(skipped));
       std::vector<uint32_t> decoded(values.size() - static_cast<size_t>(skipped));
-      const size_t step = skipped % 2 == 0 ? 11 : decoded.size();  // groups one by one, and together
+      const size_t step = skipped % 2 == 0 ? 11 : values.size();  // groups one by one, and together
       for (size_t at = 0; at < decoded.size(); at += step) {
         const auto some = static_cast<int64_t>(std::min(step, decoded.size() - at));
         ASSERT_TRUE(decoder.read(some, decoded.data() + at));

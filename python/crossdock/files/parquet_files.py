@@ -68,7 +68,7 @@ class ParquetSource(DatasetFiles):
         different = sorted(set(numbers))
         read = self.of_each(
             different,
-            lambda number: parquet.read_schema(self._footer_file(number)),
+            lambda number: parquet.read_schema(self._schema_file(number)),
             self.files.__getitem__,
         )
         schemas = dict(zip(different, read, strict=True))
@@ -168,6 +168,13 @@ class ParquetSource(DatasetFiles):
                 ),
             )
         return self._metadata[1]
+
+    def _schema_file(self, number: int) -> Any:
+        """What pyarrow reads the schema from: without row groups where the engine knows them, of
+        which parsing takes most of the time."""
+        if isinstance(self._read, str):
+            return self._footer_file(number)
+        return pa.BufferReader(self._read.schema_file(number))
 
     def _footer_file(self, number: int) -> Any:
         """What pyarrow reads the footer from: the file, or all that was read of one far away."""

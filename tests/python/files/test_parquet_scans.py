@@ -442,3 +442,21 @@ def test_error_of_damaged_page_names_file_and_column(
         files.group_by(column).agg(rows=xd.count()).collect()
     with pytest.raises(xd.DataError, match=expected):
         files.filter(col(column) == rows[column][7].as_py()).agg(rows=xd.count()).collect()
+
+
+def test_schema_is_read_without_row_groups(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    fields = [
+        pa.field("at", pa.timestamp("s", "Asia/Tokyo"), metadata={"unit": "s"}),
+        pa.field("kind", pa.dictionary(pa.int8(), pa.string())),
+        pa.field("size", pa.large_string(), nullable=False),
+    ]
+    rows = pa.table([[1, 2], ["a", "b"], ["s", "m"]], pa.schema(fields, {"made by": "hand"}))
+    pq.write_table(rows, path, row_group_size=1)
+    brief = _native.ParquetFiles.open([str(path)]).schema_file(0)
+    assert pq.read_metadata(pa.BufferReader(brief)).num_row_groups == 0
+    schema = pq.read_schema(pa.BufferReader(brief))
+    assert schema.equals(pq.read_schema(path), check_metadata=True)
+    assert schema.field("kind").type == rows.schema.field("kind").type
+    with pytest.raises(IndexError):
+        _native.ParquetFiles.open([str(path)]).schema_file(1)
