@@ -113,6 +113,13 @@ def test_every_row_is_drawn_equally_often(dock: xd.Dock) -> None:
     assert all(60 <= count <= 140 for count in hits)  # 100 each; deviation about 8.7
 
 
+@pytest.mark.parametrize("rows", [0, 1, 70_000])
+def test_a_sample_is_counted_without_its_columns(rows: int, dock: xd.Dock) -> None:
+    table = dock.from_arrow(pa.table({"n": pa.arange(0, 200_000, 1)}))
+    counted = table.sample(rows, seed=1).agg(n=xd.count()).collect()
+    assert counted["n"].to_pylist() == [rows]
+
+
 def test_samples_of_text_views_and_dictionaries(dock: xd.Dock) -> None:
     table = pa.table(
         {

@@ -70,6 +70,12 @@ SCALARS = {
     "array_min": "list_min([a, b])", "array_max": "list_max([a, b])",
     "flatten": "flatten([[a], [b, n]])",
     "get_field": "{'x': a}['x']",
+    "struct": "row(a, s)", "range": "range(a, 9)", "generate_series": "generate_series(a, 9)",
+    "json_extract": "'{\"x\": [1, 2]}' -> 'x'",
+    "json_extract_string": "'{\"x\": \"y\"}' ->> 'x'",
+    "json_array_length": "json_array_length('[1, 2]')",
+    "json_type": "json_type('{\"x\": 1.5}', '$.x')", "json_keys": "json_keys('{\"x\": 1}')",
+    "json_exists": "json_exists('{\"x\": 1}', 'x')", "json_valid": "json_valid('{')",
     "date_part": "extract(month from d)", "date_trunc": "date_trunc('month', ts)",
 }  # fmt: skip
 # Over SEVERAL.
@@ -80,6 +86,7 @@ OF_GROUPS = {
     "bit_and": "bit_and(k)", "bit_or": "bit_or(k)", "bit_xor": "bit_xor(k)",
     "corr": "corr(i, k)", "covar": "covar_samp(i, k)", "covar_pop": "covar_pop(i, k)",
     "covar_samp": "covar_samp(i, k)", "mode": "mode(i)", "product": "product(i)",
+    "quantile_disc": "quantile_disc(k, 0.25)",
     "regr_avgx": "regr_avgx(i, k)", "regr_avgy": "regr_avgy(i, k)",
     "regr_count": "regr_count(i, k)", "regr_intercept": "regr_intercept(i, k)",
     "regr_r2": "regr_r2(i, k)", "regr_slope": "regr_slope(i, k)",
@@ -113,7 +120,7 @@ WINDOWS = {
 OTHERS = frozenset(
     ("approx_median", "approx_percentile_cont", "quantile_cont", "percentile_cont", "var",
      "var_sample", "approx_distinct", "median", "nvl", "is_unknown", "is_not_unknown",
-     "initcap", "regex_imatch", "regex_not_imatch", "to_timestamp", "to_date")
+     "initcap", "struct", "regex_imatch", "regex_not_imatch", "to_timestamp", "to_date")
 )  # fmt: skip
 
 

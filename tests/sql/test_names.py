@@ -365,3 +365,43 @@ def test_copy_options_of_other_files(tmp_path: Path, dock: xd.Dock) -> None:
 def assert_same_rows(dock: xd.Dock, text: str) -> None:
     ours = [tuple(row.values()) for row in dock.sql(text).collect().to_pylist()]
     assert ours == duckdb.sql(text).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("select x.*, y.* from u x join u y using (k)", ["k", "v", "k_1", "v_1"]),
+        ("select *, v + 1 as V from u", ["k", "V", "V_1"]),
+        ("select v as a, k as a from u", ["a", "a_1"]),
+        ("select min(columns(*)), columns('v') from u group by v", ["min(k)", "min(v)", "v"]),
+        ("select * rename (v as w) from u", ["k", "w"]),
+        ("select * from u positional join (select v as z from u) b", ["k", "v", "z"]),
+        ("select a.* from u a asof join u b on a.k = b.k and a.v >= b.v", ["k", "v"]),
+        ("select * from (pivot u on k using sum(v)) p", ["1", "2"]),
+    ],
+)
+def test_names_of_columns_that_are_given_twice(
+    text: str, columns: list[str], dock: xd.Dock
+) -> None:
+    dock.register("u", pa.table({"k": [1, 2], "v": [3, 4]}))
+    result = dock.sql(text)
+    assert result.columns == columns
+    assert result.collect().num_columns == len(columns)
+
+
+def test_a_sample_keeps_its_seed(dock: xd.Dock) -> None:
+    dock.register("numbers", pa.table({"n": range(10_000)}))
+    text = "select n from numbers tablesample 10% repeatable (7)"
+    first = rows(dock.sql(text))
+    assert 800 < len(first) < 1200
+    assert rows(dock.sql(text)) == first
+    assert rows(dock.sql("select n from numbers tablesample bernoulli(10%)")) != first
+
+
+def test_parameters_beside_columns_that_are_looked_up(dock: xd.Dock) -> None:
+    dock.register("u", pa.table({"k": [1, 2], "v": [3, 4]}))
+    text = "select columns(*) from (select * from u where v > $least)"
+    assert rows(dock.sql(text, {"least": 3})) == [(2, 4)]
+    assert rows(dock.sql("select columns('k') from u where v > ?", [3])) == [(2,)]
+    with pytest.raises(xd.SqlError, match="looked up"):
+        dock.sql("select columns(*) from (select * from u where v > ?)", [3])

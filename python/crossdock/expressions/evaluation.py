@@ -42,7 +42,8 @@ from crossdock.expressions.function_kernels import (
     extreme,
     power,
 )
-from crossdock.expressions.list_kernels import OF_LISTS, list_concat, of_lists
+from crossdock.expressions.json_kernels import OF_JSON
+from crossdock.expressions.list_kernels import OF_LISTS, OF_SEVERAL, of_lists
 from crossdock.expressions.literals import fit_literal, literal_types, value_set
 from crossdock.expressions.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
 from crossdock.expressions.nested_kernels import OF_NESTED, list_of, struct_of
@@ -202,10 +203,12 @@ def _applied(expression: Call, values: list[Datum]) -> Datum:
         return list_of([cast(decoded(value), both) for value in values], both)
     if function == "struct_of":
         return struct_of(list(map(decoded, values)), option)
+    if function in OF_JSON:
+        return OF_JSON[function](decoded(values[0]), option)
     if function in OF_LISTS:
         return of_lists(function, values[0], option)
-    if function == "list_concat":
-        return list_concat(values)
+    if function in OF_SEVERAL:
+        return OF_SEVERAL[function](values, option)
     if function in OF_NESTED:
         return OF_NESTED[function](values[0], option)
     if function in OF_VALUES:

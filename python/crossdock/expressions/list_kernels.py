@@ -14,6 +14,7 @@ from crossdock.expressions.literals import value_set
 from crossdock.expressions.written_values import written
 from crossdock.values.arrow_kinds import Datum
 
+_MOST_NUMBERS = 100_000_000  # of ranges in a batch
 _KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
@@ -114,6 +115,19 @@ def _flattened(lists: Datum, _: None) -> pa.Array:
     return outer.lists_of(inner.values, outer.rows.take(inner.rows))
 
 
+def _quantile(lists: Datum, share: float) -> pa.Array:
+    """The first value, in order, up to which at least a share of the values lies; NULL of none.
+    NaN is above all numbers."""
+    each = Elements(_sort(lists, False))
+    counts = pc.cast(each.lengths, pa.float64())
+    behind = pc.floor(pc.subtract(counts, pc.multiply(counts, share)))
+    place = pc.max_element_wise(pc.subtract(pc.subtract(counts, behind), 1.0), 0.0)
+    begins = pc.subtract(pc.cumulative_sum(each.lengths), each.lengths)
+    rows = pc.add(begins, pc.cast(place, pa.int64()))
+    is_there = pc.greater(each.lengths, 0)
+    return each.values.take(pc.if_else(is_there, rows, pa.scalar(None, pa.int64())))
+
+
 def _aggregate(function: str) -> Callable[[Datum, None], pa.Array]:
     def aggregate(lists: Datum, _: None) -> pa.Array:
         each = Elements(lists)
@@ -122,7 +136,7 @@ def _aggregate(function: str) -> Callable[[Datum, None], pa.Array]:
     return aggregate
 
 
-def list_concat(values: list[Datum]) -> Datum:
+def _list_concat(values: list[Datum], _: None) -> Datum:
     """The elements of several lists as one; NULL has none."""
     rows = next((len(v) for v in values if not isinstance(v, pa.Scalar)), 1)
     parts = [
@@ -139,6 +153,53 @@ def list_concat(values: list[Datum]) -> Datum:
     return lists[0] if all(isinstance(value, pa.Scalar) for value in values) else lists
 
 
+def _has(values: list[Datum], _: None) -> Datum:
+    """Whether an element of a list equals the value beside it; NULL where the list is, and where
+    the value is and there are elements."""
+    listed, value = values
+    if isinstance(listed, pa.Scalar):
+        rows = 1 if isinstance(value, pa.Scalar) else len(value)
+        listed = pa.array([listed.as_py()] * rows, listed.type)
+    each = Elements(listed)
+    both = common_type([each.values.type, value.type])
+    column = pa.array([value.as_py()] * len(each.lists), value.type) if isinstance(
+        value, pa.Scalar) else value  # fmt: skip
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    is_equal = pc.equal(cast(each.values, both), cast(column.take(each.rows), both))
+    hits = each.rows.filter(pc.fill_null(is_equal, False)).unique()
+    has = pc.is_in(pa.arange(0, len(each.lists), 1), value_set=hits)
+    is_compared = pc.or_(pc.is_valid(column), pc.equal(each.lengths, 0))
+    is_known = pc.and_(pc.is_valid(each.lists), is_compared)
+    return pc.if_else(is_known, has, pa.scalar(None, pa.bool_()))
+
+
+def _range(values: list[Datum], with_end: bool) -> Datum:
+    """Lists of the numbers from one to another, by steps; NULL where one of these is."""
+    rows = next((len(v) for v in values if not isinstance(v, pa.Scalar)), 1)
+    columns = [[v.as_py()] * rows if isinstance(v, pa.Scalar) else v.to_pylist() for v in values]
+    lists: list[list[int] | None] = []
+    count = 0
+    for first, last, step in zip(*columns, strict=True):
+        if first is None or last is None or step is None:
+            lists.append(None)
+            continue
+        if step == 0:
+            raise pa.ArrowInvalid("a range by steps of 0")
+        numbers = range(first, last + with_end * (1 if step > 0 else -1), step)
+        count += len(numbers)
+        if count > _MOST_NUMBERS:
+            raise pa.ArrowInvalid(f"ranges of more than {_MOST_NUMBERS:,} numbers")
+        lists.append(list(numbers))
+    result = pa.array(lists, pa.list_(pa.int64()))
+    return result[0] if all(isinstance(value, pa.Scalar) for value in values) else result
+
+
+# Functions of several values and an option.
+OF_SEVERAL: dict[str, Callable[[list[Datum], Any], Datum]] = {
+    "list_concat": _list_concat,
+    "list_has": _has,
+    "list_range": _range,
+}
 # Functions of one value and an option.
 OF_LISTS: dict[str, Callable[[Datum, Any], pa.Array]] = {
     "list_sort": _sort,
@@ -152,6 +213,7 @@ OF_LISTS: dict[str, Callable[[Datum, Any], pa.Array]] = {
     "list_min": _aggregate("min"),
     "list_max": _aggregate("max"),
     "list_mean": _aggregate("mean"),
+    "list_quantile": _quantile,
 }
 
 

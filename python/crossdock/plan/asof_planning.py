@@ -42,6 +42,7 @@ class Asof:
     tolerance: Any
     how: str
     suffix: str
+    is_strict: bool = False  # equal values are no partners
 
 
 def plan_asof(left: Node, right: Node, asked: Asof) -> Node:
@@ -54,11 +55,11 @@ def plan_asof(left: Node, right: Node, asked: Asof) -> Node:
     where = "the right side of join_asof()"
     require_columns([asked.right_on, *(b for _, b in asked.by)], right.schema, where)
     outputs = _outputs(left.schema, right.schema, asked)
-    numbered = _numbered(left, _LEFT), _numbered(right, _RIGHT)
-    pairs = _pairs(numbered, asked)
-    lefts = plan_join(numbered[0], pairs, ((_LEFT, _LEFT),), "inner", _PLAIN)
+    sides = numbered(left, _LEFT), numbered(right, _RIGHT)
+    pairs = numbers_of_pairs(sides, (_LEFT, _RIGHT), asked)
+    lefts = plan_join(sides[0], pairs, ((_LEFT, _LEFT),), "inner", _PLAIN)
     named = [(name, Column(column)) for column, name in outputs]
-    rights = plan_project(numbered[1], [*named, (_RIGHT, Column(_RIGHT))], "join_asof()")
+    rights = plan_project(sides[1], [*named, (_RIGHT, Column(_RIGHT))], "join_asof()")
     joined = plan_join(lefts, rights, ((_RIGHT, _RIGHT),), asked.how, _PLAIN)
     names = [*left.schema.names, *(name for _, name in outputs)]
     return plan_project(joined, [(name, Column(name)) for name in names], "join_asof()")
@@ -78,37 +79,41 @@ def _outputs(left: pa.Schema, right: pa.Schema, asked: Asof) -> list[tuple[str, 
     return outputs
 
 
-def _numbered(node: Node, name: str) -> Node:
+def numbered(node: Node, name: str) -> Node:
+    """All columns, and the number of each row under a name."""
     columns: list[tuple[str, Expr]] = [(column, Column(column)) for column in node.schema.names]
     return project(node, [*columns, (name, Over("row_number", None, (), Scope()))], "join_asof()")
 
 
-def _pairs(sides: tuple[Node, Node], asked: Asof) -> Node:
-    """The number of each row of the left side, and that of its partner or NULL."""
+def numbers_of_pairs(sides: tuple[Node, Node], names: tuple[str, str], asked: Asof) -> Node:
+    """The number of each row of the left side, and that of its partner or NULL. `names` are the
+    columns of `sides` that have the numbers. Errors as those of `plan_asof`."""
     left, right = sides
     keys = [f"\x01key {i}" for i in range(len(asked.by))]
     used = [Column(b) for _, b in asked.by] + [Column(asked.right_on)]
     right = plan_filter(right, [column.is_not_null() for column in used])
     mine = [(key, Column(a)) for key, (a, _) in zip(keys, asked.by, strict=True)]
     theirs = [(key, Column(b)) for key, (_, b) in zip(keys, asked.by, strict=True)]
-    own_columns, other = Column(_LEFT), Column(_RIGHT)
+    of_left, of_right = Column(names[0]), Column(names[1])
     rows = plan_union(
         [
             plan_project(
                 left,
-                _marks(mine, asked.left_on, own_columns, nullif(own_columns, own_columns)),
+                _marks(mine, asked.left_on, of_left, nullif(of_left, of_left)),
                 "join_asof()",
             ),
             plan_project(
-                right, _marks(theirs, asked.right_on, nullif(other, other), other), "join_asof()"
+                right,
+                _marks(theirs, asked.right_on, nullif(of_right, of_right), of_right),
+                "join_asof()",
             ),
         ]
     )
     scope_keys = tuple(Column(key) for key in keys)
     partner = _partner(rows.schema, scope_keys, asked)
     known = Call("case", (Column(_AT).is_not_null(), partner, Literal(None)))
-    pairs = project(rows, [(_LEFT, Column(_LEFT)), (_RIGHT, known)], "join_asof()")
-    return plan_filter(pairs, [Column(_LEFT).is_not_null()])
+    pairs = project(rows, [(names[0], Column(_LEFT)), (names[1], known)], "join_asof()")
+    return plan_filter(pairs, [of_left.is_not_null()])
 
 
 def _marks(
@@ -128,7 +133,11 @@ def _partner(schema: pa.Schema, keys: tuple[Expr, ...], asked: Asof) -> Expr:
     def nearest(value: Expr, forward: bool) -> Expr:
         limit = tolerance if forward or tolerance is None else -tolerance
         frame = Frame("range", 0, limit) if forward else Frame("range", limit, 0)
-        scope = Scope(keys, (Order(Column(_AT)),), frame)
+        orders: tuple[Order, ...] = (Order(Column(_AT)),)
+        if asked.is_strict:  # of equal values those of the right side are out of sight
+            frame = Frame("rows", 0, None) if forward else Frame("rows", None, 0)
+            orders += (Order(Column(_RIGHT).is_null(), descending=not forward),)
+        scope = Scope(keys, orders, frame)
         function = "first_value" if forward else "last_value"
         return Over(function, value, (("ignore_nulls", True),), scope)
 

@@ -39,6 +39,13 @@ ADDED = {
     "dayname": Added((_INSTANT,), _STRING),
     "monthname": Added((_INSTANT,), _STRING),
     "last_day": Added((_INSTANT,), pa.date32()),
+    "json_extract": Added((_STRING, _STRING), _STRING),
+    "json_extract_string": Added((_STRING, _STRING), _STRING),
+    "json_array_length": Added((_STRING, _STRING), _NUMBER, ("'$'",)),
+    "json_type": Added((_STRING, _STRING), _STRING, ("'$'",)),
+    "json_keys": Added((_STRING, _STRING), pa.list_(_STRING), ("'$'",)),
+    "json_exists": Added((_STRING, _STRING), pa.bool_()),
+    "json_valid": Added((_STRING,), pa.bool_()),
     "date_diff": Added((_STRING, _INSTANT, _INSTANT), _NUMBER),
 }
 

@@ -58,6 +58,7 @@ _NO_FIELD = re.compile(
 _NO_TABLE = re.compile(r"table '(?:[^'.]+\.)*([^']+)' not found")
 _NOT_GROUPED = re.compile(r'column "([^"]+)" must appear in the GROUP BY')
 _AMBIGUOUS = re.compile(r"Ambiguous reference to unqualified field (\S+)")
+_REPEATED = re.compile(r"qualified field name .+\.(.+?) and unqualified field name")
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
 # What is no column, such as Int64(5), before IN: its comparison becomes a filter of the subquery,
 # where NULLs are gone.
@@ -98,6 +99,14 @@ class UnknownTableError(Exception):
 
 class UnknownNameError(Exception):
     """A name that is no column; args = (the name, the error that says so)."""
+
+
+class RepeatedNameError(Exception):
+    """A name that a star and a select item have; args = (the name, the error that says so)."""
+
+
+class AmbiguousNameError(Exception):
+    """A name of columns of several tables; args = (the name, the error that says so)."""
 
 
 @cache
@@ -168,7 +177,7 @@ def bind(
     """The plan of a query over `tables`, schemas by name, with the values of its parameters. A text
     that comes again, with the same schemas and values, has the plan that it had before.
 
-    Errors: UnknownTableError; UnknownNameError; SqlError.
+    Errors: UnknownTableError; UnknownNameError; RepeatedNameError; AmbiguousNameError; SqlError.
     """
     schemas = tuple(sorted(tables.items(), key=lambda item: item[0]))
     key = key_of(text.original, values, (schemas, nulls_first))
@@ -387,11 +396,19 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
             f"the column {name!r} is neither in GROUP BY nor in an aggregate", text.original,
             place_of_word(text.original, name), f"any_value({name}), or {name} in GROUP BY",
         )  # fmt: skip
+    if (match := _REPEATED.search(said)) is not None:
+        name = match[1].replace('"', "")
+        error = sql_error(
+            f"a star and a select item have the name {name!r}", text.original,
+            place_of_word(text.original, name), f"another name behind AS, or * EXCLUDE ({name})",
+        )  # fmt: skip
+        return RepeatedNameError(name, error)
     if (match := _AMBIGUOUS.search(said)) is not None:
-        return sql_error(
+        error = sql_error(
             f"the column {match[1]!r} is in several tables", text.original,
             place_of_word(text.original, match[1]), f"the table before it: t.{match[1]}",
         )  # fmt: skip
+        return AmbiguousNameError(match[1], error)
     if "found: EOF" in said:
         return sql_error(_plain(said), text.original, len(text.original.rstrip()))
     if (match := _PLACE.search(said)) is not None:

@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.text.scopes import brackets_of
 from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,101 @@ _ENDS = words_of("order limit offset")
 def is_pivot(tokens: Sequence[Token]) -> bool:
     """Whether a text is a PIVOT or an UNPIVOT."""
     return bool(tokens) and tokens[0].lower in ("pivot", "unpivot")
+
+
+def is_within(tokens: Sequence[Token], number: int) -> bool:
+    """Whether PIVOT or UNPIVOT at a token is no name of a column, but a clause within a query."""
+    before, following = tokens[number - 1], tokens[number + 1] if number + 1 < len(tokens) else None
+    if following is None:
+        return False
+    is_table = following.kind in ("word", "quoted", "string")
+    if before.is_operator("(", ")"):
+        return is_table or following.is_operator("(")
+    return following.is_operator("(") and before.kind in ("word", "quoted", "string")
+
+
+def pivot_around(
+    text: str, tokens: Sequence[Token], number: int, level: tuple[int, int]
+) -> tuple[int, int, str]:
+    """The tokens of a PIVOT or UNPIVOT within a query whose brackets hold the tokens `level`, and
+    it as a statement. SqlError."""
+    before, opened = tokens[number - 1], tokens[number + 1]
+    ends_with = before.is_operator(")") and not opened.is_operator("(")
+    if number == level[0] or ends_with:
+        return number, level[1], text[tokens[number].start : tokens[level[1] - 1].end]
+    closing = brackets_of(tokens)
+    begin = number - 1
+    if before.is_operator(")"):
+        begin = next(opening for opening, close in closing.items() if close == number - 1)
+        begin -= tokens[begin - 1].kind == "word" and tokens[begin - 1].lower not in (
+            "from",
+            "join",
+        )
+    elif tokens[begin - 1].is_operator("."):
+        begin -= 2
+    end = closing.get(number + 1, number) + 1
+    source = text[tokens[begin].start : tokens[number - 1].end]
+    inner = text[tokens[number + 1].end : tokens[end - 1].start]
+    is_pivot = tokens[number].lower == "pivot"
+    statement = _Standard(inner).pivot() if is_pivot else _Standard(inner).unpivot()
+    if not statement:
+        what, instead = (
+            ("an aggregate FOR a column IN values", "PIVOT (sum(price) FOR kind IN ('a', 'b'))")
+            if is_pivot
+            else ("a name FOR a name IN columns", "UNPIVOT (value FOR name IN (a, b))")
+        )
+        word = tokens[number].text.upper()
+        raise sql_error(f"{word} takes {what}", text, tokens[number].start, instead)
+    return begin, end, statement.format(source=source)
+
+
+class _Standard:
+    """What stands in the brackets of PIVOT behind a table, as it is written before one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens_of(text)
+        self._closing = brackets_of(self._tokens)
+
+    def _said(self, begin: int, end: int) -> str:
+        said = (
+            self._text[self._tokens[begin].start : self._tokens[end - 1].end] if end > begin else ""
+        )
+        return said.replace("{", "{{").replace("}", "}}")
+
+    def _places(self, word: str) -> list[int]:
+        places, number = [], 0
+        while number < len(self._tokens):
+            if self._tokens[number].lower == word:
+                places.append(number)
+            number = self._closing.get(number, number) + 1
+        return places
+
+    def pivot(self) -> str:
+        begins, group = self._places("for"), self._places("group")
+        lists = [number + 1 for number in self._places("in")]
+        if len(begins) != 1 or not lists or any(number not in self._closing for number in lists):
+            return ""
+        columns, first = [], begins[0] + 1
+        for number in lists:
+            behind = self._closing[number] + 1
+            columns.append(self._said(first, behind))
+            first = behind
+        if first != (group[0] if group else len(self._tokens)):
+            return ""
+        by = f" {self._said(group[0], len(self._tokens))}" if group else ""
+        using = self._said(0, begins[0])
+        return f"PIVOT {{source}} ON {', '.join(columns)} USING {using}{by}"
+
+    def unpivot(self) -> str:
+        tokens = self._tokens
+        is_plain = len(tokens) > 4 and [tokens[1].lower, tokens[3].lower] == ["for", "in"]
+        if not is_plain or self._closing.get(4) != len(tokens) - 1:
+            return ""
+        value, name = self._said(0, 1), self._said(2, 3)
+        return (
+            f"UNPIVOT {{source}} ON {self._said(5, len(tokens) - 1)} INTO NAME {name} VALUE {value}"
+        )
 
 
 def without_pivot(text: str, query: Query, is_over_ranks: bool) -> str:

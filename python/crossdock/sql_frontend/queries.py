@@ -13,7 +13,9 @@ from crossdock.files.sources import ArrowSource
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_project, plan_scan
 from crossdock.sql_frontend.binding import (
+    AmbiguousNameError,
     Bound,
+    RepeatedNameError,
     UnknownNameError,
     UnknownTableError,
     bind,
@@ -22,12 +24,14 @@ from crossdock.sql_frontend.binding import (
 )
 from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.errors import sql_error, unsupported, with_place
+from crossdock.sql_frontend.expansion import expanded
 from crossdock.sql_frontend.kept_plans import key_of
 from crossdock.sql_frontend.pivoting import is_pivot, without_pivot
 from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.text.list_parameters import is_list, with_list_parameters
+from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
-from crossdock.sql_frontend.text.rewritten import HIDDEN, Rewritten
+from crossdock.sql_frontend.text.rewritten import HIDDEN, NUMBERED, Meant, Rewritten
 from crossdock.sql_frontend.text.tokens import tokens_of
 from crossdock.sql_frontend.text.using_joins import ColumnsOf
 from crossdock.sql_frontend.translation.join_planning import JoinOrders, as_json, decisions_of
@@ -73,6 +77,7 @@ def plan_query(
         return kept
     if given and any(map(is_list, given.values())):
         text, parameters = with_list_parameters(text, given)
+    text = respelled(text)
     if is_pivot(tokens_of(text)):
         text = without_pivot(
             text,
@@ -82,6 +87,9 @@ def plan_query(
         return plan_query(catalog, text, parameters, around, local)
     if is_recursive(tokens_of(text)):
         return _recursive(catalog, text, parameters, around)
+    parts = Parts(catalog, text, given or {}, around, local)
+    if (longer := expanded(text, parts.relation, catalog.over_ranks() is not None)) is not None:
+        return plan_query(catalog, longer.text, parameters, around, {**local, **longer.tables})
 
     def columns_of(name: str) -> list[str] | None:
         relation_of_name = local.get(name.lower()) or catalog.find(name) or around[0](name.lower())
@@ -97,6 +105,35 @@ def plan_query(
     if is_of_catalog and not rewritten.files:
         plans.put(key, relation)
     return relation
+
+
+class Parts:
+    """Parts of a text as relations, for what they have of columns and values."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        text: str,
+        given: Mapping[str, Any],
+        around: tuple[Variable, Settings],
+        local: Mapping[str, Relation],
+    ) -> None:
+        self._catalog = catalog
+        self._text = text
+        self._given = given
+        self._around = around
+        self._local = local
+
+    def relation(self, part: str) -> Relation:
+        """A part of the text, with the parameters that it has."""
+        named = {t.text[1:] for t in tokens_of(part) if t.kind == "parameter"}
+        if "" in named:
+            raise unsupported(
+                "? where the columns of a query are looked up", self._text,
+                try_="$name, {'name': value}",
+            )  # fmt: skip
+        given = {name: value for name, value in self._given.items() if name in named}
+        return plan_query(self._catalog, part, given or None, self._around, self._local)
 
 
 def _recursive(
@@ -121,19 +158,27 @@ def _planned_with_items(
     around: tuple[Catalog, Variable, Settings],
     tables: tuple[ColumnsOf, Mapping[str, Relation]],
 ) -> tuple[Node, bool]:
-    """As `_planned`; names that are no columns stand for select items that have them."""
+    """As `_planned`; names that are no columns stand for select items that have them, or are
+    numbers of columns of one name, and items do not take the names of a star's columns."""
     columns_of, local = tables
-    expanded: set[str] = set()
+    meant = Meant()
     while True:
         relations = _relations(around[0], rewritten, local)
         try:
             return _planned(relations, rewritten, values, around)
-        except UnknownNameError as unknown:
-            name, error = unknown.args
-            if name in expanded or name not in rewritten.item_names:
+        except (UnknownNameError, RepeatedNameError, AmbiguousNameError) as unclear:
+            name, error = unclear.args
+            if isinstance(unclear, RepeatedNameError):
+                names = meant.of_stars
+            elif isinstance(unclear, AmbiguousNameError):
+                names = meant.ambiguous
+            else:
+                names = meant.items if name in rewritten.item_names else meant.numbered
+                name = name.rpartition(".")[2]
+            if name in names or (names is meant.numbered and not NUMBERED.fullmatch(name)):
                 raise error from None
-            expanded.add(name)
-            rewritten = rewrite(rewritten.original, columns_of, expanded)
+            names.add(name)
+            rewritten = rewrite(rewritten.original, columns_of, meant)
 
 
 def _planned(
@@ -208,6 +253,8 @@ def _relations(catalog: Catalog, text: Rewritten, local: Mapping[str, Relation])
 
 # How DataFusion names a field of a struct that has no name: t.address[city], address[city].
 _FIELD = re.compile(r"^(?:\w+\.)?\w+(?:\[\w+\])*\[(\w+)\]$")
+# How it names a further column of the same name in a subquery.
+_FURTHER = re.compile(r":(\d+)$")
 
 
 def _with_bound_names(node: Node, names: Sequence[str]) -> Node:
@@ -241,7 +288,8 @@ def _result_names(
             declared.setdefault(name, original)
     field_names = [_FIELD.sub(r"\1", name) for name in names]
     return [
-        text.aliases.get(n) or declared.get(n) or text.spellings.get(n) or n for n in field_names
+        text.aliases.get(n) or declared.get(n) or text.spellings.get(n) or _FURTHER.sub(r"_\1", n)
+        for n in field_names
     ]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.text.tokens import Token
+from crossdock.sql_frontend.translation.intervals import parsed_interval
+
+_TIMES = ("date", "timestamp", "datetime")
 
 
 def call_arguments(
@@ -56,7 +60,14 @@ class _Reader:
             assert isinstance(value, int | float)
             return -value, behind
         if token is not None and token.kind == "string":
-            return token.value, number + 1
+            return self._cast(token.value, number + 1)
+        if token is not None and following is not None and following.kind == "string":
+            if token.lower in _TIMES:
+                return self._time(following.value, number + 1), number + 2
+            if token.lower == "interval":
+                return self._interval(number)
+        if token is not None and token.lower == "interval":
+            return self._interval(number)
         if token is not None and token.kind == "number":
             return (float(token.text) if "." in token.text else int(token.text)), number + 1
         if token is not None and token.lower in ("true", "false"):
@@ -65,6 +76,31 @@ class _Reader:
             return self._list(number)
         where = len(self._text) if token is None else token.start
         raise sql_error("a table function takes constants", self._text, where)
+
+    def _cast(self, value: str, number: int) -> tuple[object, int]:
+        """A string, or the date or timestamp that it is cast to behind it."""
+        operator, target = self._at(number), self._at(number + 1)
+        is_cast = operator is not None and operator.is_operator("::")
+        if not is_cast or target is None or target.lower not in _TIMES:
+            return value, number
+        return self._time(value, number - 1), number + 2
+
+    def _time(self, text: str, number: int) -> datetime.datetime:
+        try:
+            return datetime.datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise sql_error(
+                f"{text!r} is no date or timestamp", self._text, self._tokens[number].start,
+                "'2026-01-31', or '2026-01-31 12:00:00'",
+            ) from None  # fmt: skip
+
+    def _interval(self, number: int) -> tuple[object, int]:
+        """`interval '1 day'`, `interval '1' day` and `interval 1 day`."""
+        said, unit = self._at(number + 1), self._at(number + 2)
+        text = "" if said is None else said.value if said.kind == "string" else said.text
+        if unit is not None and unit.kind == "word":
+            return parsed_interval(f"{text} {unit.text}"), number + 3
+        return parsed_interval(text), number + 2
 
     def _list(self, number: int) -> tuple[object, int]:
         """[a, b], or {'name': value, ...}."""

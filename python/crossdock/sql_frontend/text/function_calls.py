@@ -35,6 +35,8 @@ SYNONYMS = {
     "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
     "strlen": "length", "approx_count_distinct": "approx_distinct",
+    "approx_quantile": "approx_percentile_cont", "grouping_id": "grouping",
+    "list_value": "make_array", "list_pack": "make_array", "struct_extract": "get_field",
     "first": "first_value", "last": "last_value",
     "list": "array_agg",
     "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
@@ -42,6 +44,7 @@ SYNONYMS = {
     "datediff": "date_diff", "str_split": "string_split", "string_to_array": "string_split",
     "split": "string_split", "list_min": "array_min", "array_mean": "array_avg",
     "unicode": "ascii", "ord": "ascii",
+    "json_extract_path": "json_extract", "json_extract_path_text": "json_extract_string",
 }  # fmt: skip
 EXTREMES = {
     "arg_min": "arg_min", "argmin": "arg_min", "min_by": "arg_min",
@@ -49,7 +52,8 @@ EXTREMES = {
 }  # fmt: skip
 DATE_PARTS = words_of(
     "year quarter month week day hour minute second dayofweek dayofyear isodow isoyear millisecond "
-    "microsecond epoch"
+    "microsecond epoch epoch_ms epoch_us decade century millennium yearweek weekday weekofyear "
+    "dayofmonth"
 )
 
 
@@ -77,6 +81,10 @@ class FunctionCalls(Pieces):
             self._choice(number)
         elif word in ("mode", "product") and not is_name:
             self._fold(number, word)
+        elif word in ("quantile", "quantile_disc") and not is_name:
+            self._discrete_quantile(number)
+        elif word == "time_bucket" and not is_name:
+            self._time_bucket(number)
         elif word in DATE_PARTS and not is_name:
             self.pieces[number] = "date_part"
             self.pieces[number + 1] = f"('{word}', "
@@ -209,6 +217,33 @@ class FunctionCalls(Pieces):
         self.pieces[number + 1] = "(cast(" if is_product else "("
         cast = " as double)" if is_product else ""
         self.pieces[end] = f"{cast} ORDER BY '{HIDDEN}{word}')"
+
+    def _discrete_quantile(self, number: int) -> None:
+        """quantile_disc(x, q), as `_fold`, with q before the constant."""
+        end = self.behind_bracket(number + 1) - 1
+        commas = self.commas(number + 1, end)
+        if len(commas) != 1:
+            word = self.tokens[number].text
+            raise sql_error(
+                f"{word} takes a value and a share", self.text, self.tokens[number].start,
+                f"{word}(x, 0.5)",
+            )  # fmt: skip
+        self.pieces[number] = "first_value"
+        self.pieces[commas[0]] = " ORDER BY cast("  # a number by itself would be a column's
+        self.pieces[end] = f" AS double), '{HIDDEN}quantile_disc')"
+
+    def _time_bucket(self, number: int) -> None:
+        """time_bucket(width, x) of dates and timestamps."""
+        end = self.behind_bracket(number + 1) - 1
+        commas = self.commas(number + 1, end)
+        if len(commas) != 1:
+            raise unsupported(
+                "time_bucket of other than a width and a time", self.text,
+                self.tokens[number].start, "time_bucket(interval '15 minutes', x)",
+            )  # fmt: skip
+        self.pieces[number] = "date_bin"
+        self.before[commas[0] + 1] = "arrow_cast("
+        self.pieces[end] = f", '{INSTANT}'))"
 
     def _extreme(self, number: int, word: str) -> None:
         """arg_max(x, by), which DataFusion does not know, as a value in an order that a constant

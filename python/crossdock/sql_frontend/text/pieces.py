@@ -14,7 +14,8 @@ CLAUSES = words_of(
     "from where group having order limit offset fetch union intersect except qualify window"
 )
 NOT_ALIASES = CLAUSES | words_of(
-    "on using join inner left right full cross natural semi anti lateral as set tablesample"
+    "on using join inner left right full cross natural semi anti lateral as set tablesample "
+    "asof positional"
 )
 
 

@@ -4,25 +4,34 @@ computed columns with their own text as a name."""
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass, field
 from itertools import takewhile
+from typing import NoReturn
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.call_arguments import call_arguments
 from crossdock.sql_frontend.text.function_calls import FunctionCalls
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand
-from crossdock.sql_frontend.text.refusals import require_shallow, require_supported
+from crossdock.sql_frontend.text.refusals import require_shallow
 from crossdock.sql_frontend.text.rewritten import (
+    AS_THEY_STAND,
+    HIDDEN,
     KEEPS_ALL,
+    NUMBERED,
     FileCall,
+    Meant,
     Rewritten,
     stem_of,
 )
 from crossdock.sql_frontend.text.row_functions import ROW_FUNCTIONS
 from crossdock.sql_frontend.text.row_values import RowValues
 from crossdock.sql_frontend.text.select_aliases import SelectAliases
-from crossdock.sql_frontend.text.select_items import is_column, is_named, needs_name
+from crossdock.sql_frontend.text.select_items import (
+    is_column,
+    is_named,
+    needs_name,
+    star_of,
+)
 from crossdock.sql_frontend.text.time_zones import TimeZones
 from crossdock.sql_frontend.text.tokens import Token, quoted, words_of
 from crossdock.sql_frontend.text.unnesting import Unnesting
@@ -55,7 +64,7 @@ class _Frame:
     opened: int = -1  # the token of its bracket
     clause: str = ""
     part: int = 0  # of a set operation
-    items: int = 0  # select items that ended; below 0 with a star among them
+    has_star: bool = False  # among the select items that ended
     item: int = -1  # the token at which a select item begins; -1: none is open
     awaits_table: bool = False
     names: set[str] = field(default_factory=set)  # of the items of this list
@@ -64,21 +73,23 @@ class _Frame:
 
 
 def rewrite(
-    text: str, columns_of: ColumnsOf = lambda _: None, expanded: Set[str] = frozenset()
+    text: str,
+    columns_of: ColumnsOf = lambda _: None,
+    meant: Meant = AS_THEY_STAND,
 ) -> Rewritten:
     """The query `text` for DataFusion; `columns_of` gives the columns of a table that is known, and
-    `expanded` are names of select items that are no columns. SqlError for what is no SQL or cannot
-    be."""
-    return _Rewriting(text, columns_of, expanded).run()
+    `meant` what some names mean. SqlError for what is no SQL or cannot be."""
+    return _Rewriting(text, columns_of, meant).run()
 
 
 class _Rewriting(FunctionCalls):
-    def __init__(self, text: str, columns_of: ColumnsOf, expanded: Set[str]) -> None:
+    def __init__(self, text: str, columns_of: ColumnsOf, meant: Meant) -> None:
         super().__init__(text)
+        self._meant = meant
         self._found = Rewritten(text)
         self._using = UsingJoins(self, columns_of)
         self._unnesting = Unnesting(self)
-        self._aliases = SelectAliases(self, expanded)
+        self._aliases = SelectAliases(self, meant.items)
         self._rows = RowValues(self)
         self._windows = WindowClauses(self)
         self._zones = TimeZones(self)
@@ -126,6 +137,8 @@ class _Rewriting(FunctionCalls):
         elif token.kind == "quoted":
             self.pieces[number] = quoted(token.name.lower())
             self._note_spelling(token, number)
+        elif token.lower in self._meant.numbered:
+            self.pieces[number] = quoted(NUMBERED.sub(r"\1:\2", token.lower))
         elif token.lower in _ALSO_COLUMNS and self._is_part_of_name(number):
             self.pieces[number] = quoted(token.lower)
         if frame.awaits_table and token.lower != "lateral":
@@ -191,6 +204,10 @@ class _Rewriting(FunctionCalls):
                 self._using.table(number, frame, self._queries()[0])
                 if is_query and (operand := self.operand(number)) is not None:
                     self._queries()[0].operands.append(operand)
+                    if not operand.has_alias and self._meant.ambiguous:
+                        name = quoted(f"{HIDDEN}query {number}")
+                        last = operand.end - 1
+                        self.closing[last] = f" AS {name}" + self.closing.get(last, "")
             if not frame.awaits_table and not is_query:
                 inner = takewhile(lambda each: not each.is_query, reversed(self._frames))
                 brackets = [each.opened for each in inner]
@@ -207,6 +224,8 @@ class _Rewriting(FunctionCalls):
             frame.tables = []
         elif token.is_operator("/"):
             self.pieces[number] = "* 1::double /"
+        elif token.is_operator("%") and frame.clause == "limit":
+            self._refuse_share(number)
         elif token.is_operator("=", "<>", "!="):
             self._any_as_in(number)
         else:
@@ -233,11 +252,16 @@ class _Rewriting(FunctionCalls):
     def _word(self, number: int, frame: _Frame) -> None:
         word = self.tokens[number].lower
         following = self.at(number + 1)
-        require_supported(self, number)
         if following is not None and following.is_operator("("):
             self.call(number)
             if word == "unnest":
                 self._unnesting.item(number, self._queries()[0].clause)
+        if word == "sample" and self._word_at(number - 1) == "using":
+            raise unsupported(
+                "USING SAMPLE", self.text, self.tokens[number - 1].start, "FROM t TABLESAMPLE 10%"
+            )
+        if word == "percent" and frame.clause == "limit":
+            self._refuse_share(number)
         if word == "at":
             self._zones.word(number)
         if word == "similar" and following is not None and following.lower == "to":
@@ -255,8 +279,6 @@ class _Rewriting(FunctionCalls):
                     self.tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
                 )  # fmt: skip
         self._windows.word(number)
-        if word == "all" and self._word_at(number - 1) == "by" and frame.clause == "order":
-            self._order_by_all(number, frame)
         if word == "from" and self._is_part_of_expression(number):
             self._compare_distinct(number)
         self._found.has_moment = self._found.has_moment or word in _MOMENTS
@@ -272,7 +294,7 @@ class _Rewriting(FunctionCalls):
             frame.awaits_table = True
         elif word == "select" and (frame.is_query or frame.clause == "from"):
             frame.is_query, frame.clause, frame.item = True, "select", -1
-            frame.items = 0
+            frame.has_star = False
             frame.names = set()
         elif word in CLAUSES and frame.is_query and not self._is_part_of_expression(number):
             self._end_item(number)
@@ -302,18 +324,9 @@ class _Rewriting(FunctionCalls):
         self.pieces[number] = ""
         return True
 
-    def _order_by_all(self, number: int, frame: _Frame) -> None:
-        """By each of the select items, whose number is known where none is a star."""
-        if frame.items <= 0:
-            raise unsupported(
-                "ORDER BY ALL of a star", self.text, self.tokens[number].start, "ORDER BY 1, 2, ..."
-            )
-        end = number + 1
-        while self._word_at(end) in ("asc", "desc", "nulls", "first", "last"):
-            end += 1
-        how = "".join(f" {self._word_at(each)}" for each in range(number + 1, end))
-        self.pieces |= dict.fromkeys(range(number, end), "")
-        self.pieces[number] = ", ".join(f"{i + 1}{how}" for i in range(frame.items))
+    def _refuse_share(self, number: int) -> NoReturn:
+        place = self.tokens[number - 1].start
+        raise unsupported("LIMIT of a share", self.text, place, "TABLESAMPLE 10% of a table")
 
     def _compare_distinct(self, number: int) -> None:
         """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one
@@ -384,25 +397,29 @@ class _Rewriting(FunctionCalls):
         frame = self._frames[-1]
         if frame.clause != "select" or frame.item < 0:
             return
-        if self.tokens[number - 1].is_operator("*"):
-            frame.items = -1_000_000
-        frame.items += 1
         first, frame.item = frame.item, -1
         words = self.tokens[first:number]
         if not words:
             return
-        if is_column(words) or (words[-1].is_operator("*") and len(words) in (1, 3)):
-            self._using.item(first, number - 1, frame)
+        star = star_of(words)
+        frame.has_star = frame.has_star or star >= 0
+        if star >= 0:
+            self._using.star(first, first + star, frame)
+        elif is_column(words):
+            self._using.item(first, number - 1)
         if is_column(words):
             plain = words[-1].name.lower()
-            if plain not in frame.names or len(words) > 1:
+            if plain not in frame.names:
                 frame.names.add(plain)
                 return
         elif not needs_name(words):
             if is_named(words):
                 self._aliases.item(first, number, (id(frame), frame.part))
+                self._name_once(number - 1, frame)
             return
         text = " ".join(self.text[words[0].start : words[-1].end].split())
+        if is_column(words):
+            text = words[-1].name
         name, count = text, 1
         while name.lower() in frame.names:
             name, count = f"{text}_{count}", count + 1
@@ -411,6 +428,19 @@ class _Rewriting(FunctionCalls):
             self._found.aliases.setdefault(name.lower(), name)
         written = self.behind.get(number - 1, "")
         self.behind[number - 1] = f"{written} AS {quoted(name.lower())}"
+
+    def _name_once(self, number: int, frame: _Frame) -> None:
+        """The name that a select item gets, with a number behind it where items before it have the
+        same one, a star's columns among them."""
+        token = self.tokens[number]
+        name, count = token.name, 1
+        of_star = self._meant.of_stars if frame.has_star else frozenset()
+        while name.lower() in frame.names or name.lower() in of_star:
+            name, count = f"{token.name}_{count}", count + 1
+        frame.names.add(name.lower())
+        if name != token.name:
+            self.pieces[number] = quoted(name.lower())
+            self._found.aliases.setdefault(name.lower(), name)
 
     def _parameter(self, number: int) -> None:
         token = self.tokens[number]
@@ -435,7 +465,6 @@ class _Rewriting(FunctionCalls):
     def _table(self, number: int, frame: _Frame) -> int:
         """A name, a file or a function where a table is."""
         token = self.tokens[number]
-        require_supported(self, number)
         frame.awaits_table = False
         self._using.table(number, frame, self._queries()[0])
         following = self.at(number + 1)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
 HIDDEN = "\x02"  # begins the names of columns that no result has
 ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
+# Begins the names of tables with numbers of rows: each has a column of its own name, or two that
+# begin with it.
+ROW_NUMBERS = HIDDEN + "rows "
 # Is true, and stands above the right side of INTERSECT ALL and EXCEPT ALL: their plans are those of
 # semi and anti joins, which count no rows.
 KEEPS_ALL = HIDDEN + "all"
@@ -21,6 +25,32 @@ INTERVAL_MARK = 1 << 61  # the same of one in microseconds
 WHOLE = HIDDEN + "whole"
 INVERTED = HIDDEN + "inverted"
 OPERATOR_MARKS = (WHOLE, INVERTED)
+
+
+def hidden_columns(table: str) -> list[str]:
+    """The numbers of rows that a table has beside its columns."""
+    if not table.startswith(ROW_NUMBERS):
+        return []
+    is_side = table.endswith((" left", " right"))
+    return [table] if is_side else [f"{table} of left", f"{table} of right"]
+
+
+NUMBERED = re.compile(r"(.+)_([1-9]\d*)")
+
+
+@dataclass(frozen=True)
+class Meant:
+    """Names that mean something else than a column of that name: those of select items; those of
+    further columns that a subquery has under one name, k_1 and so on; those of a star's columns,
+    which no item takes; and those of several tables, which may be one subquery without a name."""
+
+    items: set[str] = field(default_factory=set)
+    numbered: set[str] = field(default_factory=set)
+    of_stars: set[str] = field(default_factory=set)
+    ambiguous: set[str] = field(default_factory=set)
+
+
+AS_THEY_STAND = Meant()
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import calendar
+import datetime
 from decimal import Decimal
 
 import pyarrow as pa
 
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.text.rewritten import FileCall
+from crossdock.sql_frontend.translation.intervals import Interval
 
 ROW_FUNCTIONS = ("range", "generate_series", "unnest")
 _MOST_ROWS = 100_000_000
+_MOST_TIMES = 1_000_000
 
 
 def rows_of_call(call: FileCall, text: str) -> pa.Table:
@@ -19,6 +23,8 @@ def rows_of_call(call: FileCall, text: str) -> pa.Table:
         raise sql_error(f"{call.function}() has no options", text, call.place)
     if call.function == "unnest":
         return pa.table({"unnest": _elements(call, text)})
+    if any(isinstance(value, datetime.datetime) for value in call.arguments):
+        return pa.table({call.function: _times(call, text)})
     start, end, step = _bounds(call, text)
     if call.function == "generate_series":
         end += 1 if step > 0 else -1
@@ -29,6 +35,46 @@ def rows_of_call(call: FileCall, text: str) -> pa.Table:
             call.place, try_="a table, or a join of two ranges",
         )  # fmt: skip
     return pa.table({call.function: pa.arange(numbers.start, numbers.stop, numbers.step)})
+
+
+def _times(call: FileCall, text: str) -> pa.Array:
+    """The timestamps from one to another, each an interval behind the one before it."""
+    given = call.arguments
+    kinds = [type(value) for value in given]
+    if kinds != [datetime.datetime, datetime.datetime, Interval]:
+        raise sql_error(
+            f"{call.function}() of times takes two of them and an interval", text, call.place,
+            try_=f"{call.function}(date '2026-01-01', date '2026-12-31', interval '1 day')",
+        )  # fmt: skip
+    begin, end, step = given
+    assert isinstance(begin, datetime.datetime)
+    assert isinstance(end, datetime.datetime)
+    assert isinstance(step, Interval)
+    parts = (step.months, step.days, step.microseconds)
+    if not any(parts) or (min(parts) < 0 < max(parts)):
+        raise sql_error(f"{call.function}() by this interval", text, call.place, "interval '1 day'")
+    is_down, times = min(parts) < 0, list[datetime.datetime]()
+    with_end = call.function == "generate_series"
+    while begin > end if is_down else begin < end:
+        times.append(begin)
+        if len(times) > _MOST_TIMES:
+            raise sql_error(
+                f"{call.function}() of more than {_MOST_TIMES:,} times", text, call.place,
+                "a longer interval",
+            )  # fmt: skip
+        begin = _moved(begin, step)
+    if with_end and begin == end:
+        times.append(end)
+    return pa.array(times, pa.timestamp("us"))
+
+
+def _moved(time: datetime.datetime, step: Interval) -> datetime.datetime:
+    """A time by an interval; days that a month has not are its last one."""
+    month = time.year * 12 + time.month - 1 + step.months
+    year, month = month // 12, month % 12 + 1
+    day = min(time.day, calendar.monthrange(year, month)[1])
+    moved = time.replace(year=year, month=month, day=day)
+    return moved + datetime.timedelta(days=step.days, microseconds=step.microseconds)
 
 
 def _elements(call: FileCall, text: str) -> pa.Array:

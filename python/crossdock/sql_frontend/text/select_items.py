@@ -29,13 +29,19 @@ def ends_value(word: Token) -> bool:
     return word.lower not in _OPERATOR_WORDS or word.lower in _VALUE_WORDS
 
 
+def star_of(words: Sequence[Token]) -> int:
+    """The place of the star that a select item begins with, `*` or `t.*`; -1 where it has none."""
+    for place in (0, 2):
+        is_dotted = place == 0 or (len(words) > 2 and words[1].is_operator("."))
+        if is_dotted and words[place].is_operator("*"):
+            return place
+    return -1
+
+
 def needs_name(words: Sequence[Token]) -> bool:
     """Whether a select item is computed and has no name."""
-    if any(word.is_operator("*") for word in (words[0], words[-1])):
+    if star_of(words) >= 0 or words[-1].is_operator("*"):
         return False
-    star = next((i for i, word in enumerate(words) if word.is_operator("*")), -1)
-    if star > 0 and words[star - 1].is_operator(".") and star == 2:
-        return False  # t.* exclude (a)
     is_open = words[-1].kind == "operator" and not words[-1].is_operator(")", "]", "}", "*")
     return not is_open and not is_column(words) and not is_named(words)
 

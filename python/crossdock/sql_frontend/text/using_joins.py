@@ -10,7 +10,7 @@ from typing import Protocol
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand, Pieces
-from crossdock.sql_frontend.text.rewritten import HIDDEN
+from crossdock.sql_frontend.text.rewritten import HIDDEN, hidden_columns
 from crossdock.sql_frontend.text.tokens import Token, quoted
 
 _KINDS = ("left", "right", "full", "semi", "anti")
@@ -40,7 +40,8 @@ class _Names:
     keys: dict[str, str] = field(default_factory=dict)
     hidden: list[str] = field(default_factory=list)
     joined: set[str] = field(default_factory=set)  # keys of all joins
-    tables: set[str] = field(default_factory=set)
+    operands: dict[str, Operand] = field(default_factory=dict)  # its tables by their names
+    numbers: dict[str, list[str]] = field(default_factory=dict)  # those hidden in a table
     of_tables: dict[tuple[str, str], str] = field(default_factory=dict)  # (table, key) -> its name
     shown: set[str] = field(default_factory=set)  # keys that are columns of the result
 
@@ -74,12 +75,13 @@ class UsingJoins:
         is_order = queries[0].clause == "order"
         self._used.append((number, [_query_of(each) for each in queries], is_order))
 
-    def item(self, first: int, last: int, query: Frame) -> None:
-        """A select item that is a plain column, or a star."""
-        if self._pieces.tokens[last].is_operator("*"):
-            self._stars.append((first, last, _query_of(query)))
-        else:
-            self._items[last] = first
+    def item(self, first: int, last: int) -> None:
+        """A select item that is a plain column."""
+        self._items[last] = first
+
+    def star(self, first: int, last: int, query: Frame) -> None:
+        """A select item that begins with a star, of all tables or of one."""
+        self._stars.append((first, last, _query_of(query)))
 
     def unselected(self, number: int, query: Frame) -> None:
         """A FROM that begins a query, which selects all columns."""
@@ -93,7 +95,8 @@ class UsingJoins:
         names = self._names.setdefault(_query_of(query), _Names())
         right = self._pieces.operand(number)
         if right is not None:
-            names.tables.add(right.name)
+            names.operands[right.name] = right
+            self._hide_numbers(right, names)
         kind = self._kind(number)
         if right is None or not kind:
             return
@@ -114,6 +117,14 @@ class UsingJoins:
         pieces.pieces[right.behind] = self._join(kind, right, keys, (frame, names))
         for each in range(right.behind + 1, close):
             pieces.pieces[each] = ""
+
+    def _hide_numbers(self, table: Operand, names: _Names) -> None:
+        """Leaves out numbers of rows that a table has beside its columns."""
+        token = self._pieces.tokens[table.start]
+        if token.kind == "quoted" and (numbers := hidden_columns(token.name)):
+            hidden = [quoted(each) for each in numbers]
+            names.hidden += hidden
+            names.numbers[table.name] = hidden
 
     def _natural(self, number: int) -> int:
         """The NATURAL of the join before a table; -1 where there is none."""
@@ -227,7 +238,11 @@ class UsingJoins:
                 self._write_star(first, last, self._names[query])
         for number, query in self._unselected:
             before = self._pieces.before
-            star = self._star(self._names.get(query, _Names()))
+            names_of_query = self._names.get(query, _Names())
+            star = "*"
+            if hidden := names_of_query.hidden:
+                keys = self._shown_keys(names_of_query.keys, names_of_query)
+                star = f"{keys}* EXCLUDE ({', '.join(hidden)})"
             before[number] = f"SELECT {star} " + before.get(number, "")
         for is_order in (False, True):
             for number, queries, orders in self._used:
@@ -242,7 +257,7 @@ class UsingJoins:
         written = None
         if table is not None:
             named = table.name.lower()
-            of = next((each for each in around if named in each.tables), names)
+            of = next((each for each in around if named in each.operands), names)
             written = of.of_tables.get((named, key))
         elif not (is_order and key in names.shown):  # there the column of the result is meant
             written = names.keys.get(key)
@@ -259,7 +274,7 @@ class UsingJoins:
         """A name for a column of the result, each once."""
         shown, count = key, 1
         while shown in names.shown:
-            shown, count = f"{key} {count}", count + 1
+            shown, count = f"{key}_{count}", count + 1
         names.shown.add(shown)
         if shown != key:
             self.aliases[shown] = key
@@ -271,21 +286,62 @@ class UsingJoins:
 
     def _write_star(self, first: int, last: int, names: _Names) -> None:
         """All columns: keys that are of both sides first, and none that are left out."""
-        pieces = self._pieces
         if first == last:
-            pieces.pieces[last] = self._star(names)
+            self._write_columns(first, last, (names.keys, names.hidden), names)
             return
-        table: Token = pieces.tokens[first]
+        table: Token = self._pieces.tokens[first]
         own_names = {k: w for (t, k), w in names.of_tables.items() if t == table.name.lower()}
-        if own_names:
-            hidden = [written.rpartition(".")[2] for written in own_names.values()]
-            pieces.before[first] = self._shown_keys(own_names, names) + pieces.before.get(first, "")
-            pieces.pieces[last] = f"* EXCLUDE ({', '.join(hidden)})"
+        hidden = [written.rpartition(".")[2] for written in own_names.values()]
+        hidden += names.numbers.get(table.name.lower(), [])
+        self._write_columns(first, last, (own_names, hidden), names)
+        if not own_names:
+            self._show_columns(first, last, names)
 
-    def _star(self, names: _Names) -> str:
-        if not names.hidden:
-            return "*"
-        return f"{self._shown_keys(names.keys, names)}* EXCLUDE ({', '.join(names.hidden)})"
+    def _write_columns(
+        self, first: int, last: int, left_out: tuple[Mapping[str, str], list[str]], names: _Names
+    ) -> None:
+        """A star without columns that are hidden, behind the keys in their place. What its own
+        EXCLUDE names is in neither."""
+        keys, hidden = left_out
+        if not hidden:
+            return
+        pieces = self._pieces
+        excluded, end = self._excluded(last + 1)
+        shown = {key: written for key, written in keys.items() if key not in excluded}
+        pieces.before[first] = self._shown_keys(shown, names) + pieces.before.get(first, "")
+        others = [quoted(name) for name in excluded if name not in keys]
+        pieces.pieces[last] = f"* EXCLUDE ({', '.join([*hidden, *others])})"
+        if end > last + 1:
+            pieces.leave_out(last + 1, end)
+
+    def _excluded(self, number: int) -> tuple[list[str], int]:
+        """The names of an EXCLUDE, and the token behind it."""
+        pieces = self._pieces
+        opened = pieces.at(number + 1)
+        if self._word(number) not in ("exclude", "except") or opened is None:
+            return [], number
+        if not opened.is_operator("("):
+            return [opened.name.lower()], number + 2
+        end = pieces.behind_bracket(number + 1)
+        return [token.name.lower() for token in pieces.tokens[number + 2 : end - 1 : 2]], end
+
+    def _show_columns(self, first: int, last: int, names: _Names) -> None:
+        """A star of a table that has keys under their names, of which another may have been shown
+        before."""
+        pieces = self._pieces
+        columns = self._known(names.operands.get(pieces.tokens[first].name.lower()))
+        listed = [*names.joined] if columns is None else [column.lower() for column in columns]
+        keys = names.joined & set(listed)
+        if columns is not None and keys & names.shown and not self._excluded(last + 1)[0]:
+            owner = pieces.tokens[first].text
+            items = [
+                f"{owner}.{quoted(name)} AS {quoted(self._shown(name, names))}"
+                if name in keys else f"{owner}.{quoted(name)}"
+                for name in listed
+            ]  # fmt: skip
+            pieces.leave_out(first, last)
+            pieces.pieces[last] = ", ".join(items)
+        names.shown |= keys
 
     def _shown_keys(self, keys: Mapping[str, str], names: _Names) -> str:
         items = [f"{written} AS {quoted(self._shown(k, names))}, " for k, written in keys.items()]

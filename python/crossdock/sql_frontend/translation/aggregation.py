@@ -195,11 +195,20 @@ class Aggregation:
             return {"item": self._aggregate(message, arguments)}, Column("item")
         if measure.invocation == _DISTINCT:
             raise unsupported(f"{name}(DISTINCT ...)", try_="a SELECT DISTINCT below")
-        parts, whole = composed(name, arguments)
+        parts, whole = composed(name, arguments, self._share_of(measure))
         if message.HasField("filter"):
             condition = self._values(message.filter)
             parts = {part: item.where(condition) for part, item in parts.items()}
         return parts, whole
+
+    def _share_of(self, measure: Message) -> float | None:
+        """The share of a quantile, before the mark that it is one; None of others."""
+        if len(measure.sorts) != 2:
+            return None
+        share = float(constant(self._values(measure.sorts[0].expr), "a share"))
+        if not 0 <= share <= 1:
+            raise unsupported(f"a quantile at {share}", try_="a share from 0 to 1")
+        return share
 
     def _aggregate(self, message: Message, arguments: list[Expr]) -> Aggregate:
         measure = message.measure

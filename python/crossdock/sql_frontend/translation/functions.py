@@ -17,6 +17,7 @@ from crossdock.expressions.free_functions import (
     nullif,
 )
 from crossdock.expressions.functions import PERIODS
+from crossdock.expressions.json_kernels import OF_JSON
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.translation.conversions import is_cast_to
@@ -27,7 +28,8 @@ _NO_ELEMENTS = pa.scalar([], pa.list_(pa.null()))
 Build = Callable[[list[Expr]], Expr]
 _PARTS = {
     "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
-    "week": "week", "day": "day", "days": "day", "doy": "day_of_year", "dayofyear": "day_of_year",
+    "week": "week", "day": "day", "days": "day", "dayofmonth": "day",
+    "weekofyear": "week", "weeks": "week", "doy": "day_of_year", "dayofyear": "day_of_year",
     "hour": "hour", "hours": "hour", "minute": "minute", "minutes": "minute", "second": "second",
     "seconds": "second", "isoyear": "iso_year", "millisecond": "millisecond",
     "milliseconds": "millisecond", "microsecond": "microsecond", "microseconds": "microsecond",
@@ -69,9 +71,36 @@ def _like(name: str) -> Build:
     return build
 
 
+def _years_in(count: int) -> Build:
+    """The number of the period of so many years that a year is in, which begins with its 1st."""
+    return lambda a: (Call("year", (a[0],)) - 1) // count + 1
+
+
+def _since_epoch(unit_us: int) -> Build:
+    """Whole units since 1970."""
+
+    def build(arguments: list[Expr]) -> Expr:
+        exact = arguments[0].cast(pa.timestamp("us")).cast(pa.int64())
+        return exact // unit_us if unit_us > 1 else exact
+
+    return build
+
+
+_FURTHER_PARTS: dict[str, Build] = {
+    "decade": lambda a: Call("year", (a[0],)) // 10,
+    "century": _years_in(100),
+    "millennium": _years_in(1000),
+    "yearweek": lambda a: Call("iso_year", (a[0],)) * 100 + Call("week", (a[0],)),
+    "epoch_ms": _since_epoch(1000),
+    "epoch_us": _since_epoch(1),
+}
+
+
 def _date_part(arguments: list[Expr]) -> Expr:
-    part = str(constant(arguments[0], "a part of a date")).lower()
+    part = str(constant(arguments[0], "a part of a date")).lower().strip("'")
     subject = arguments[1]
+    if part in _FURTHER_PARTS:
+        return _FURTHER_PARTS[part]([subject])
     if part in ("dow", "weekday", "dayofweek"):
         return (Call("weekday", (subject,)) + 1) % 7
     if part == "isodow":
@@ -81,6 +110,25 @@ def _date_part(arguments: list[Expr]) -> Expr:
             f"the part {part!r} of a date", try_="one of " + ", ".join(sorted(set(_PARTS.values())))
         )
     return Call(_PARTS[part], (subject,))
+
+
+def _struct(arguments: list[Expr]) -> Expr:
+    """Of fields without names, which are called by their numbers."""
+    names = tuple(f"c{i}" for i in range(len(arguments)))
+    return Call("struct_of", tuple(arguments), names)
+
+
+def _range(arguments: list[Expr], *, with_end: bool) -> Expr:
+    first, last, *step = arguments if len(arguments) > 1 else [Literal(0), *arguments]
+    return Call("list_range", (first, last, *(step or [Literal(1)])), with_end)
+
+
+def _of_json(name: str) -> Build:
+    def build(arguments: list[Expr]) -> Expr:
+        path = constant(arguments[1], f"a path of {name.upper()}") if len(arguments) > 1 else "$"
+        return Literal(None) if path is None else Call(name, (arguments[0],), path)
+
+    return build
 
 
 def _named_struct(arguments: list[Expr]) -> Expr:
@@ -100,6 +148,8 @@ def _contains(arguments: list[Expr]) -> Expr:
     if isinstance(listed, Literal):
         values = constant(listed, "a list") or ()
         return element.is_in([value for value in values if value is not None])
+    if not isinstance(element, Literal) or is_null(element):
+        return Call("list_has", (listed, element))
     return listed.list_contains(constant(element, "an element of LIST_CONTAINS"))
 
 
@@ -265,6 +315,10 @@ FUNCTIONS: dict[str, Build] = {
     "ilike": _like("ilike"),
     "make_array": lambda a: Call("list_of", tuple(a)) if a else Literal(_NO_ELEMENTS),
     "named_struct": _named_struct,
+    "struct": _struct,
+    **{name: _of_json(name) for name in OF_JSON},
+    "range": lambda a: _range(a, with_end=False),
+    "generate_series": lambda a: _range(a, with_end=True),
     "array_element": _list_element,
     "array_length": lambda a: a[0].list_length(),
     "cardinality": lambda a: a[0].list_length(),

@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 import pyarrow as pa
 
 from crossdock.expressions.expression import Call, Expr, Literal
+from crossdock.expressions.free_functions import make_date
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.translation.folding import folded
 
@@ -110,6 +111,34 @@ def computed(name: str, arguments: Sequence[Expr | Moving]) -> Expr | Moving:
     if not isinstance(subject, Expr):
         raise unsupported(f"{name} of intervals")
     return folded(_by_days(subject, moving) if isinstance(moving, Days) else _by(subject, moving))
+
+
+# Where buckets of days and less, and of months, are counted from.
+_MONDAY_US = (datetime.date(2000, 1, 3) - datetime.date(1970, 1, 1)).days * _DAY_US
+_FIRST_MONTH = 2000 * 12
+
+
+def bucket(width: Expr | Moving, subject: Expr) -> Expr:
+    """The beginning of the bucket of a width in which a timestamp lies. SqlError for widths that
+    are none."""
+    is_width = isinstance(width, Interval) and bool(width.months) != bool(
+        width.days or width.microseconds
+    )
+    if not isinstance(width, Interval) or not is_width:
+        raise unsupported(
+            "time_bucket by this width",
+            word="time_bucket",
+            try_="interval '1 month', or '90 minutes'",
+        )
+    if width.months:
+        months = Call("year", (subject,)) * 12 + Call("month", (subject,)) - 1 - _FIRST_MONTH
+        begin = months // width.months * width.months + _FIRST_MONTH
+        return make_date(begin // 12, begin % 12 + 1, 1).cast(pa.timestamp("us"))
+    us = width.days * _DAY_US + width.microseconds
+    if us <= 0:
+        raise unsupported("time_bucket by a width below 0", word="time_bucket")
+    since = subject.cast(pa.timestamp("us")).cast(pa.int64()) - _MONDAY_US
+    return (since // us * us + _MONDAY_US).cast(pa.timestamp("us"))
 
 
 def _by_days(subject: Expr, moving: Days) -> Expr:

@@ -17,6 +17,7 @@ _Said = Callable[[Mapping[str, Expr]], Expr]
 FOLDS = {
     "bit_and": "list_bit_and", "bit_or": "list_bit_or", "bit_xor": "list_bit_xor",
     HIDDEN + "product": "list_product", HIDDEN + "mode": "list_mode",
+    HIDDEN + "quantile_disc": "list_quantile",
 }  # fmt: skip
 _NAN = Literal(float("nan"))
 
@@ -80,12 +81,14 @@ class _Asked(dict[str, Expr]):
         return self[name]
 
 
-def composed(name: str, arguments: Sequence[Expr]) -> tuple[dict[str, Aggregate], Expr]:
+def composed(
+    name: str, arguments: Sequence[Expr], option: object = None
+) -> tuple[dict[str, Aggregate], Expr]:
     """The aggregates that one is computed from, by name, and what it is of columns of these
-    names. SqlError for calls with other arguments."""
+    names; `option` is that of a fold. SqlError for calls with other arguments."""
     if name in FOLDS:
         listed = aggregates.list_agg(arguments[0]).where(arguments[0].is_not_null())
-        return {"values": listed}, Call(FOLDS[name], (Column("values"),))
+        return {"values": listed}, Call(FOLDS[name], (Column("values"),), option)
     if len(arguments) != 2:
         raise unsupported(f"{name} of other than two columns", word=name)
     asked = _Asked()

@@ -45,6 +45,7 @@ _COMPARISONS = frozenset(
 )
 _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _NANOSECONDS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+_INSTEAD = {"random": "FROM t TABLESAMPLE 10%, or relation.sample(fraction=0.1, seed=1)"}
 _RETURN_NULL = 1  # the failure behavior of TRY_CAST
 
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
@@ -132,6 +133,8 @@ class Values:
                 return Column(unnest_column(number))
         operands = [self._any(argument.value) for argument in message.arguments]
         arguments = [argument for argument in operands if isinstance(argument, Expr)]
+        if name == "date_bin":
+            return folded(self._bucket(operands[0], arguments[-1]))
         if len(arguments) < len(operands):
             return intervals.computed(name, operands)
         if name in ("add", "subtract", "multiply", "divide", "modulus"):
@@ -151,7 +154,7 @@ class Values:
         if name == "arrow_typeof":
             return Literal(shown_type(self.type_of(arguments[0])))
         if name not in FUNCTIONS:
-            raise unsupported(f"the function {name}", word=name)
+            raise unsupported(f"the function {name}", word=name, try_=_INSTEAD.get(name, ""))
         if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
             return folded(of_list)
         if name in ("round", "ceil", "floor"):
@@ -159,6 +162,13 @@ class Values:
         if name in ("round", "trunc"):
             return folded(self._rounded(name, list(map(folded, arguments))))
         return folded(FUNCTIONS[name](list(map(folded, arguments))))
+
+    def _bucket(self, width: Expr | Moving, subject: Expr) -> Expr:
+        """Buckets of dates by days and months are dates, those of others timestamps."""
+        start = intervals.bucket(width, subject)
+        assert isinstance(width, intervals.Interval)
+        is_date = pa.types.is_date(self.type_of(subject)) and not width.microseconds
+        return start.cast(pa.date32()) if is_date else start
 
     def _list_length(self, value: Expr) -> Expr | None:
         """The length of a list, which DataFusion makes a string of; None for others."""

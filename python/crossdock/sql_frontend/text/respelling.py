@@ -1,0 +1,288 @@
+"""Words of DuckDB that DataFusion's parser has not, as those that it has, before anything else
+reads a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crossdock.sql_frontend.text.pieces import CLAUSES
+from crossdock.sql_frontend.text.scopes import brackets_of
+from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
+
+_TYPES = {
+    "hugeint": "decimal(38, 0)", "ubigint": "bigint unsigned", "uinteger": "integer unsigned",
+    "usmallint": "smallint unsigned", "utinyint": "tinyint unsigned",
+}  # fmt: skip
+_ARROWS = {"->": "json_extract", "->>": "json_extract_string"}
+_QUANTILES = words_of("quantile quantile_cont quantile_disc approx_quantile")
+_LIST_FOLDS = words_of("list_aggregate list_aggr array_aggregate array_aggr")
+_DURATIONS = {
+    f"to_{unit}": unit
+    for unit in ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
+}
+_WORDS = (
+    words_of("fetch filter materialized in strftime struct_pack percentile_disc")
+    | words_of("from group having order limit")
+    | frozenset((*_TYPES, *_QUANTILES, *_LIST_FOLDS, *_DURATIONS))
+)
+_ENDS = CLAUSES
+# Words behind which an operand begins that is as long as it stands.
+_BEFORE = words_of("select where and or not on when then else having qualify distinct all case")
+
+
+def respelled(text: str) -> str:
+    """The text; itself where it has none of them."""
+    tokens = tokens_of(text)
+    has_end = bool(tokens) and tokens[-1].is_operator(",")
+    if not has_end and not any(t.lower in _WORDS or t.is_operator(*_ARROWS) for t in tokens):
+        return text
+    changes = _Respelling(text, tokens).changes()
+    parts: list[str] = []
+    place = 0
+    for start, end, by in changes:
+        parts += (text[place:start], by)
+        place = end
+    return "".join([*parts, text[place:]]) if changes else text
+
+
+class _Respelling:
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self._text = text
+        self._tokens = tokens
+        self._closing: dict[int, int] = {}
+
+    def changes(self) -> list[tuple[int, int, str]]:
+        """Places of the text, and what is written there; none within another one."""
+        changes: list[tuple[int, int, str]] = []
+        for number, token in enumerate(self._tokens):
+            place = changes[-1][1] if changes else 0
+            if not number or token.start < place:
+                continue
+            if token.is_operator(*_ARROWS):
+                self._arrow(number, changes)
+            elif token.lower in _WORDS:
+                changes += self._changes_at(number, token.lower)
+        last = self._tokens[-1]
+        if last.is_operator(",") and len(self._tokens) > 1:
+            changes.append((last.start, last.end, " "))
+        return changes
+
+    def _arrow(self, number: int, changes: list[tuple[int, int, str]]) -> None:
+        """`j -> 'a' ->> 0` as calls of functions of paths. What an operand before it has of other
+        changes becomes a part of this one."""
+        begin, end = self._operand_before(number), number
+        start = self._tokens[begin].start
+        within = [change for change in changes if change[0] >= start]
+        del changes[len(changes) - len(within) :]
+        written, place = "", start
+        for first, last, by in within:
+            written += self._text[place:first] + by
+            place = last
+        written += self._text[place : self._tokens[number - 1].end]
+        while end + 1 < len(self._tokens) and self._tokens[end].is_operator(*_ARROWS):
+            is_from_end = self._is_at(end + 1, "-") and end + 2 < len(self._tokens)
+            path = self._tokens[end + 1 + is_from_end]
+            if is_from_end and path.kind != "number":
+                break
+            if path.kind not in ("string", "number"):
+                break
+            name = _ARROWS[self._tokens[end].text]
+            place = f"'$[{'-' * is_from_end}{path.text}]'"
+            said = path.text if path.kind == "string" else place
+            written = f"{name}({written}, {said})"
+            end += 2 + is_from_end
+        if end > number:
+            changes.append((start, self._tokens[end - 1].end, written))
+        else:
+            changes += within
+
+    def _operand_before(self, number: int) -> int:
+        """The first token of a name, a call, or what stands in brackets before a token."""
+        begin = number - 1
+        if self._is_at(begin, ")"):
+            self._close(0)
+            begin = next(opened for opened, close in self._closing.items() if close == begin)
+            is_call = (
+                self._tokens[begin - 1].kind == "word" and self._word(begin - 1) not in _BEFORE
+            )
+            begin -= is_call
+        while self._is_at(begin - 1, "."):
+            begin -= 2
+        return begin
+
+    def _changes_at(self, number: int, word: str) -> list[tuple[int, int, str]]:
+        if word in _ENDS and self._is_at(number - 1, ","):  # a comma behind the last of a list
+            token = self._tokens[number - 1]
+            return [] if word == "fetch" else [(token.start, token.end, " ")]
+        change = {
+            "fetch": self._fetch, "filter": self._filter, "materialized": self._materialized,
+            "in": self._in, "strftime": self._strftime, "struct_pack": self._struct_pack,
+            "percentile_disc": self._percentile_disc,
+            **dict.fromkeys(_TYPES, self._type), **dict.fromkeys(_QUANTILES, self._quantiles),
+            **dict.fromkeys(_LIST_FOLDS, self._list_fold),
+            **dict.fromkeys(_DURATIONS, self._duration),
+        }.get(word)  # fmt: skip
+        return [] if change is None else change(number)
+
+    def _word(self, number: int) -> str:
+        return self._tokens[number].lower if 0 <= number < len(self._tokens) else ""
+
+    def _is_at(self, number: int, operator: str) -> bool:
+        return 0 <= number < len(self._tokens) and self._tokens[number].is_operator(operator)
+
+    def _close(self, number: int) -> int:
+        """The bracket that closes the one at a token; -1 where there is none."""
+        if not self._closing:
+            self._closing = brackets_of(self._tokens)
+        return self._closing.get(number, -1)
+
+    def _over(self, begin: int, end: int, by: str) -> list[tuple[int, int, str]]:
+        return [(self._tokens[begin].start, self._tokens[end].end, by)]
+
+    def _fetch(self, number: int) -> list[tuple[int, int, str]]:
+        """`FETCH FIRST 2 ROWS ONLY` as `LIMIT 2`."""
+        words = [self._word(number + i) for i in (1, 3, 4)]
+        if words[0] not in ("first", "next") or words[1:] not in (
+            ["rows", "only"],
+            ["row", "only"],
+        ):
+            return []
+        return self._over(number, number + 4, f"LIMIT {self._tokens[number + 2].text}")
+
+    def _filter(self, number: int) -> list[tuple[int, int, str]]:
+        """`FILTER (x > 1)` with WHERE."""
+        is_call = self._is_at(number + 1, "(") and self._is_at(number - 1, ")")
+        if not is_call or self._word(number + 2) == "where":
+            return []
+        return self._over(number + 1, number + 1, "(WHERE ")
+
+    def _materialized(self, number: int) -> list[tuple[int, int, str]]:
+        """`AS [NOT] MATERIALIZED (...)`, which is about how a query runs."""
+        is_not = self._word(number - 1) == "not"
+        if self._word(number - 1 - is_not) != "as" or not self._is_at(number + 1, "("):
+            return []
+        return self._over(number - is_not, number, "")
+
+    def _in(self, number: int) -> list[tuple[int, int, str]]:
+        """`x IN [1, 2]` with round brackets, where NULL is not among them; `x IN l` of a column."""
+        if self._is_at(number + 1, "["):
+            close = self._close(number + 1)
+            listed = self._tokens[number + 2 : close]
+            if not listed or any(token.lower == "null" for token in listed):
+                return []
+            opened, closed = self._tokens[number + 1], self._tokens[close]
+            inner = self._text[opened.end : closed.start]
+            return [(opened.start, closed.end, f"({inner})")]
+        is_not = self._word(number - 1) == "not"
+        begin, last = self._name_before(number - is_not), self._name_behind(number)
+        if begin < 0 or last < 0 or self._word(begin - 2) == "position":
+            return []
+        value, listed_column = self._said(begin, number - is_not), self._said(number + 1, last + 1)
+        call = f"list_contains({listed_column}, {value})"
+        return self._over(begin, last, f"(NOT {call})" if is_not else call)
+
+    def _said(self, begin: int, end: int) -> str:
+        return self._text[self._tokens[begin].start : self._tokens[end - 1].end]
+
+    def _name_before(self, number: int) -> int:
+        """The first token of the column or constant that ends before a token, and is all of an
+        operand; -1 where there is none."""
+        begin = number - 1
+        if self._tokens[begin].kind not in ("word", "quoted", "string", "number"):
+            return -1
+        if self._is_at(begin - 1, "."):
+            begin -= 2
+        before = self._tokens[begin - 1] if begin else None
+        is_begun = before is None or before.is_operator("(", ",") or before.lower in _BEFORE
+        return begin if is_begun and self._word(begin) not in _BEFORE else -1
+
+    def _name_behind(self, number: int) -> int:
+        """The last token of the column behind a token; -1 where there is none."""
+        last = number + 1
+        if last >= len(self._tokens) or self._tokens[last].kind not in ("word", "quoted"):
+            return -1
+        if self._is_at(last + 1, "."):
+            last += 2
+        return -1 if self._is_at(last + 1, "(") or self._is_at(last + 1, "[") else last
+
+    def _strftime(self, number: int) -> list[tuple[int, int, str]]:
+        """`strftime('%Y', d)` with the format behind."""
+        close = self._close(number + 1)
+        is_format = close > 0 and self._tokens[number + 2].kind == "string"
+        if not is_format or not self._is_at(number + 3, ","):
+            return []
+        value = self._text[self._tokens[number + 4].start : self._tokens[close].start]
+        return self._over(number + 2, close - 1, f"{value}, {self._tokens[number + 2].text}")
+
+    def _type(self, number: int) -> list[tuple[int, int, str]]:
+        """A type of a cast."""
+        is_type = self._is_at(number - 1, "::") or self._word(number - 1) == "as"
+        return self._over(number, number, _TYPES[self._word(number)]) if is_type else []
+
+    def _arguments(self, number: int) -> list[tuple[int, int]]:
+        """The tokens of each argument of the call at a token; none where it is no call."""
+        close = self._close(number + 1) if self._is_at(number + 1, "(") else -1
+        if close <= number + 2 or self._is_at(number - 1, "."):
+            return []
+        arguments, first, depth = [], number + 2, 0
+        for each in range(number + 2, close):
+            token = self._tokens[each]
+            depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
+            if depth == 0 and token.is_operator(","):
+                arguments.append((first, each))
+                first = each + 1
+        return [*arguments, (first, close)]
+
+    def _quantiles(self, number: int) -> list[tuple[int, int, str]]:
+        """`quantile_cont(x, [0.25, 0.5])` as a list of two."""
+        arguments = self._arguments(number)
+        if len(arguments) != 2 or not self._is_at(arguments[1][0], "["):
+            return []
+        value, (begin, end) = self._said(*arguments[0]), arguments[1]
+        shares = [t for t in self._tokens[begin + 1 : end - 1] if not t.is_operator(",")]
+        if not shares or any(share.kind != "number" for share in shares):
+            return []
+        name = self._tokens[number].text
+        listed = ", ".join(f"{name}({value}, {share.text})" for share in shares)
+        last = self._close(number + 1)
+        if self._word(last + 1) in ("filter", "over"):
+            return []
+        return self._over(number, last, f"CASE WHEN count({value}) > 0 THEN [{listed}] END")
+
+    def _percentile_disc(self, number: int) -> list[tuple[int, int, str]]:
+        """`percentile_disc(0.5) WITHIN GROUP (ORDER BY x)` as `quantile_disc(x, 0.5)`."""
+        close = self._close(number + 1)
+        words = [self._word(close + i) for i in (1, 2, 4, 5)]
+        last = self._close(close + 3)
+        if words != ["within", "group", "order", "by"] or self._word(last - 1) == "desc":
+            return []
+        end = last - (self._word(last - 1) == "asc")
+        value, share = self._said(close + 6, end), self._said(number + 2, close)
+        return self._over(number, last, f"quantile_disc({value}, {share})")
+
+    def _list_fold(self, number: int) -> list[tuple[int, int, str]]:
+        """`list_aggregate(l, 'sum')` as `list_sum(l)`."""
+        arguments = self._arguments(number)
+        if len(arguments) != 2 or self._tokens[arguments[1][0]].kind != "string":
+            return []
+        name = self._tokens[arguments[1][0]].value
+        return self._over(
+            number, self._close(number + 1), f"list_{name}({self._said(*arguments[0])})"
+        )
+
+    def _struct_pack(self, number: int) -> list[tuple[int, int, str]]:
+        """`struct_pack(a := x)` as `{'a': x}`."""
+        fields = []
+        for begin, end in self._arguments(number):
+            if not self._is_at(begin + 1, ":=") or end <= begin + 2:
+                return []
+            fields.append(f"'{self._tokens[begin].name}': {self._said(begin + 2, end)}")
+        return self._over(number, self._close(number + 1), f"{{{', '.join(fields)}}}")
+
+    def _duration(self, number: int) -> list[tuple[int, int, str]]:
+        """`to_days(3)` of a constant as `interval '3 days'`."""
+        arguments = self._arguments(number)
+        if len(arguments) != 1 or not self._tokens[arguments[0][0]].text.isdecimal():
+            return []
+        count, unit = self._said(*arguments[0]), _DURATIONS[self._word(number)]
+        return self._over(number, self._close(number + 1), f"interval '{count} {unit}'")

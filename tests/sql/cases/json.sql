@@ -1,0 +1,11 @@
+select j -> 'a', j ->> 'a' from (values ('{"a": "x", "b": [1, 2.5, null, true]}'), ('{"a": null}'), (null), ('[1]')) t(j);
+select j -> 'b' -> 1, j -> 'b' ->> 0, j -> 'b' ->> 2, j -> 'b' ->> -1 from (values ('{"b": [1, 2.5, null, true]}'), ('{"b": {"1": 2}}')) t(j);
+select j ->> '$.b.c[0].d', j -> '/b/c/0', j ->> '$."x y"' from (values ('{"b": {"c": [{"d": "é\n"}]}, "x y": {"z": []}}')) t(j);
+select t.j ->> 'a' as a, count(*) from (values ('{"a": 1}'), ('{"a": 1}'), ('{"a": 2}')) t(j) group by 1;
+select (j ->> 'a')::int + 1, upper(j ->> 'b') from (values ('{"a": 1, "b": "q"}')) t(j) where (j ->> 'b') = 'q';
+select json_extract(j, 'a'), json_extract_string(j, '$.a[#-1]'), json_exists(j, '$.b') from (values ('{"a": [1, "z"]}'), ('{"b": 1}')) t(j);
+select json_array_length(j), json_array_length(j, '$.a'), json_keys(j), json_keys(j, '$.a') from (values ('[1, 2]'), ('{"a": [1], "c": 3}'), ('{"a": {"z": 1, "y": 2}}')) t(j);
+select json_type(j), json_type(j, 'a'), json_valid(j) from (values ('{"a": 1.5}'), ('{"a": -1}'), ('{"a": 7}'), ('{"a": "s"}'), ('{"a": null}'), ('{"a": false}'), ('[]'), ('3')) t(j);
+select json_valid(s) from (values ('{"a": 1'), (''), ('null'), ('{} x'), (null)) t(s);
+select json_extract('{"a": 1, "a": 2}', 'a'), '{"a": {"b": [1,   2]}}' -> 'a';
+select '{"duck": [1, 2, 3]}' -> '$.duck[0]', '[{"a": 1}]' -> 0 ->> 'a';

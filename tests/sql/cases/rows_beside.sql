@@ -1,0 +1,15 @@
+select s.k, q, p from (values (1, 1, 10), (1, 5, 20), (2, 2, 30), (2, 8, 40), (3, 3, 50), (null, 4, 60)) s(k, tm, q) asof join (values (1, 0, 1.5), (1, 4, 2.5), (2, 3, 3.5), (2, 8, 4.5), (2, null, 9)) r(k, tm, p) on s.k = r.k and s.tm >= r.tm;
+select * from (values (1, 1, 10), (1, 5, 20), (2, 2, 30), (2, 8, 40)) s(k, tm, q) asof left join (values (1, 0, 1.5), (1, 4, 2.5), (2, 3, 3.5), (2, 8, 4.5)) r(k, tm, p) on s.k = r.k and s.tm > r.tm;
+select s.*, r.p from (values (1, 1, 10), (1, 5, 20), (2, 2, 30), (2, 8, 40)) s(k, tm, q) asof left join (values (1, 0, 1.5), (1, 4, 2.5), (2, 3, 3.5), (2, 8, 4.5)) r(k, tm, p) on s.k = r.k and s.tm <= r.tm where r.p is null or r.p > 2;
+select q, p from (values (1, 10), (5, 20)) s(tm, q) asof join (values (0, 1), (4, 2), (6, 3)) r(tm, p) on r.tm > s.tm;
+select * from (values (1, 1, 10), (1, 5, 20), (2, 2, 30)) s(k, tm, q) asof join (values (1, 0, 1.5), (1, 4, 2.5), (2, 3, 3.5)) r(k, tm, p) using (k, tm);
+select k, count(*), sum(p) from (values (1, 1, 10), (1, 5, 20), (2, 2, 30)) s(k, tm, q) asof left join (values (1, 0, 1.5), (1, 4, 2.5), (2, 3, 3.5)) r(k, tm, p) using (k, tm) group by k;
+with r as (select a, v + 1 as w from u where v <> 3) select t.a, t.b, r.w from t asof join r on t.a >= r.a;
+select t.a, x.v, y.v as further from t join u x on x.s = t.s asof left join (select a, v from u where v in (1, 4)) y on t.b / 10 >= y.a;
+select t.a, x.v, y.v as further from t asof join (select a, v from u where v <> 2) x on t.a >= x.a asof left join (select a, v from u where v <> 2) y on t.a > y.a;
+select distinct * from t positional join names;
+select t.a, n.n from t positional join names n where n.n > 2;
+select * from (select a from t) x positional join (select v from u where v > 3) y;
+select count(*) from t tablesample 100%;
+select count(*), sum(x.a) from t as x tablesample (100 percent) join u on x.a = u.a;
+select count(*) from u tablesample reservoir(3 rows);
