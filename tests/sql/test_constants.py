@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import crossdock as xd
@@ -60,3 +61,12 @@ def of_duckdb(oracle: duckdb.DuckDBPyConnection, actual: Constants, *, is_failur
     oracle.register("one_row", actual.table())
     text = f"select {actual.of_columns} from one_row"
     return outcome(lambda: oracle.sql(text).fetchall()[0][0])
+
+
+def test_values_of_casts_cost_little_and_are_what_each_is(dock: xd.Dock) -> None:
+    listed = ", ".join(f"(cast('{i}.255' as decimal(9, 2)), '{i}'::bigint)" for i in range(300))
+    rows = dock.sql(f"select * from (values {listed}) v(d, n)").collect()
+    assert rows["d"].to_pylist()[:2] == [Decimal("0.26"), Decimal("1.26")]
+    assert rows["n"].to_pylist() == list(range(300))
+    with pytest.raises(xd.CrossdockError, match="'x'"):
+        dock.sql("select * from (values ('1'::bigint), ('x'::bigint)) v(n)").collect()

@@ -182,7 +182,8 @@ class _Planning:
         for field in schema:
             if node.schema.field(field.name).type != field.type:
                 raise UnplannedError("a union of columns of several types")
-        return self.plan(node).project([(name, name) for name in schema.names])
+        below = _table(node, self.read(node)) if has_late(node) else self.plan(node)
+        return below.project([(name, name) for name in schema.names])
 
     def _join(self, node: Join) -> _native.Plan:
         if node.arrived is not None:

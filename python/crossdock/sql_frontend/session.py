@@ -23,7 +23,7 @@ from crossdock.sql_frontend.queries import Parameters, Settings, plan_query
 from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.summaries import summary_of
 from crossdock.sql_frontend.text.statements import Statement, statement_of
-from crossdock.sql_frontend.text.tokens import statements_of, tokens_of
+from crossdock.sql_frontend.text.tokens import forget_long, statements_of, tokens_of
 from crossdock.sql_frontend.type_names import shown_type
 
 _SETTINGS = {
@@ -74,8 +74,11 @@ class SqlSession:
         self, text: str, parameters: Parameters = None, frame: FrameType | None = None
     ) -> Done:
         """One statement of a text that has spaces before it."""
-        statement = statement_of(text)
-        return Done(statement.kind, self._done_by(statement, parameters, frame))
+        try:
+            statement = statement_of(text)
+            return Done(statement.kind, self._done_by(statement, parameters, frame))
+        finally:
+            forget_long()
 
     def _done_by(
         self, statement: Statement, parameters: Parameters, frame: FrameType | None

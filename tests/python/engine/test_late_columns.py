@@ -250,3 +250,11 @@ def test_one_column_as_two_keys(dock: xd.Dock) -> None:
     assert above.collect().to_pylist() == [{"q": 1, "m": 2, "a": 1}, {"q": 2, "m": 1, "a": 2}]
     assert result.count() == 2
     assert result.join(rows, on="a").sort("v").collect()["q"].to_pylist() == [1, 1, 2]
+
+
+def test_a_union_of_what_is_computed_of_lists() -> None:
+    with xd.connect(threads=2, ranks="off") as dock:
+        lists = dock.from_arrow(pa.table({"l": [[1, 2], [3], [1]], "a": [1, 2, 3]}))
+        firsts = lists.select(p=xd.col("l").list_element(0), a="a")
+        groups = firsts.union(firsts.filter(xd.col("a") > 1)).group_by("p").agg(n=xd.count())
+        assert groups.sort("p").collect().to_pylist() == [{"p": 1, "n": 3}, {"p": 3, "n": 2}]

@@ -19,3 +19,5 @@ select a, list_concat(l, [7]), list_append(l, 8), list_prepend(0, l), l || [a] f
 select a, flatten([l, [a], l]) from lists;
 select array_to_string([1.5, null, 2], ','), list_sum([1, 2]), list_sort([3, null, 1]), [1, 2, 3][2:], list_concat([1], [2.5]);
 select a, list_sum(list(b)), array_to_string(list(s order by s), '+') from t group by a;
+select l[-1] as p, a from lists union select l[1], a from lists;
+select l[1] as p, a from lists union select a, v from u;

@@ -87,8 +87,7 @@ class _Respelling:
             if path.kind not in ("string", "number"):
                 break
             name = _ARROWS[self._tokens[end].text]
-            place = f"'$[{'-' * is_from_end}{path.text}]'"
-            said = path.text if path.kind == "string" else place
+            said = path.text if path.kind == "string" else f"'$[{'-' * is_from_end}{path.text}]'"
             written = f"{name}({written}, {said})"
             end += 2 + is_from_end
         if end > number:

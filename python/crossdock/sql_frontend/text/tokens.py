@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from crossdock.sql_frontend.errors import sql_error
 
@@ -29,8 +29,7 @@ _LONGEST_KEPT = 20_000  # of one whose words are kept
 _OPENED = {"'": "string", '"': "quoted name"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of a text: its kind (word, quoted, string, number, parameter or operator), how it is
     written, and where it begins."""
 
@@ -73,7 +72,7 @@ def tokens_of(text: str) -> Sequence[Token]:
             f"the text has {len(text)} characters; up to {_LONGEST} are read",
             try_="a table of values, joined",
         )
-    return _known_tokens(text) if len(text) <= _LONGEST_KEPT else _read_tokens(text)
+    return (_known_tokens if len(text) <= _LONGEST_KEPT else _long_tokens)(text)
 
 
 @lru_cache(maxsize=64)
@@ -82,27 +81,42 @@ def _known_tokens(text: str) -> Sequence[Token]:
     return _read_tokens(text)
 
 
+@lru_cache(maxsize=2)
+def _long_tokens(text: str) -> Sequence[Token]:
+    """Those of a long text, until it is planned."""
+    return _read_tokens(text)
+
+
+def forget_long() -> None:
+    """Drops the words of what was long, which are many."""
+    _long_tokens.cache_clear()
+
+
 def _read_tokens(text: str) -> Sequence[Token]:
     tokens: list[Token] = []
-    place = 0
-    while place < len(text):
-        match = _PATTERN.match(text, place)
-        assert match is not None  # the last alternative is any character
+    place: int | None = 0
+    while place is not None:
+        place = _read_on(text, place, tokens)
+    return tuple(tokens)
+
+
+def _read_on(text: str, place: int, tokens: list[Token]) -> int | None:
+    """Reads from a place to the end, or to a comment: the place behind it."""
+    for match in _PATTERN.finditer(text, place):  # the last alternative is any character
         kind = match.lastgroup or ""
-        if match["dollar"] is not None:
-            kind = "dollar"
-        if kind == "comment" and match[0] == "/*":
-            place = _behind_comment(text, place)
+        if kind == "space":
+            continue
+        if kind == "comment":
+            if match[0] == "/*":
+                return _behind_comment(text, match.start())
             continue
         if kind == "operator" and match[0] in _OPENED:
             raise sql_error(
-                f"a {_OPENED[match[0]]} is opened and not closed", text, place,
+                f"a {_OPENED[match[0]]} is opened and not closed", text, match.start(),
                 try_=f"a {match[0]} behind it",
             )  # fmt: skip
-        if kind not in ("space", "comment"):
-            tokens.append(Token("string" if kind == "dollar" else kind, match[0], place))
-        place = match.end()
-    return tuple(tokens)
+        tokens.append(Token("string" if kind == "dollar" else kind, match[0], match.start()))
+    return None
 
 
 def _behind_comment(text: str, start: int) -> int:

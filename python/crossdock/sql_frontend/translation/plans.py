@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from crossdock.errors import CrossdockError
 from crossdock.expressions import aggregates
+from crossdock.expressions.evaluation import evaluate
 from crossdock.expressions.expression import Column, Expr, Literal
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import Node
@@ -38,7 +40,7 @@ from crossdock.sql_frontend.translation.messages import (
 )
 from crossdock.sql_frontend.translation.subqueries import Beside, Translator
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, column_names, constant_of
-from crossdock.sql_frontend.translation.values import Subquery, Values
+from crossdock.sql_frontend.translation.values import RETURN_NULL, Subquery, Values
 from crossdock.sql_frontend.translation.window_values import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -121,18 +123,43 @@ class Translation:
     def _constants(self, read: Message) -> Table:
         """VALUES, and the rows of a query without FROM."""
         names = [f"column{i + 1}" for i in range(len(read.base_schema.struct.types))]
-        rows = [
-            [self._constant(field) for field in row.fields]
-            for row in read.virtual_table.expressions
-        ]
+        rows = [row.fields for row in read.virtual_table.expressions]
         arrays = []
         for i, message in enumerate(read.base_schema.struct.types):
-            data_type = arrow_type(message)
-            arrays.append(_column_of([row[i] for row in rows], data_type))
+            fields, data_type = [row[i] for row in rows], arrow_type(message)
+            column = self._cast_at_once(fields, data_type)
+            if column is None:
+                column = _column_of([self._constant(field) for field in fields], data_type)
+            arrays.append(column)
         if not names:  # one row of no columns, or none
             names, arrays = ["one row"], [pa.array([1] * len(rows), pa.int64())]
             return Table(JoinTree((self._constant_rows(pa.table(arrays, names)),)), ())
         return table_of(self._constant_rows(pa.table(arrays, names)))
+
+    def _cast_at_once(self, fields: Sequence[Message], target: pa.DataType) -> pa.Array | None:
+        """A column of casts of plain constants, computed as one; None where it is another, or one
+        of the values is an error, which is then found by itself."""
+        casts = [field.cast for field in fields if field.WhichOneof("rex_type") == "cast"]
+        if len(casts) < max(2, len(fields)):
+            return None
+        inputs = [cast.input for cast in casts]
+        kinds = {cast.type.WhichOneof("kind") for cast in casts}
+        is_plain = all(each.WhichOneof("rex_type") == "literal" for each in inputs)
+        if not is_plain or len(kinds) > 1 or any(c.failure_behavior == RETURN_NULL for c in casts):
+            return None
+        values = [constant_of(each.literal) for each in inputs]
+        constants = [each.value for each in values if isinstance(each, Literal)]
+        types = {type(value) for value in constants}
+        if len(constants) < len(fields) or len(types) != 1 or types - {str, int, float}:
+            return None
+        given = pa.table({"v": constants})
+        typed = Values(self._functions, ("v",), lambda: given.schema)
+        try:
+            column = evaluate(typed.converted(Column("v"), arrow_type(casts[0].type)), given)
+        except CrossdockError:
+            return None
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        return whole if whole.type == target else None
 
     def _constant(self, message: Message) -> Any:
         """The value of what VALUES has in a place: a scalar, or what pyarrow makes one of."""
@@ -143,6 +170,7 @@ class Translation:
 
     def _filter(self, message: Message) -> Table:
         table, values = self._with_subqueries(self._table(message.input), [message.condition])
+        values.joined = [frozenset(leaf.schema.names) for leaf in table.tree.leaves]
         conditions = conditions_of(values(message.condition))
         if conditions and is_never(conditions[0]):
             return table_of(self._builder.limit(self._node(table), 0, 0), table.columns)
@@ -305,7 +333,9 @@ class Translation:
         if message.HasField("expression"):
             expression, is_of_in = self._without_unknown(message)
             null_aware = null_aware or is_of_in
-            condition = conditions_of(self._values(both)(expression))
+            values = self._values(both)
+            values.joined = [frozenset(side.schema().names) for side in (left, right)]
+            condition = conditions_of(values(expression))
         if kind == _LEFT_ANTI and self._bound.marks != "exists" and message.HasField("expression"):
             # Of a constant, NOT IN is not said to be that; no other condition reads one side alone.
             fields = fields_within(message.expression)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from crossdock.sql_frontend.translation.messages import (
     unnest_column,
     unnest_number,
 )
+from crossdock.sql_frontend.translation.nan_comparisons import with_nan
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.translation.window_values import window_value
 from crossdock.sql_frontend.translation.years import bounds_of_year
@@ -46,7 +48,7 @@ _COMPARISONS = frozenset(
 _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _NANOSECONDS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 _INSTEAD = {"random": "FROM t TABLESAMPLE 10%, or relation.sample(fraction=0.1, seed=1)"}
-_RETURN_NULL = 1  # the failure behavior of TRY_CAST
+RETURN_NULL = 1  # the failure behavior of TRY_CAST
 
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
 Subquery = Callable[["Message"], Expr]
@@ -68,6 +70,9 @@ class Values:
         self._schema = schema
         self._subquery = subquery
         self._types: TypesOver | None = None
+        # The columns of each table that is joined: comparisons of several of them may be keys, and
+        # stay plain.
+        self.joined: Sequence[frozenset[str]] = ()
 
     def __call__(self, message: Message) -> Expr:
         """The expression. SqlError for what expressions have not."""
@@ -201,7 +206,27 @@ class Values:
             return Literal(pa.scalar(None, pa.bool_()))
         if isinstance(left, Literal) and not isinstance(right, Literal):
             name, left, right = _TURNED.get(name, name), right, left
-        return bounds_of_year(FUNCTIONS[name]([left, right]), self.type_of)
+        plain = bounds_of_year(FUNCTIONS[name]([left, right]), self.type_of)
+        has_nan = [self._may_be_nan(side) for side in (left, right)]
+        if not any(has_nan) or self._is_of_several(left.columns() | right.columns()):
+            return plain
+        return with_nan(name, plain, (left, right), has_nan)
+
+    def _is_of_several(self, columns: frozenset[str]) -> bool:
+        return bool(self.joined) and not any(columns <= each for each in self.joined)
+
+    def _may_be_nan(self, value: Expr) -> bool:
+        """Whether a value is a float that is no whole number or decimal by itself."""
+        if isinstance(value, Literal):
+            constant_value = value.value.as_py() if hasattr(value.value, "as_py") else value.value
+            return isinstance(constant_value, float) and math.isnan(constant_value)
+        if not pa.types.is_floating(self.type_of(value)):
+            return False
+        if not is_cast_to(value, pa.types.is_floating):
+            return True
+        assert isinstance(value, Call)
+        of = self.type_of(value.arguments[0])
+        return bool(pa.types.is_floating(of) or pa.types.is_string(of))
 
     def _chain(self, message: Message, name: str) -> list[Message]:
         """What a chain of one operator connects, from left to right; such chains can be long."""
@@ -380,7 +405,7 @@ class Values:
             return Literal(pa.scalar(None, target))
         if target in _NANOSECONDS and getattr(self.type_of(inner), "unit", None) != "ns":
             target = pa.timestamp("us", target.tz)  # which TIMESTAMP counts: the year 9999 fits
-        return self.converted(inner, target, tries=message.failure_behavior == _RETURN_NULL)
+        return self.converted(inner, target, tries=message.failure_behavior == RETURN_NULL)
 
     def converted(self, value: Expr, target: pa.DataType, *, tries: bool = False) -> Expr:
         """The value as another type, rounded as SQL does where that has fewer digits; NULL where it

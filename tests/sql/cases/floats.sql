@@ -1,0 +1,11 @@
+select x > 1, x >= 1, x < 1, x <= 1, x = 1, x <> 1, x between 0 and 2 from (values (1.0::double), (2.0::double), (null), ('nan'::double), (-0.0::double)) v(x);
+select x, y, x = y, x <> y, x < y, x <= y, x > y, x >= y, x is distinct from y, x is not distinct from y from (values (1.0::double, 'nan'::double), ('nan'::double, 'nan'::double), ('nan'::double, 2.0::double), (null, 'nan'::double), ('nan'::double, null), ('inf'::double, 'nan'::double)) v(x, y);
+select x from (values (1.0::double), ('nan'::double), (null)) v(x) where x = 'nan';
+select x from (values (1.0::double), ('nan'::double), (null)) v(x) where x > 0;
+select x from (values (1.0::double), ('nan'::double), (null)) v(x) where not (x < 5);
+select x from (values (1.0::double), ('nan'::double), (null)) v(x) where x <> 'nan' or x is null;
+select x > i, x < i, i >= x, x = i from (values (1.0::double, 1), ('nan'::double, 2), ('nan'::double, null)) v(x, i);
+select a.x, b.x from (values (1.0::double), ('nan'::double)) a(x) join (values ('nan'::double), (1.0::double)) b(x) on a.x = b.x;
+select count(*) filter (x > 1e300), sum(case when x = x then 1 end) from (values (1.0::double), ('nan'::double), (null)) v(x);
+select count(*), sum(a) from t full join (values (1, 'nan'::double), (2, 1.0::double), (5, null)) n(k, x) on t.a = n.k and n.x >= n.x + 1;
+select t.a, n.x from t, (values (1, 'nan'::double), (2, 1.0::double)) n(k, x) where t.a = n.k and n.x > 5;
