@@ -9,3 +9,4 @@ select a.x, b.x from (values (1.0::double), ('nan'::double)) a(x) join (values (
 select count(*) filter (x > 1e300), sum(case when x = x then 1 end) from (values (1.0::double), ('nan'::double), (null)) v(x);
 select count(*), sum(a) from t full join (values (1, 'nan'::double), (2, 1.0::double), (5, null)) n(k, x) on t.a = n.k and n.x >= n.x + 1;
 select t.a, n.x from t, (values (1, 'nan'::double), (2, 1.0::double)) n(k, x) where t.a = n.k and n.x > 5;
+select x > null, x = null, x < 'nan', x >= 'nan' from (values (1.0::double), ('nan'::double), (null)) v(x);

@@ -14,10 +14,10 @@ def with_nan(name: str, plain: Expr, sides: tuple[Expr, Expr], has_nan: Sequence
     if name in ("lt", "lte"):
         turned = {"lt": "gt", "lte": "gte"}[name]
         return with_nan(turned, plain, (right, left), (has_nan[1], has_nan[0]))
-    if name == "gt":
-        return plain | (left.is_nan() & _is_number(right)) if has_nan[0] else plain
-    if name == "gte":
-        return plain | (left.is_nan() & _is_known(right, has_nan[1])) if has_nan[0] else plain
+    if name in ("gt", "gte"):
+        if not has_nan[0]:
+            return plain
+        return plain | _both(left.is_nan(), _is_below(right, name == "gte" and has_nan[1]))
     if not all(has_nan):
         return plain
     both = left.is_nan() if isinstance(right, Literal) else left.is_nan() & right.is_nan()
@@ -27,11 +27,12 @@ def with_nan(name: str, plain: Expr, sides: tuple[Expr, Expr], has_nan: Sequence
     return plain | both if is_equal else plain & ~both
 
 
-def _is_number(value: Expr) -> Expr:
-    """Whether a value is no NaN; NULL of NULL."""
-    return Literal(True) if isinstance(value, Literal) else value == value
+def _is_below(value: Expr, or_is_nan: bool) -> Expr | None:
+    """Whether a value is no NaN, or one or none; NULL of NULL. None where it is so."""
+    if isinstance(value, Literal):
+        return None
+    return value.is_nan() | (value == value) if or_is_nan else value == value
 
 
-def _is_known(value: Expr, has_nan: bool) -> Expr:
-    """True; NULL of NULL."""
-    return _is_number(value) | value.is_nan() if has_nan else _is_number(value)
+def _both(condition: Expr, other: Expr | None) -> Expr:
+    return condition if other is None else condition & other

@@ -165,6 +165,8 @@ class Translation:
         """The value of what VALUES has in a place: a scalar, or what pyarrow makes one of."""
         expression = Values(self._functions, (), lambda: pa.schema([]))(message)
         if not isinstance(expression, Literal):
+            if not expression.columns():  # whose error is the reason
+                evaluate(expression, pa.table({"row": [0]}))
             raise unsupported("VALUES of what is no constant", try_="a SELECT of each, UNION ALL")
         return expression.value
 

@@ -208,7 +208,8 @@ class Values:
             name, left, right = _TURNED.get(name, name), right, left
         plain = bounds_of_year(FUNCTIONS[name]([left, right]), self.type_of)
         has_nan = [self._may_be_nan(side) for side in (left, right)]
-        if not any(has_nan) or self._is_of_several(left.columns() | right.columns()):
+        is_unknown = is_null(left) or is_null(right)
+        if not any(has_nan) or is_unknown or self._is_of_several(left.columns() | right.columns()):
             return plain
         return with_nan(name, plain, (left, right), has_nan)
 
