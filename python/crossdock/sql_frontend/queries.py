@@ -72,7 +72,8 @@ def plan_query(
     that comes again is the same relation, as long as the catalog stays. Errors: SqlError, those of
     opening files, and of the run of recursive tables."""
     given = _named_values(parameters)
-    key = None if given is None or local else key_of(text, given, around[1])
+    is_part = local is not _NO_TABLES  # whose plan goes into that of the whole
+    key = None if given is None or is_part else key_of(text, given, around[1])
     if (kept := catalog.kept(key)) is not None:
         return kept
     if given and any(map(is_list, given.values())):
@@ -81,7 +82,7 @@ def plan_query(
     if is_pivot(tokens_of(text)):
         text = without_pivot(
             text,
-            lambda part: plan_query(catalog, part, None, around, local),
+            lambda part: plan_query(catalog, part, None, around, {**local}),
             catalog.over_ranks() is not None,
         )
         return plan_query(catalog, text, parameters, around, local)
@@ -89,7 +90,8 @@ def plan_query(
         return _recursive(catalog, text, parameters, around)
     parts = Parts(catalog, text, given or {}, around, local)
     if (longer := expanded(text, parts.relation, catalog.over_ranks() is not None)) is not None:
-        return plan_query(catalog, longer.text, parameters, around, {**local, **longer.tables})
+        tables = {**local, **longer.tables} if longer.tables else local
+        return plan_query(catalog, longer.text, parameters, around, tables)
 
     def columns_of(name: str) -> list[str] | None:
         relation_of_name = local.get(name.lower()) or catalog.find(name) or around[0](name.lower())
@@ -133,7 +135,7 @@ class Parts:
                 try_="$name, {'name': value}",
             )  # fmt: skip
         given = {name: value for name, value in self._given.items() if name in named}
-        return plan_query(self._catalog, part, given or None, self._around, self._local)
+        return plan_query(self._catalog, part, given or None, self._around, {**self._local})
 
 
 def _recursive(

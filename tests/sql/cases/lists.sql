@@ -21,3 +21,4 @@ select array_to_string([1.5, null, 2], ','), list_sum([1, 2]), list_sort([3, nul
 select a, list_sum(list(b)), array_to_string(list(s order by s), '+') from t group by a;
 select l[-1] as p, a from lists union select l[1], a from lists;
 select l[1] as p, a from lists union select a, v from u;
+select a from lists where (a is distinct from l[1]) and a is not distinct from [2, a][1];

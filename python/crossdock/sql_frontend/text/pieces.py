@@ -52,8 +52,8 @@ class Pieces:
         """The token behind the bracket that closes the one at `number`."""
         depth = 0
         for each in range(number, len(self.tokens)):
-            depth += self.tokens[each].is_operator("(")
-            depth -= self.tokens[each].is_operator(")")
+            depth += self.tokens[each].is_operator("(", "[", "{")
+            depth -= self.tokens[each].is_operator(")", "]", "}")
             if depth == 0:
                 return each + 1
         raise sql_error("a bracket is opened and not closed", self.text, self.tokens[number].start)
@@ -76,7 +76,7 @@ class Pieces:
                 if end > number and self._begins_name(end):
                     break
             cases += (token.lower == "case") - (token.lower == "end")
-            end = self.behind_bracket(end) if opens and token.text == "(" else end + 1
+            end = self.behind_bracket(end) if opens else end + 1
         return end
 
     def _is_call(self, number: int) -> bool:
