@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import crossdock as xd
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -177,9 +178,32 @@ def test_errors_are_those_of_all(folder: Path) -> None:
         "select nope from 't.parquet'",
         "select * from nowhere",
         "select * from 'no.parquet'",
+        "select count(*) from 't.parquet' tablesample 10%",
     )
     for text, said in zip(queries, statements(folder, 2, *queries), strict=True):
         assert said.startswith("[CD-5"), text
+
+
+def test_what_becomes_a_longer_text_is_that_of_one_process(folder: Path) -> None:
+    queries = (
+        "select count(*) as n, sum(b.i) as i from 't.parquet' a asof join 't.parquet' b "
+        "on a.k = b.k and a.i > b.i",
+        "select columns('k|n') from (select k, count(*) as n from 't.parquet' group by k) "
+        "order by all",
+        "select columns('n') from (select k, count(*) as n from 't.parquet' group by k) "
+        "order by all",
+        "select * from (pivot (select k % 2 as o, i from 't.parquet') on o in (0, 1) "
+        "using sum(i)) z",
+        "select x.i, y.k from (select i from 't.parquet' where i < 3) x positional join "
+        "(select k from 't.parquet' where i < 2) y order by all",
+    )
+    with duckdb.connect() as oracle:
+        oracle.execute(f"SET file_search_path = '{folder}'")
+        expected = [oracle.sql(text).to_arrow_table().to_pylist() for text in queries]
+    for text, said, rows in zip(queries, statements(folder, 2, *queries), expected, strict=True):
+        assert [[*row.values()] for row in said] == [
+            [None if v is None else int(v) for v in row.values()] for row in rows
+        ], text
 
 
 # --- the command line

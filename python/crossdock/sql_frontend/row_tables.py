@@ -153,6 +153,10 @@ class RowTables:
             self._refuse(number, "TABLESAMPLE of what is no table with a name", _INSTEAD)
         size, is_share, seed, end = self._size(number)
         relation = self._of(operand, [])
+        if seed is None and relation._dock.over_ranks() is not None:  # each would draw its own
+            self._refuse(
+                number, "TABLESAMPLE over ranks without a seed", "REPEATABLE (1) behind it"
+            )
         drawn = (
             relation.sample(fraction=size / 100, seed=seed)
             if is_share
