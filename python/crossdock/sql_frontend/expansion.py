@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Plan = Callable[[str], "Relation"]
 _WORDS = words_of("columns rename like ilike all pivot unpivot select asof positional tablesample")
 _OF_ROWS = {"asof": "asof", "positional": "positional", "tablesample": "sample"}
+_BEFORE_SELECT = words_of("union all intersect except by explain")
 _CONDITIONS = ("where", "having", "qualify")
 _MODIFIERS = words_of("exclude except replace rename like ilike not")
 
@@ -107,6 +108,8 @@ class _Expansion:
 
     def _from_first(self, number: int) -> str | None:
         """`FROM t SELECT a` as `SELECT a FROM t`."""
+        if self._is_at(number - 1, "(") or self._word(number - 1) in _BEFORE_SELECT:
+            return None
         query = self._query(number)
         source = query.clauses.get("from")
         if source is None or source > number or query.clauses.get("select") != number:
