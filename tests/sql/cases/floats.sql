@@ -10,3 +10,6 @@ select count(*) filter (x > 1e300), sum(case when x = x then 1 end) from (values
 select count(*), sum(a) from t full join (values (1, 'nan'::double), (2, 1.0::double), (5, null)) n(k, x) on t.a = n.k and n.x >= n.x + 1;
 select t.a, n.x from t, (values (1, 'nan'::double), (2, 1.0::double)) n(k, x) where t.a = n.k and n.x > 5;
 select x > null, x = null, x < 'nan', x >= 'nan' from (values (1.0::double), ('nan'::double), (null)) v(x);
+select x from (values (1.0::double), (3.0::double), ('nan'::double), (null)) v(x) where x >= 2 and x <= 5;
+select x from (values (1.0::double), (3.0::double), ('nan'::double), (null)) v(x) where x > 2 and x <= 'nan';
+select x, x > 2 and x < 5, x > 2 and y < 5 from (values (1.0::double, 1.0::double), ('nan'::double, 1.0::double), (null, 1.0::double)) v(x, y);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crossdock.expressions.expression import Expr, Literal
+from crossdock.expressions.expression import Call, Column, Expr, Literal
 from crossdock.expressions.free_functions import coalesce
 
 
@@ -25,6 +25,30 @@ def with_nan(name: str, plain: Expr, sides: tuple[Expr, Expr], has_nan: Sequence
         both = coalesce(both, False)
     is_equal = name in ("equal", "is_not_distinct_from")
     return plain | both if is_equal else plain & ~both
+
+
+def without_nan(parts: list[Expr]) -> list[Expr]:
+    """The parts of a conjunction. A column that one of them bounds from above is no NaN where all
+    hold, so that another one is its plain lower bound, by which files leave out row groups."""
+    bounded = {name for part in parts if (name := _bounded(part, ("less", "less_equal", "equal")))}
+    return [_plain(part, bounded) for part in parts]
+
+
+def _plain(part: Expr, bounded: set[str]) -> Expr:
+    if not isinstance(part, Call) or part.function != "or_kleene":
+        return part
+    plain, other = part.arguments
+    is_nan = isinstance(other, Call) and other.function == "is_nan"
+    name = _bounded(plain, ("greater", "greater_equal")) if is_nan else ""
+    return plain if name in bounded and other.columns() == {name} else part
+
+
+def _bounded(part: Expr, functions: tuple[str, ...]) -> str:
+    """The name of a column that is compared with a constant; "" of other expressions."""
+    if not isinstance(part, Call) or part.function not in functions:
+        return ""
+    left, right = part.arguments
+    return left.name if isinstance(left, Column) and isinstance(right, Literal) else ""
 
 
 def _is_below(value: Expr, or_is_nan: bool) -> Expr | None:

@@ -33,7 +33,7 @@ from crossdock.sql_frontend.translation.messages import (
     unnest_column,
     unnest_number,
 )
-from crossdock.sql_frontend.translation.nan_comparisons import with_nan
+from crossdock.sql_frontend.translation.nan_comparisons import with_nan, without_nan
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.translation.window_values import window_value
 from crossdock.sql_frontend.translation.years import bounds_of_year
@@ -131,7 +131,9 @@ class Values:
             return Column(name)
         if name in ("and", "or"):
             parts = [self(part) for part in self._chain(message, name)]
-            return balanced("and_kleene" if name == "and" else "or_kleene", parts)
+            if name == "and":
+                return balanced("and_kleene", without_nan(parts))
+            return balanced("or_kleene", parts)
         if name == "array_element":
             number = unnest_number(message.arguments[1].value, self._names)
             if number:
