@@ -98,7 +98,7 @@ def test_pages_are_counted(dock: xd.Dock, tmp_path: Path) -> None:
 
 
 def test_ranges_of_floats_in_sql_leave_out_parts(dock: xd.Dock, tmp_path: Path) -> None:
-    """NaN is above all numbers there, and statistics do not count it: a lower bound alone reads on."""
+    """NaN is above all numbers there, and statistics do not count it: a lower bound reads on."""
     floats = [*(float(i) for i in range(6000)), float("nan")]
     pq.write_table(pa.table({"f": floats}), tmp_path / "f.parquet", row_group_size=1000)
     few = dock.sql(f"select f from '{tmp_path}/f.parquet' where f >= 2500 and f < 2503")
