@@ -2,6 +2,7 @@
 #include "data/channels/channel_ranks.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <random>
@@ -50,6 +51,15 @@ Rank open_rank(int rank,
   return opened;
 }
 
+// The thread of the plane may be looking at a channel as it goes, which gives its memory back a moment later then.
+bool is_given_back(const Memory& memory) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (memory.used_bytes() > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return memory.used_bytes() == 0;
+}
+
 // All endpoints of this rank, each on a thread.
 void use_endpoints(Channel& channel, const ChannelSpec& spec, int rank, int batches) {
   std::vector<std::thread> threads;
@@ -83,7 +93,7 @@ void shuffle_among(const std::vector<int>& ranks_of_endpoints,
         ASSERT_TRUE(channel.ok()) << channel.error().message;
         use_endpoints(*channel.value(), spec, rank, 20);
         channel.value().reset();
-        EXPECT_EQ(self.memory->used_bytes(), 0);
+        EXPECT_TRUE(is_given_back(*self.memory));
       }
     }
     // What UCX opens for a process it keeps.
@@ -141,7 +151,7 @@ TEST(ChannelRanks, WhatOneRankRefusesIsAnErrorOfAll) {
     const auto differs = self.plane->create_channel(spec);
     ASSERT_FALSE(differs.ok());
     EXPECT_THAT(differs.error().message, HasSubstr("another one on rank"));
-    EXPECT_EQ(self.memory->used_bytes(), 0);
+    EXPECT_TRUE(is_given_back(*self.memory));
     // Neither is in the way of the next one.
     const auto channel = self.plane->create_channel(endpoints_on({0, 1}));
     ASSERT_TRUE(channel.ok()) << channel.error().message;
