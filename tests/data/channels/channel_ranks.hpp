@@ -1,14 +1,17 @@
 // Ranks of a test as a group, and what one of them does with a channel.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "data/channels/channel.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "data/transports/forked_ranks.hpp"
+#include "memory/budget.hpp"
 
 namespace crossdock::channels {
 
@@ -47,5 +50,14 @@ Tally expected_tally(int sources, int destinations, int endpoint, int batches, b
 
 // What /proc/self/fd leads to: "socket", "anon_inode:[eventfd]", …
 std::multiset<std::string> open_descriptors();
+
+// The thread of the plane may be looking at a channel as it goes, which gives its memory back a moment later then.
+inline bool is_given_back(const Memory& memory) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (memory.used_bytes() > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return memory.used_bytes() == 0;
+}
 
 }  // namespace crossdock::channels

@@ -2,7 +2,6 @@
 #include "data/channels/channel_ranks.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <random>
@@ -49,15 +48,6 @@ Rank open_rank(int rank,
   if (!plane.ok()) ::_exit(2);
   opened.plane = std::move(plane.value());
   return opened;
-}
-
-// The thread of the plane may be looking at a channel as it goes, which gives its memory back a moment later then.
-bool is_given_back(const Memory& memory) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (memory.used_bytes() > 0 && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return memory.used_bytes() == 0;
 }
 
 // All endpoints of this rank, each on a thread.
