@@ -88,7 +88,8 @@ def semi_filtered(
     keys = [tables[number].select(list(node.keys(number))) for number in (0, 1)]
     is_whole = form.bytes <= _SMALL_BYTES or _goes_at_once(ranks, form.blocks)
     first = form if is_whole else _form_of(rows[1 - side], [None], 0)
-    blocks = form.blocks if is_whole else first.blocks // _SAMPLED_PART
+    is_small = is_whole or first.bytes <= _SMALL_BYTES
+    blocks = first.blocks if is_small else first.blocks // _SAMPLED_PART
     filter_blocks = _put_together(ranks, _entered(keys[1 - side], first, blocks))
     share = _share_of(ranks, keys[side], first, filter_blocks)
     pays = share <= _PASSES_MOST and cost < (1 - share) * travelling
