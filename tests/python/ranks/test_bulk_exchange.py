@@ -121,6 +121,18 @@ with xd.connect(threads=1, memory="512MiB") as dock:
         assert less_bytes * 8 < plain_bytes, (less_bytes, plain_bytes)
         assert not none and filters[0]["side"] == "left" and "filter of k" in text, text
         assert filters[0]["expected_share"] < 0.2 and filters[0]["kept_rows"] < 40_000, filters
+    # Few keys, far apart: a large bitmap, and a small Bloom filter that is sampled before it.
+    far = pa.table({"k": np.array([3, 9_000_000]), "b": [1, 2]})
+    wide = pa.table({"k": np.arange(n) * 60 + 3, "w": np.arange(n)})
+    counts = [
+        dock.from_arrow(wide)
+        .join(dock.from_arrow(far), on="k", filter=choice, exchange="repartition")
+        .agg(n=xd.count(), w=xd.sum("w"))
+        .collect()
+        .to_pylist()
+        for choice in ("off", "auto", "bloom")
+    ]
+    assert counts == [counts[0]] * 3 and counts[0][0]["n"] == dock.size**2, counts
     for how in ("left", "full"):
         kept, _, filters, _ = run(how, "bloom")
         assert kept == run(how, "off")[0]
