@@ -81,6 +81,7 @@ void Team::stop() {
 
 Status Team::run(const std::function<Status(int)>& task, int64_t at_most) {
   const auto workers = static_cast<int>(std::clamp<int64_t>(at_most, 1, worker_count_));
+  if (workers == 1) return run_guarded(task, 0);
   try {
     start(workers);
   } catch (const std::system_error& refusal) {
@@ -92,10 +93,10 @@ Status Team::run(const std::function<Status(int)>& task, int64_t at_most) {
     working_ = workers;
     running_ = workers - 1;
     errors_.assign(worker_count_, std::nullopt);
-    if (workers > 1) ++generation_;
+    ++generation_;
   }
-  if (workers > 1) start_.notify_all();
-  const Status first = run_guarded(0);
+  start_.notify_all();
+  const Status first = run_guarded(task, 0);
   const auto has_ended = [this] { return running_ == 0; };
   look_for(has_ended);
   std::unique_lock lock(mutex_);
@@ -119,16 +120,16 @@ void Team::serve(int worker, uint64_t served) {
       served = generation_;
       if (worker >= working_) continue;
     }
-    const Status status = run_guarded(worker);
+    const Status status = run_guarded(*task_, worker);
     const std::lock_guard lock(mutex_);
     if (!status.ok()) errors_[worker] = status.error();
     if (--running_ == 0) finish_.notify_one();
   }
 }
 
-Status Team::run_guarded(int worker) {
+Status Team::run_guarded(const std::function<Status(int)>& task, int worker) {
   try {
-    return (*task_)(worker);
+    return task(worker);
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::kOutOfMemoryBudget, "the system has no more memory to give");
   } catch (const std::exception& failure) {

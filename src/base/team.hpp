@@ -76,7 +76,7 @@ class Team {
   // Runs task(worker) once on every worker, or on the first `at_most` of them, and waits for all.
   // Answers the error of the lowest worker that had one. Exceptions inside a task become kInternal
   // errors. kOutOfMemoryBudget, with advice, if the system refuses a thread that is needed now. One
-  // caller at a time.
+  // caller at a time; the task of a run of one worker may run others.
   Status run(const std::function<Status(int worker)>& task,
              int64_t at_most = std::numeric_limits<int64_t>::max());
 
@@ -85,7 +85,7 @@ class Team {
   void start(int workers);
   void serve(int worker, uint64_t served);
   void stop();
-  Status run_guarded(int worker);
+  static Status run_guarded(const std::function<Status(int)>& task, int worker);
 
   const int worker_count_;
   const std::function<Status(int)>* task_ = nullptr;

@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "execution/column_filter.hpp"
-#include "execution/column_gather.hpp"
 #include "execution/far_pages.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_units.hpp"
 #include "execution/footer_promise.hpp"
 #include "execution/page_pruning.hpp"
 #include "execution/row_group_bounds.hpp"
+#include "execution/source_test.hpp"
 #include "operators/run/operator_run.hpp"
 
 namespace crossdock::execution {
@@ -26,20 +27,8 @@ constexpr int32_t kStepRows = 1 << 14;  // of which nothing is known
 constexpr int32_t kStepRowsMost = 1 << 16;
 constexpr int32_t kKeptRowsWanted = 1 << 13;
 constexpr int64_t kSampledUnits = 4;
+constexpr int64_t kSharedBytesLeast = int64_t{1} << 20;  // of a unit whose columns workers share
 constexpr int64_t kPairsPerWorker = 8;  // at least, for workers to end at about the same time
-
-// A test of a stage, as long as it drops enough to pay for reading a column first.
-struct SourceTest {
-  std::unique_ptr<RowTest> test;
-  std::vector<ColumnBuffer> buffers;  // by column of the test
-  int64_t seen = 0;
-  int64_t kept = 0;
-
-  bool is_worth_it() const {
-    constexpr int64_t kTried = 1 << 15;
-    return seen < kTried || kept * 2 < seen;
-  }
-};
 
 class FileSource final : public Source {
  public:
@@ -67,6 +56,7 @@ class FileSource final : public Source {
  private:
   struct Worker {
     std::vector<std::unique_ptr<ColumnCursor>> cursors;  // by column; nullptr: not read
+    std::vector<size_t> decoded;  // columns of `batch`, those with most bytes in the unit first
     std::vector<ColumnFilter> filters;
     std::vector<SourceTest> tests;
     std::vector<uint32_t> kept;
@@ -85,8 +75,9 @@ class FileSource final : public Source {
   Status run_rows(
       OperatorRun& run, int index, int64_t number, RowsLeft::Run rows, BlockSink& first);
   Result<StepRows> select(Worker& worker, StepRows rows);
-  Result<StepRows> test(Worker& worker, SourceTest& test, StepRows rows) const;
-  Status decode(Worker& worker, StepRows rows) const;
+  void begin_turns(int64_t count);
+  int64_t stored_bytes(const Unit& unit, size_t column) const;
+  Status decode(OperatorRun& run, Worker& worker, StepRows rows) const;
   Result<ColumnView> decoded(Worker& worker, size_t column, StepRows rows) const;
   void add_numbers(Worker& worker, uint64_t first_row, StepRows rows) const;
   Status push(int index, int64_t number, const Batch& batch, BlockSink& first) const;
@@ -101,8 +92,9 @@ class FileSource final : public Source {
   std::vector<Promise> promises_;                                // by column
   std::vector<Unit> units_;
   int64_t rows_;
-  int64_t units_in_turn_ = 1;  // of one worker
-  std::vector<bool> used_;     // by column
+  int64_t units_in_turn_ = 1;    // of one worker
+  bool shares_columns_ = false;  // workers decode those of one unit
+  std::vector<bool> used_;       // by column
   bool is_numbered_ = false;
   std::vector<ColumnConditions> conditions_;
   std::vector<const Stage*> testing_;
@@ -136,7 +128,9 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
   worker->batch = empty_batch();
   worker->cursors.resize(table_.columns().size());
   for (size_t c = 0; c < worker->cursors.size(); ++c) {
-    if (used_[c]) worker->cursors[c] = make_cursor(c);
+    if (!used_[c]) continue;
+    worker->cursors[c] = make_cursor(c);
+    worker->decoded.push_back(c);
   }
   for (const ColumnConditions& of : conditions_) {
     auto& cursor = worker->cursors[static_cast<size_t>(of.column)];
@@ -149,11 +143,7 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
     auto test = stage->make_test();
     const auto needed = test == nullptr ? read : static_cast<int64_t>(test->columns().size());
     if (needed >= read) continue;
-    std::vector<ColumnBuffer> buffers;
-    for (const int column : test->columns()) {
-      buffers.emplace_back(table_.schema()->fields[static_cast<size_t>(column)].type);
-    }
-    worker->tests.push_back({std::move(test), std::move(buffers)});
+    worker->tests.emplace_back(std::move(test), *table_.schema());
   }
   return worker.get();
 }
@@ -171,6 +161,14 @@ void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
     }
   }
   for (ColumnFilter& filter : worker.filters) filter.open();
+  if (shares_columns_) {
+    std::ranges::sort(
+        worker.decoded, std::greater(), [&](size_t c) { return stored_bytes(unit, c); });
+  }
+}
+
+int64_t FileSource::stored_bytes(const Unit& unit, size_t column) const {
+  return table_.chunk(static_cast<int>(column), unit.file, unit.group).compressed_bytes;
 }
 
 // The unit behind this one, where it is the worker's next.
@@ -207,43 +205,23 @@ Result<StepRows> FileSource::select(Worker& worker, StepRows rows) {
   }
   for (SourceTest& of_stage : worker.tests) {
     if (rows.count == 0 || !of_stage.is_worth_it()) continue;
-    CD_ASSIGN(rows, test(worker, of_stage, rows));
+    CD_ASSIGN(rows, of_stage.select(worker.cursors, rows, worker.kept.data()));
   }
   return rows;
 }
 
-Result<StepRows> FileSource::test(Worker& worker, SourceTest& test, StepRows rows) const {
-  std::vector<ColumnView> whole;
-  for (const int column : test.test->columns()) {
-    ColumnCursor& cursor = *worker.cursors[static_cast<size_t>(column)];
-    CD_ASSIGN(whole.emplace_back(), cursor.decode(rows.rows, rows.count));
-  }
-  std::vector<ColumnView> values(whole.size());
-  uint32_t* kept = worker.kept.data();
-  uint16_t passed[kBlockRows];
-  int32_t count = 0;
-  for (int32_t at = 0; at < rows.count; at += kBlockRows) {
-    const int32_t some = std::min(kBlockRows, rows.count - at);
-    for (size_t c = 0; c < whole.size(); ++c) values[c] = test.buffers[c].take(whole[c], at, some);
-    const int32_t left = test.test->select(values, passed);
-    for (int32_t i = 0; i < left; ++i) {
-      const int32_t row = at + passed[i];
-      kept[count++] = rows.rows == nullptr ? static_cast<uint32_t>(row) : rows.rows[row];
-    }
-  }
-  // What lies back counts less: a test may drop more with time.
-  test.seen = test.seen * 3 / 4 + rows.count;
-  test.kept = test.kept * 3 / 4 + count;
-  return StepRows{kept, count};
-}
-
-Status FileSource::decode(Worker& worker, StepRows rows) const {
+Status FileSource::decode(OperatorRun& run, Worker& worker, StepRows rows) const {
   worker.batch.rows = rows.count;
-  for (size_t c = 0; c < worker.cursors.size(); ++c) {
-    if (worker.cursors[c] == nullptr || !used_[c]) continue;
-    CD_ASSIGN(worker.batch.columns[c], decoded(worker, c, rows));
-  }
-  return {};
+  std::atomic<size_t> next{0};
+  const auto decode_some = [&](int) -> Status {
+    const CancelScope scope(run.cancel);
+    for (size_t i = next++; i < worker.decoded.size(); i = next++) {
+      const size_t c = worker.decoded[i];
+      CD_ASSIGN(worker.batch.columns[c], decoded(worker, c, rows));
+    }
+    return {};
+  };
+  return shares_columns_ ? run.team->run(decode_some, std::ssize(worker.decoded)) : decode_some(0);
 }
 
 Result<ColumnView> FileSource::decoded(Worker& worker, size_t column, StepRows rows) const {
@@ -328,7 +306,7 @@ Status FileSource::run_rows(
     state->step_rows = static_cast<int32_t>(
         std::clamp<int64_t>(rows_to_read, kStepRows, kStepRowsMost) / kBlockRows * kBlockRows);
     if (kept.count == 0) continue;
-    CD_TRY(decode(*state, kept));
+    CD_TRY(decode(run, *state, kept));
     if (is_numbered_) add_numbers(*state, first_row, kept);
     CD_TRY(push(index, number, state->batch, first));
   }
@@ -346,12 +324,28 @@ void FileSource::begin_ahead() {
   ahead_ = read_ahead_of(table_, units_, read, options_.memory, may_match);
 }
 
+// One worker takes all units where statistics leave one of them; the others help it with its columns.
+void FileSource::begin_turns(int64_t count) {
+  const std::vector<ColumnConditions> conditions = with_known_bounds(conditions_, testing_);
+  int units = 0;
+  int64_t bytes = 0;
+  for (size_t u = 0; u < units_.size() && units < 2; ++u) {
+    if (!can_match(units_[u], conditions)) continue;
+    ++units;
+    for (size_t c = 0; c < table_.columns().size(); ++c) {
+      if (used_[c]) bytes += stored_bytes(units_[u], c);
+    }
+  }
+  shares_columns_ = units == 1 && bytes >= kSharedBytesLeast;
+  const bool are_many = count >= 2 * kPairsPerWorker * options_.workers;
+  units_in_turn_ = shares_columns_ ? count : are_many ? 2 : 1;
+}
+
 Status FileSource::run(OperatorRun& run, BlockSink& first) {
   sample_.clear();
   begin_ahead();
   const auto count = static_cast<int64_t>(units_.size());
-  const bool are_many = count >= 2 * kPairsPerWorker * options_.workers;
-  units_in_turn_ = are_many ? 2 : 1;
+  begin_turns(count);
   const int64_t turns = (count + units_in_turn_ - 1) / units_in_turn_;
   const int64_t rows_each = turns == 0 ? 0 : rows() / turns;
   return run.for_indices("pipeline", turns, rows_each, [&](int index, int64_t turn) -> Status {

@@ -85,11 +85,18 @@ Status ColumnCursor::enter(int32_t rows_wanted) {
     portion.first = static_cast<int32_t>(first - step_begin_);
     portion.rows = static_cast<int32_t>(last - first);
   }
-  heaps_.assign(1, store_.dictionary().data());
-  heap_bytes_.assign(1, static_cast<int64_t>(store_.dictionary().size()));
-  if (heaps_[0] == nullptr) heaps_[0] = reinterpret_cast<const uint8_t*>("");
+  heaps_.resize(1);
+  heap_bytes_.resize(1);
+  point_at_dictionary();
   is_entered_ = true;
   return {};
+}
+
+// Nothing while no page with codes has been read.
+void ColumnCursor::point_at_dictionary() {
+  const auto bytes = store_.dictionary();
+  heaps_[0] = bytes.empty() ? reinterpret_cast<const uint8_t*>("") : bytes.data();
+  heap_bytes_[0] = std::ssize(bytes);
 }
 
 // Makes all portions ready that have one of the rows.
@@ -196,7 +203,7 @@ Status ColumnCursor::read_values(Portion& portion) {
   portion.kind = values_.kind();
   switch (portion.kind) {
     case Kind::kCodes: {
-      CD_TRY(check_dictionary());
+      CD_TRY(load_dictionary());
       CD_TRY(reserve(codes_, capacity_ * 4));
       if (portion.has_nulls) return spread_codes(portion);
       return values_.read_codes(portion.values,
@@ -223,7 +230,9 @@ Status ColumnCursor::read_values(Portion& portion) {
 
 // Strings become views or codes at once, other values when they are first tested: a large dictionary of which few are
 // picked stays as it is.
-Status ColumnCursor::check_dictionary() {
+Status ColumnCursor::load_dictionary() {
+  CD_TRY(store_.load_dictionary());
+  point_at_dictionary();
   if (form_.physical == PhysicalType::kByteArray) return make_dictionary();
   const auto bytes = static_cast<int64_t>(store_.dictionary().size());
   const int64_t width = std::max(form_.stored_bytes, 1);

@@ -70,7 +70,8 @@ class ColumnCursor {
   Status read_levels(Portion& portion);
   Status read_values(Portion& portion);
   Status spread_codes(const Portion& portion);
-  Status check_dictionary();
+  void point_at_dictionary();
+  Status load_dictionary();
   bool converts_dictionary(int32_t count) const;
   Status make_dictionary();
   Status make_string_dictionary(int32_t count);

@@ -59,8 +59,9 @@ Status PageStore::begin(const ByteSource& file,
   next_ = chunk.begin();
   end_ = end;
   next_row_ = 0;
+  dictionary_header_.reset();
+  is_dictionary_loaded_ = false;
   dictionary_ = {};
-  dictionary_values_ = 0;
   const int64_t bytes = end_ - next_;
   has_whole_ = places_.empty() && bytes <= (ahead == Ahead::kChunk ? kReadAtOnce : kHeaderGuess);
   ready_dictionary_bytes_ = -1;
@@ -91,7 +92,8 @@ Status PageStore::open_dictionary(const ByteSource& file, const ColumnChunk& chu
   CD_TRY(begin(file, chunk, std::max(chunk.begin(), chunk.data_page_offset), Ahead::kChunk));
   CD_ASSIGN(const PageHeader header, next_header());
   if (header.type != PageType::kDictionary) return bad_page("a column has no dictionary");
-  return read_dictionary(header);
+  CD_TRY(note_dictionary(header));
+  return load_dictionary();
 }
 
 // Bytes of the chunk, read into `beside` where the chunk is not in memory.
@@ -137,7 +139,7 @@ Status PageStore::go_to(int64_t row) {
   if (place.row_begin <= next_row_) return {};
   if (next_row_ == 0 && next_ < places_[0].offset) {
     CD_ASSIGN(const PageHeader header, next_header());
-    if (header.type == PageType::kDictionary) CD_TRY(read_dictionary(header));
+    if (header.type == PageType::kDictionary) CD_TRY(note_dictionary(header));
   }
   next_ = place.offset;
   next_row_ = place.row_begin;
@@ -165,8 +167,7 @@ Status PageStore::find_until(int64_t end) {
     const int64_t offset = next_;
     CD_ASSIGN(const PageHeader header, next_header());
     if (header.type == PageType::kDictionary) {
-      if (next_row_ > 0 || !dictionary_.empty()) return bad_page("a column has two dictionaries");
-      CD_TRY(read_dictionary(header));
+      CD_TRY(note_dictionary(header));
     } else if (header.type != PageType::kIndex) {
       DataPage& page = pages_.emplace_back();
       page.row_begin = next_row_;
@@ -230,8 +231,19 @@ bool PageStore::decompress_both(std::span<const uint8_t> body, std::span<uint8_t
   return good[0];
 }
 
-Status PageStore::read_dictionary(const PageHeader& header) {
-  CD_ASSIGN(const auto body, stored(next_, header.compressed_bytes, body_memory_));
+Status PageStore::note_dictionary(const PageHeader& header) {
+  if (next_row_ > 0 || dictionary_header_.has_value()) {
+    return bad_page("a column has two dictionaries");
+  }
+  dictionary_header_ = header;
+  dictionary_offset_ = next_;
+  return {};
+}
+
+Status PageStore::load_dictionary() {
+  if (is_dictionary_loaded_ || !dictionary_header_.has_value()) return {};
+  const PageHeader& header = *dictionary_header_;
+  CD_ASSIGN(const auto body, stored(dictionary_offset_, header.compressed_bytes, body_memory_));
   const bool is_ready = ready_dictionary_bytes_ == header.uncompressed_bytes;
   if (!is_ready) {
     CD_TRY(check_page(header, body));
@@ -241,7 +253,7 @@ Status PageStore::read_dictionary(const PageHeader& header) {
                                 static_cast<size_t>(header.uncompressed_bytes));
   if (!is_ready && !decompress_both(body, room)) CD_TRY(decompress(chunk_->codec, body, room));
   dictionary_ = room;
-  dictionary_values_ = header.values;
+  is_dictionary_loaded_ = true;
   return {};
 }
 

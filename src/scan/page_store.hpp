@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "memory/budget.hpp"
@@ -63,16 +64,21 @@ class PageStore {
 
   // Decompresses the page. Errors: kSourceFailed, kOutOfMemoryBudget.
   Status load(DataPage& page);
-  // The values of the dictionary, PLAIN; none where the chunk has no such page. After find_until().
+  // Decompresses the dictionary, if there is one, once: pages that have no codes do without. After find_until().
+  Status load_dictionary();
+  // Its values, PLAIN; none before it is loaded, or where the chunk has no such page.
   std::span<const uint8_t> dictionary() const { return dictionary_; }
-  int32_t dictionary_values() const { return dictionary_values_; }
+  // Known before it is loaded.
+  int32_t dictionary_values() const {
+    return dictionary_header_.has_value() ? dictionary_header_->values : 0;
+  }
 
  private:
   Result<std::span<const uint8_t>> stored(int64_t offset, int64_t bytes, Block& beside);
   Result<PageHeader> next_header();
   int64_t header_limit() const;
   Status check_place(const DataPage& page, int64_t offset) const;
-  Status read_dictionary(const PageHeader& header);
+  Status note_dictionary(const PageHeader& header);
   bool decompress_both(std::span<const uint8_t> body, std::span<uint8_t> room);
   Status read_expected(SnappyBlock& block);
   Status begin(const ByteSource& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
@@ -101,8 +107,11 @@ class PageStore {
   Block header_memory_;
   Block body_memory_;
   Block dictionary_memory_;
+  // The page of the dictionary; nothing before its header is read, or where the chunk has none.
+  std::optional<PageHeader> dictionary_header_;
+  int64_t dictionary_offset_ = 0;  // of its body
+  bool is_dictionary_loaded_ = false;
   std::span<const uint8_t> dictionary_;
-  int32_t dictionary_values_ = 0;
   Expected expected_;
   int64_t ready_dictionary_bytes_ = -1;  // -1: that of the chunk is not decompressed yet
   std::deque<DataPage> pages_;

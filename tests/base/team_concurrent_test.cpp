@@ -115,6 +115,24 @@ TEST_P(TeamConcurrent, WorkersTakeTurnsWithoutLosingAny) {
   EXPECT_EQ(sum, int64_t{kTurns} * (kTurns - 1) / 2);
 }
 
+TEST_P(TeamConcurrent, TheTaskOfOneWorkerRunsOthers) {
+  Team team(GetParam());
+  for (int turn = 0; turn < 100; ++turn) {
+    std::atomic<int> workers{0};
+    const auto outer = [&](int) -> Status {
+      CD_TRY(team.run([&](int) -> Status {
+        ++workers;
+        return {};
+      }));
+      return make_error(ErrorCode::kInvalidArgument, "of the outer run");
+    };
+    const Status status = team.run(outer, 1);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().message, "of the outer run");
+    EXPECT_EQ(workers, GetParam());
+  }
+}
+
 TEST(CancelFlagConcurrent, ReachesOtherThreads) {
   CancelFlag cancel;
   Team team(3);

@@ -89,6 +89,35 @@ TEST_F(FileScanConcurrentTest, DropsRowsByTheKeysOfAJoin) {
   EXPECT_EQ(run(joined, setting_).rows, 300);
 }
 
+// One row group of more than 1 MiB, too short to be cut for workers: they decode its columns side by side.
+TEST_F(FileScanConcurrentTest, SharesTheColumnsOfASingleRowGroup) {
+  constexpr int64_t kShort = 20'000;
+  Schema schema;
+  std::vector<scan::WrittenColumn> columns;
+  for (const std::string name : {"a", "b", "c", "d", "e", "f", "g"}) {
+    schema.fields.push_back({name, parse_arrow_format("l").value(), true, ""});
+    columns.push_back(scan::numbered_column(name, kShort, 3'000, name == "g" ? 7 : 0));
+  }
+  schema.fields.push_back({"t", parse_arrow_format("u").value(), true, ""});
+  columns.push_back(scan::string_column("t", kShort, 3'000, 9'000));
+  columns.back().coded_pages = 2;
+  const scan::TemporaryFile file(scan::written_parquet(columns));
+  const auto files = scan::ParquetFiles::open({file.path()});
+  ASSERT_TRUE(files.ok()) << files.error().message;
+  const Outcome outcome =
+      run(node_of(plan::make_file_scan(files.value(), schema, true, "rows")), setting_);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
+  const auto rows_read = sorted_rows(outcome);
+  ASSERT_EQ(rows_read.size(), static_cast<size_t>(kShort));
+  for (const auto& row : rows_read) {
+    const int64_t number = std::stoll(row[0]);
+    EXPECT_EQ(row[1], row[0]);
+    EXPECT_EQ(row[5], row[0]);
+    EXPECT_EQ(row[6] == row[0], number % 7 != 0);
+    EXPECT_THAT(row[7], testing::StartsWith("text " + std::to_string(number % 9'000)));
+  }
+}
+
 TEST_F(FileScanConcurrentTest, EndsWithALimit) {
   const Outcome outcome = run(node_of(plan::make_limit(rows(), 10, 99'995)), setting_);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;

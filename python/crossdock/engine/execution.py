@@ -122,15 +122,15 @@ class Execution:
 
     def table(self, node: Node) -> pa.Table:
         """The whole result as a pyarrow.Table."""
-        if isinstance(node, Scan) and is_streamed_here(node):
+        if not is_streamed_here(node):
+            return self._run(node, lambda run: self._whole(node, read_stream(run.collect())))
+        if isinstance(node, Scan):
             start = time.perf_counter()
             with self.tracker.during(node.source.name):
                 rows = node.source.table(node.columns, node.predicate)
             self._record(node, start, rows.num_rows)
             return rows
-        if is_streamed_here(node):
-            return pa.Table.from_batches(self.batches(node), node.schema)
-        return self._run(node, lambda run: self._whole(node, read_stream(run.collect())))
+        return pa.Table.from_batches(self.batches(node), node.schema)
 
     def batches(self, node: Node) -> Iterator[pa.RecordBatch]:
         """The result as RecordBatches, in bounded memory beside the inputs of operators."""

@@ -24,9 +24,17 @@ def scanned_files(
     """A plan that reads these columns of the files of `source`, strings that are few as codes if
     asked to, or why pyarrow has to."""
     if isinstance(source, CsvSource):
-        return source.kept_plan(columns, lambda: _of_csv(source, columns))
-    if not isinstance(source, ParquetSource):
-        return "no file that the engine reads"
+        return source.kept_plan(columns, False, lambda: _of_csv(source, columns))
+    if isinstance(source, ParquetSource):
+        # Codes need a look at all dictionaries first, which are far apart in a file far away.
+        codes = with_codes and not source.is_far
+        return source.kept_plan(columns, codes, lambda: _of_parquet(source, columns, codes))
+    return "no file that the engine reads"
+
+
+def _of_parquet(
+    source: ParquetSource, columns: tuple[str, ...], with_codes: bool
+) -> _native.Plan | str:
     files = source.footers()
     if isinstance(files, str):
         return files
@@ -34,8 +42,6 @@ def scanned_files(
     if isinstance(like, str):
         return like
     try:
-        # Codes need a look at all dictionaries first, which are far apart in a file far away.
-        with_codes = with_codes and not source.is_far
         return _native.Plan.scan_parquet(files, like, source.name, with_codes)
     except _native.NativeError as error:
         return str(error)

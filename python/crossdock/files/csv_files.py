@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from crossdock import _native
 from crossdock.errors import make_error, unknown_column
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr, conjuncts
@@ -22,7 +21,7 @@ from crossdock.files.batch_files import BatchFiles, completed, keeps
 from crossdock.files.csv_lines import lines_in, lines_of
 from crossdock.files.csv_options import CsvOptions
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
-from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened, path_values
+from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.files.paths import Paths, delimiter_of, find_files
 from crossdock.files.sources import ArrowSource, Source, read_for
 from crossdock.files.text_streams import first_text
@@ -140,21 +139,7 @@ class CsvSource(DatasetFiles):
         self._csv = csv_options
         self._dialect: Dialect | None = None
         self._names: list[list[str]] = []  # of the columns of each file
-        self._plans: tuple[Opened | None, dict[tuple[str, ...], _native.Plan | str]] = None, {}
         super().__init__(paths, "csv", options)
-
-    def kept_plan(
-        self, columns: tuple[str, ...], make: Callable[[], _native.Plan | str]
-    ) -> _native.Plan | str:
-        """What `make` gives for these columns, made once while the files are the same: it opens
-        them."""
-        with self.data_errors():
-            opened = self.current()
-        if self._plans[0] is not opened:
-            self._plans = opened, {}
-        if columns not in self._plans[1]:
-            self._plans[1][columns] = make()
-        return self._plans[1][columns]
 
     def scanned_files(self, columns: Sequence[str]) -> ScannedFiles | str:
         """The files for the engine's reader of CSV, which reads these columns, or why it does not.

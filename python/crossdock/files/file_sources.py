@@ -111,6 +111,7 @@ class Opened:
         self.uneven = uneven
         self.values = values  # a pyarrow.Table: a row for each file, of what all of its rows have
         self.versions = versions  # what tells whether a file is still the same
+        self.plans: dict[tuple[tuple[str, ...], bool], _native.Plan | str] = {}  # kept_plan()
         self._make_fragments = make_fragments
         plain = selectable_schema(schema)
         self._plain = plain
@@ -341,6 +342,18 @@ class FileSource(ABC):
             )  # fmt: skip
         self._opened = again
         return again
+
+    def kept_plan(
+        self, columns: tuple[str, ...], with_codes: bool, make: Callable[[], _native.Plan | str]
+    ) -> _native.Plan | str:
+        """What `make` gives for these columns, strings as codes or not; made once while the files
+        are the same. For modules of this package."""
+        with self.data_errors():
+            plans = self.current().plans
+        key = columns, with_codes
+        if key not in plans:
+            plans[key] = make()
+        return plans[key]
 
     def schema_of(self, columns: tuple[str, ...]) -> pa.Schema:
         """The schema of some columns, for modules of this package."""

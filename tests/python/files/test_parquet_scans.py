@@ -430,9 +430,11 @@ def test_error_of_damaged_page_names_file_and_column(
     for path in (sound, damaged):
         pq.write_table(rows, path, compression="snappy", write_page_checksum=checksum)
     number = rows.column_names.index(column)
-    place = pq.read_metadata(damaged).row_group(0).column(number).dictionary_page_offset
+    chunk = pq.read_metadata(damaged).row_group(0).column(number)
     whole = bytearray(damaged.read_bytes())
-    whole[place + 40 : place + 70] = b"\xff" * 30
+    dictionary = slice(chunk.dictionary_page_offset, chunk.data_page_offset)
+    end_of_it = slice((dictionary.start + 2 * dictionary.stop) // 3, dictionary.stop)
+    whole[end_of_it] = b"\xff" * (end_of_it.stop - end_of_it.start)
     damaged.write_bytes(whole)
     files = dock.read_parquet([sound, damaged])
     expected = f'damaged.parquet: column "{column}": a page .*{why}'
