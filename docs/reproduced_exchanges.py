@@ -25,7 +25,7 @@ class Pattern:
     """Who sends to whom, and how many times as much MGI carries as UCX and NCCL do.
 
     `part`: what a source sends of what it holds, which it looks at as a whole. `calibrated`: on
-    whose number of this row.
+    whose numbers of this row.
     """
 
     what: str
@@ -35,7 +35,7 @@ class Pattern:
     sources: slice = field(default_factory=lambda: slice(None))
     destinations: slice = field(default_factory=lambda: slice(None))
     part: float = 1.0
-    calibrated: str = ""
+    calibrated: tuple[str, ...] = ()
 
     @property
     def gpu(self) -> str:
@@ -45,19 +45,33 @@ class Pattern:
     def leaves(self) -> bool:
         return len(Topology.machine(self.machine).servers) > 1
 
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether one GPU has all others as peers."""
+        return (self.sources in (FIRST, LAST)) != (self.destinations in (FIRST, LAST))
+
 
 FIRST, REST, LAST = slice(0, 1), slice(1, None), slice(-1, None)
 # "Up to 50 % and 94 %" of three topologies: the best of ours is that of two GPUs.
 INSIDE = (
-    Pattern("all to all, 8 A100 (10a)", "testbed-1", 2.77, 1.61, calibrated="ucx"),
+    Pattern("all to all, 8 A100 (10a)", "testbed-1", 2.77, 1.61, calibrated=("ucx",)),
     Pattern("all to all, 2 to 4 H100 (13a-c)", "topo-3", 1.50, 1.94),
     Pattern("many to one, 4 H100 (12a)", "testbed-2", 1.35, 1.47, REST, FIRST, 1 / 4),
     Pattern("one to many, 4 H100 (12b)", "testbed-2", 1.18, 1.99, FIRST, REST),
 )
 BETWEEN = (
-    Pattern("all to all, 3 x 4 H100 (11a)", "testbed-3", 3.42, 4.55, calibrated="nccl"),
+    Pattern("all to all, 3 x 4 H100 (11a)", "testbed-3", 3.42, 4.55, calibrated=("nccl",)),
     Pattern("all to all, 2 x 3 H100 (13d)", "topo-4", 3.74, 5.16),
-    Pattern("many to one, 3 x 4 H100 (12d)", "testbed-3", 5.13, 10.91, REST, FIRST, 1 / 12),
+    Pattern(
+        "many to one, 3 x 4 H100 (12d)",
+        "testbed-3",
+        5.13,
+        10.91,
+        REST,
+        FIRST,
+        1 / 12,
+        calibrated=("ucx", "nccl"),
+    ),
     Pattern("one to many, 3 x 4 H100 (12e)", "testbed-3", 5.14, 8.89, FIRST, REST),
 )
 ALL_TO_ALL = (*INSIDE[:2], *BETWEEN[:2])
@@ -115,29 +129,44 @@ def moved(
 
 def both(pattern: Pattern) -> tuple[float, dict[str, float], dict[str, float]]:
     """Seconds that ours takes, and the phases of UCX-like and NCCL-like exchanges."""
+    shares = nic_shares(pattern.is_one_sided) if pattern.leaves else (1.0, 1.0)
+    return with_shares(pattern, *shares)
+
+
+def with_shares(
+    pattern: Pattern, ucx_share: float, nccl_share: float
+) -> tuple[float, dict[str, float], dict[str, float]]:
+    """The same with so much of a NIC for either."""
     rates = gpu_rates(pattern)
     ours = moved(Topology.machine(pattern.machine), pattern, STREAMING, rates)["exchange"]
-    ucx = moved(with_one_nic(pattern.machine), pattern, UCX, rates)
-    network = nccl_nic_share() if pattern.leaves and not pattern.calibrated else 1.0
-    machine = with_one_nic(pattern.machine, LOADS_AND_STORES, network)
+    ucx = moved(with_one_nic(pattern.machine, network=ucx_share), pattern, UCX, rates)
+    machine = with_one_nic(pattern.machine, LOADS_AND_STORES, nccl_share)
     return ours, ucx, moved(machine, pattern, NCCL, rates)
 
 
 @cache
-def nccl_nic_share() -> float:
-    """Of a NIC, so that the all to all of three servers takes as many times as long as theirs."""
-    ours, _, nccl = both(BETWEEN[0])
-    return nccl["exchange"] / (BETWEEN[0].nccl * ours - nccl["arrange"])
+def nic_shares(is_one_sided: bool) -> tuple[float, float]:
+    """Of a NIC, for UCX and NCCL, so that what is calibrated on of the first row of such patterns
+    takes as many times as long as theirs."""
+    pattern = next(one for one in BETWEEN if one.is_one_sided == is_one_sided)
+    ours, *others = with_shares(pattern, 1.0, 1.0)
+    fitting = [
+        one["exchange"] / (gain * ours - one["arrange"])
+        for one, gain in zip(others, (pattern.ucx, pattern.nccl), strict=True)
+    ]
+    ucx, nccl = (
+        share if name in pattern.calibrated else 1.0
+        for name, share in zip(("ucx", "nccl"), fitting, strict=True)
+    )
+    return ucx, nccl
 
 
 def points(pattern: Pattern) -> tuple[Point, Point]:
-    ours, ucx, nccl = both(pattern)
-    gains = [(one.get("arrange", 0.0) + one["exchange"]) / ours for one in (ucx, nccl)]
-    if pattern.calibrated == "nccl":
-        gains[1] = pattern.nccl
+    ours, *others = both(pattern)
+    gains = [(one.get("arrange", 0.0) + one["exchange"]) / ours for one in others]
     return (
-        Point(pattern.what, pattern.ucx, gains[0], pattern.calibrated == "ucx"),
-        Point(pattern.what, pattern.nccl, gains[1], pattern.calibrated == "nccl"),
+        Point(pattern.what, pattern.ucx, gains[0], "ucx" in pattern.calibrated),
+        Point(pattern.what, pattern.nccl, gains[1], "nccl" in pattern.calibrated),
     )
 
 
@@ -201,9 +230,8 @@ def exchanges() -> str:
     alone = moved(Topology.machine("testbed-2"), ONE_TO_ONE[0], STREAMING,
                   gpu_rates(ONE_TO_ONE[0], 4.1e6))["exchange"]  # fmt: skip
     one_path = moved(Topology.machine("testbed-2"), ONE_TO_ONE[0], NCCL, gpu_rates(ONE_TO_ONE[0]))
-    one_sided = [points(pattern) for pattern in BETWEEN[2:]]
-    shares = [ucx.ours / ucx.theirs for ucx, _ in one_sided]
-    shares += [nccl_nic_share() * nccl.ours / nccl.theirs for _, nccl in one_sided]
+    between = [point for pattern in BETWEEN for point in points(pattern)]
+    shares = nic_shares(is_one_sided=True)
     links, mgi, nccl = one_source()
     skew = [(f"{theta:.2f}", *(f"{one / 1e9:.0f}" for one in skewed(theta)))
             for theta in SKEWS]  # fmt: skip
@@ -217,7 +245,7 @@ Like NCCL: loads and stores, which reach 1 / 1.2 of what copies do inside a serv
 
 {pattern_table(INSIDE)}
 
-Mean error of those not calibrated: {mean_error(inside):.0%}; of all to all, here and between servers: {mean_error(all_to_all):.0%}. One number is calibrated: three peers. With 1 to 7 at a time it would be {peers} times as long on eight A100. NCCL knows the whole exchange, and UCX knows messages:
+Mean error of those not calibrated: {mean_error(inside):.1%}; of all to all, here and between servers: {mean_error(all_to_all):.1%}. One number is calibrated: three peers. With 1 to 7 at a time it would be {peers} times as long on eight A100. NCCL knows the whole exchange, and UCX knows messages:
 where all send to the first GPU first, its links are full and others are not. With four GPUs three peers are all of them, and nothing changes. Many to one: a source sends one row in so many and looks at all of them.
 
 One to many is off, and the worst of these rows: if UCX fills the {links / 1e9:.0f} GB/s of its one source's NVLinks, MGI's 1.18 means that MGI carries {mgi / 1e9:.0f} GB/s, less than these, and NCCL {nccl / 1e9:.0f} GB/s. What bounds the one source of both the text does not say; links, copies and memory do not.
@@ -228,7 +256,7 @@ A message takes nothing of a link here. With what the planner thinks of one (4.1
 
 {pattern_table(BETWEEN)}
 
-NCCL is slower than one NIC and UCX, and the text does not say why: it is given {nccl_nic_share():.0%} of a NIC, calibrated on the first row. All to all is near then. With one GPU at an end neither reaches that: as much as theirs would be {shares[0]:.0%} and {shares[1]:.0%} of a NIC for UCX, {shares[2]:.0%} and {shares[3]:.0%} for NCCL. What a library has under way to one peer is bounded, which is not simulated.
+NCCL is slower than one NIC and UCX, and the text does not say why: it is given {nic_shares(is_one_sided=False)[1]:.0%} of a NIC, calibrated on the first row. Where one GPU has all others as peers, both reach less of its NIC: {shares[0]:.0%} and {shares[1]:.0%}, calibrated on many to one; one to many is predicted with these. What bounds a library there is not simulated. Mean error of those not calibrated: {mean_error(between):.1%}; here and inside a server: {mean_error([*inside, *between]):.1%}.
 
 ## From one GPU to another
 
