@@ -12,7 +12,7 @@ import pyarrow as pa
 from crossdock import _native
 from crossdock.engine.file_plans import scanned_files
 from crossdock.engine.late_columns import has_late, late_names, residual_schema
-from crossdock.expressions.engine_expressions import Compiler, in_order, is_computed
+from crossdock.expressions.engine_expressions import Compiler, are_computed, in_order, is_computed
 from crossdock.expressions.expression import Column, Expr
 from crossdock.files.sources import ArrowSource, read_for
 from crossdock.plan.known_orders import known_sides, sort_is_done
@@ -83,7 +83,7 @@ def is_streamed_here(node: Node) -> bool:
         items = [node.predicate]
     else:
         items = [item for _, item in getattr(node, "items", ()) if not isinstance(item, Column)]
-    if all(is_computed(item, node.input.schema) for item in items):
+    if are_computed(items, node.input.schema):
         return is_streamed_here(node.input) and not (items and _is_in_memory(node.input))
     return True
 

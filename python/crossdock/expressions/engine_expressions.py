@@ -56,25 +56,40 @@ _MOST_KNOWN = 10_000
 
 
 def is_computed(expression: Expr, schema: pa.Schema) -> bool:
-    """Whether the engine computes a condition or column over a table of `schema`. An expression is
-    asked about several times while a query is planned, and again when it comes again."""
-    needed = expression.columns()
-    read = [field for field in schema if field.name in needed]
-    key = (id(expression), *((field.name, field.type) for field in read))
-    known = _KNOWN.get(key)
-    if known is None:
-        known = expression, _is_computed(expression, schema, pa.schema(read))
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        _KNOWN[key] = known
-    return known[1]
+    """Whether the engine computes a condition or column over a table of `schema`."""
+    return are_computed([expression], schema)
 
 
-def _is_computed(expression: Expr, schema: pa.Schema, read: pa.Schema) -> bool:
-    if not all(lies_as_it_is(field.type) for field in read):
+def are_computed(expressions: Sequence[Expr], schema: pa.Schema) -> bool:
+    """Whether the engine computes all of these. An expression is asked about several times while a
+    query is planned, and again when it comes again. Cost: the columns that are read, and each
+    expression once."""
+    asked: list[tuple[tuple[Any, ...], Expr]] = []
+    read: dict[str, pa.Field] = {}
+    for expression in expressions:
+        fields = [schema.field(name) for name in sorted(expression.columns())]
+        key = (id(expression), *((field.name, field.type) for field in fields))
+        known = _KNOWN.get(key)
+        if known is None:
+            asked.append((key, expression))
+            read.update((field.name, field) for field in fields)
+        elif not known[1]:
+            return False
+    if not asked:
+        return True
+    if not all(lies_as_it_is(field.type) for field in read.values()):
         return False
-    compiler = Compiler(engine_table(checking_engine(), empty_table(read)).column, schema)
-    return all(compiler.compile(part) is not None for part in conjuncts(expression))
+    columns = pa.schema(list(read.values()))
+    compiler = Compiler(engine_table(checking_engine(), empty_table(columns)).column, columns)
+    return all(_is_compiled(key, expression, compiler) for key, expression in asked)
+
+
+def _is_compiled(key: tuple[Any, ...], expression: Expr, compiler: Compiler) -> bool:
+    is_compiled = all(compiler.compile(part) is not None for part in conjuncts(expression))
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[key] = expression, is_compiled
+    return is_compiled
 
 
 def in_order(predicate: Expr) -> list[Expr]:
@@ -88,7 +103,7 @@ class Compiler:
 
     def __init__(self, columns: Callable[[str], _native.Expr], schema: pa.Schema) -> None:
         self._columns = columns
-        self._fields = {field.name: field for field in schema}
+        self._schema = schema
         self._type_of = TypesOver(schema)
 
     def compile(self, expression: Expr) -> _native.Expr | None:
@@ -100,7 +115,7 @@ class Compiler:
 
     def _compiled(self, expression: Expr) -> _native.Expr | None:
         if isinstance(expression, Column):
-            stands = lies_as_it_is(self._fields[expression.name].type)
+            stands = lies_as_it_is(self._schema.field(expression.name).type)
             return self._columns(expression.name) if stands else None
         if isinstance(expression, Literal):
             return _literal(fit_literal(expression.value, pa.null()))

@@ -26,7 +26,6 @@ class TypesOver:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._columns = {field.name: plain_type(field.type) for field in schema}
         self._known: dict[int, tuple[Expr, pa.DataType]] = {}  # by id, with what keeps the id
 
     def __call__(self, expression: Expr) -> pa.DataType:
@@ -58,8 +57,8 @@ class TypesOver:
                 limits="select(), with_columns() and filter()",
                 try_="with_columns(name=...) before, and the column here",
             )  # fmt: skip
-        if isinstance(expression, Column) and expression.name in self._columns:
-            return self._columns[expression.name]
+        if isinstance(expression, Column) and self._schema.get_field_index(expression.name) >= 0:
+            return plain_type(self._schema.field(expression.name).type)
         if not isinstance(expression, Call):
             return self._evaluated(expression)
         try:

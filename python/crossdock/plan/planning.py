@@ -4,6 +4,7 @@ unknown columns, keys that do not compare, ambiguous names, predicates of a wron
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -41,9 +42,10 @@ def plan_scan(source: Source) -> Scan:
 
 def plan_filter(node: Node, predicates: Sequence[Expr]) -> Node:
     """Rows of `node` where all `predicates` hold. ColumnError, ExpressionError."""
+    type_of = TypesOver(node.schema)
     for predicate in predicates:
         require_columns(predicate.columns(), node.schema, "filter()")
-        data_type = result_type(predicate, node.schema)
+        data_type = type_of(predicate)
         if not pa.types.is_boolean(data_type):
             raise not_boolean(predicate, data_type)
     both = conjunction(predicates)
@@ -287,7 +289,7 @@ def require_unique(names: Sequence[str], where: str, advice: str) -> None:
     """ColumnError for names that occur more than once in `names`."""
     if len(set(names)) == len(names):
         return
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     raise make_error(
         "CD-104", f"two columns named {', '.join(map(repr, twice))} in {where}", try_=advice
     )
@@ -296,7 +298,7 @@ def require_unique(names: Sequence[str], where: str, advice: str) -> None:
 def require_different(items: Sequence[tuple[str, object]], where: str) -> None:
     """ColumnError for items of one name; it says what each is, and proposes a name."""
     names = [name for name, _ in items]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is None:
         return
     given = [repr(value) for name, value in items if name == twice]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import datetime
 import math
 from collections import Counter
@@ -300,6 +301,23 @@ def test_expressions_may_grow_without_end(dock: xd.Dock) -> None:
     for _ in range(24):
         relation = relation.select(x=col("x") + col("x"))
     assert relation.agg(s=xd.sum("x")).collect()["s"].to_pylist() == [8 << 24]
+
+
+def calls_of_planning(dock: xd.Dock, columns: int) -> int:
+    """Of Python's functions, for as many computed columns and conditions over a table as wide."""
+    names = [f"c{number}" for number in range(columns)]
+    wide = dock.from_arrow(pa.table({name: [0, 1] for name in names}))
+    profile = cProfile.Profile()
+    profile.enable()
+    wide.select(**{name: col(name) + 1 for name in names}).collect()
+    wide.filter(*(col(name) >= 0 for name in names)).collect()
+    profile.disable()
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_planning_grows_with_the_columns_and_not_with_their_square(dock: xd.Dock) -> None:
+    calls_of_planning(dock, 10)
+    assert calls_of_planning(dock, 400) < 5.5 * calls_of_planning(dock, 100)
 
 
 def test_a_grouping_computes_what_it_reads(dock: xd.Dock) -> None:
