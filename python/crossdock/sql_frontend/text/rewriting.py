@@ -446,10 +446,10 @@ class _Rewriting(FunctionCalls):
         token = self.tokens[number]
         parameters = self._found.parameters
         if token.text == "?":
-            parameters.append(str(len(parameters) + 1))
+            parameters[str(len(parameters) + 1)] = None
             self.pieces[number] = f"${len(parameters)}"
-        elif token.text[1:] not in parameters:
-            parameters.append(token.text[1:])
+        else:
+            parameters[token.text[1:]] = None
 
     def _note_spelling(self, token: Token, number: int) -> None:
         """An alias tells how a name is written; other places only where nothing else does."""

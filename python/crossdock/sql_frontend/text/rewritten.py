@@ -78,7 +78,7 @@ class Rewritten:
     item_names: set[str] = field(default_factory=set)  # that select items give
     unnests: int = 0  # number of UNNEST of what is no list of constants
     has_moment: bool = False  # now() and its like, which are others when the text comes again
-    parameters: list[str] = field(default_factory=list)  # "1", "2" or names
+    parameters: dict[str, None] = field(default_factory=dict)  # "1", "2" or names, in order
     _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
 
     @property

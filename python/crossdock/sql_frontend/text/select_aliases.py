@@ -47,9 +47,11 @@ class SelectAliases:
     def finish(self) -> None:
         """Writes what is meant, the first item first, for later ones may use it. A name of items in
         several queries may be a column in one of them, and stays."""
+        queries: dict[str, set[int]] = {}
         for item in self._items:
-            queries = {each.query[0] for each in self._items if each.name == item.name}
-            if item.name not in self._expanded or len(queries) > 1:
+            queries.setdefault(item.name, set()).add(item.query[0])
+        for item in self._items:
+            if item.name not in self._expanded or len(queries[item.name]) > 1:
                 continue
             for number, query in self._used:
                 is_named = self._pieces.tokens[number].name.lower() == item.name
