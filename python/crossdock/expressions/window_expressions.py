@@ -7,7 +7,7 @@ node below the projection or filter that it stands in.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -302,3 +302,12 @@ def _offset(unit: str, bound: Any) -> int | None:
             try_=f"{unit}=(-2, 0)",
         )  # fmt: skip
     return number
+
+
+def replace_columns(expression: Expr, by_name: Mapping[str, Expr]) -> Expr:
+    """The expression with the columns of these names replaced by what stands for them."""
+    if isinstance(expression, Column):
+        return by_name.get(expression.name, expression)
+    if isinstance(expression, Call | Over):
+        return expression.rewritten(lambda part: replace_columns(part, by_name))
+    return expression

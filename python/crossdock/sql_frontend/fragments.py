@@ -3,15 +3,14 @@ over its schema, whose plan is projections, and groups of everything, alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from crossdock.errors import SqlError
 from crossdock.expressions.aggregates import Aggregate
-from crossdock.expressions.expression import Call, Column, Expr
-from crossdock.expressions.window_expressions import Over
+from crossdock.expressions.expression import Column, Expr
+from crossdock.expressions.window_expressions import replace_columns
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.group_planning import plan_group
 from crossdock.plan.nodes import Node
@@ -66,7 +65,7 @@ def aggregates_of(
         return {name: parts[whole.name]}, None
     names = {part: f"{part} of {name}" for part in parts}
     columns: dict[str, Expr] = {part: Column(names[part]) for part in parts}
-    return {names[part]: item for part, item in parts.items()}, _replaced(whole, columns)
+    return {names[part]: item for part, item in parts.items()}, replace_columns(whole, columns)
 
 
 def _fragment(text: str) -> Fragment:
@@ -163,14 +162,14 @@ class _Reading:
         items, results = Aggregation(message, values, self._functions).items(())
         for own_items, item in items:
             name = _PART.format(len(self._parts) + len(self._aggregates))
-            self._aggregates[name] = item.rewritten(lambda part: _replaced(part, self._parts))
+            self._aggregates[name] = item.rewritten(lambda part: replace_columns(part, self._parts))
             names[own_items] = Column(name)
-        replaced = [_replaced(each, names) for each in results]
+        replaced = [replace_columns(each, names) for each in results]
         return [each.name if isinstance(each, Column) else self._part(each) for each in replaced]
 
     def _part(self, expression: Expr) -> str:
         name = _PART.format(len(self._parts) + len(self._aggregates))
-        self._parts[name] = _replaced(expression, self._parts)
+        self._parts[name] = replace_columns(expression, self._parts)
         return name
 
     def _values(self, columns: list[str]) -> Values:
@@ -190,12 +189,3 @@ class _Reading:
                 schema = node.schema if name in self._aggregates else self._schema
                 fields.append(schema.field(name))
         return pa.schema(fields)
-
-
-def _replaced(expression: Expr, parts: Mapping[str, Expr]) -> Expr:
-    """The expression with the names of parts replaced by what these are."""
-    if isinstance(expression, Column):
-        return parts.get(expression.name, expression)
-    if isinstance(expression, Call | Over):
-        return expression.rewritten(lambda part: _replaced(part, parts))
-    return expression

@@ -10,6 +10,14 @@ select coalesce(s, 'all') as k, count(*) from t group by rollup (s);
 select s, extract(year from d) as y, count(*) from t group by rollup (s, extract(year from d));
 select count(*) from (select s, bo from t group by cube (s, bo));
 select bo, count(*) from t group by bo, rollup (s);
+select s, bo, avg(a), avg(b), min(b), max(s), count(a), bool_or(bo) from t group by cube (s, bo);
+select s, bo, avg(a) filter (where a > 2), count(*) filter (where b < 0), sum(b) from t group by rollup (s, bo);
+select s, bo, count(*), count(a), sum(a), avg(a), min(s) from t where a > 1000 group by cube (s, bo);
+select s, bo, count(*), avg(a) + 1 as m from t where a > 1000 group by grouping sets ((s), (bo), (s, bo), ());
+select a, s, bo, count(*), sum(b) / count(*) from t group by grouping sets ((a, s), (s, bo), (s), (a));
+select s, bo, avg(cast(a as decimal(10, 2))), sum(cast(a as decimal(10, 2))) from t group by rollup (s, bo);
+select s, bo, count(*), median(a), stddev(b) from t group by rollup (s, bo);
+select s, bo, avg(a), median(a) from t group by rollup (s, bo);
 
 -- conditions on constants beside totals
 select * from (select 'a' as k, sum(a) as v from t union all select 'b', sum(v) from u) where k = 'a';

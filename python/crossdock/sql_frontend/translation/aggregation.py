@@ -1,12 +1,10 @@
-"""Aggregates of a Substrait plan as ours, and GROUPING SETS as a union of groupings."""
+"""Aggregates of a Substrait plan as ours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from crossdock.expressions import aggregates
 from crossdock.expressions.aggregates import Aggregate
@@ -288,36 +286,6 @@ class Aggregation:
         return aggregates.count_distinct(first) if distinct else aggregates.count(first)
 
 
-def grouping_sets(builder: Builder, node: Node, aggregation: Aggregation) -> tuple[Node, list[str]]:
-    """One grouping of the same input per set, one below the other; keys that are not in a set are
-    NULL. Behind the keys stands a number with a bit for each that is not in it, the last key
-    lowest."""
-    keys = aggregation.keys(node)
-    names = [name for name, _ in keys]
-    items, results = aggregation.items(names)
-    if aggregation.of_once:
-        raise unsupported(
-            "aggregates of DISTINCT values beside ROLLUP, CUBE and GROUPING SETS", word="distinct",
-            try_="a query for each of the groupings, with UNION ALL",
-        )  # fmt: skip
-    bits = unused("grouping sets", [*names, *(name for name, _ in items)])
-    columns = [*names, bits]
-    schema = builder.group(node, keys, dict(items)).schema
-    parts = []
-    for chosen in aggregation.sets():
-        grouped = builder.group(node, [keys[i] for i in chosen], dict(items))
-        missing = sum(1 << (len(keys) - 1 - i) for i in range(len(keys)) if i not in chosen)
-        shown: list[tuple[str, Expr]] = []
-        for i, name in enumerate(names):
-            null = Literal(pa.scalar(None, _plain(schema.field(name).type)))
-            shown.append((name, Column(name) if i in chosen else null))
-        shown.append((bits, Literal(pa.scalar(missing, pa.int64()))))
-        shown += [(name, Column(name)) for name, _ in items]
-        parts.append(builder.project(grouped, _of_types(shown, schema)))
-    node, of_measures = with_results(builder, builder.union(parts), results)
-    return node, [*columns, *of_measures]
-
-
 def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple[Node, list[str]]:
     """The groups with what measures are of their aggregates, and the columns of these."""
     taken = dict.fromkeys(node.schema.names)
@@ -330,21 +298,6 @@ def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple
         taken.setdefault(name)
         columns.append(name)
     return builder.with_columns(node, computed), columns
-
-
-def _of_types(items: list[tuple[str, Expr]], schema: pa.Schema) -> list[tuple[str, Expr]]:
-    """The columns with types that all parts of the union have."""
-    result = []
-    for name, item in items:
-        field = schema.field(name) if name in schema.names else None
-        if isinstance(item, Column) and field is not None and _plain(field.type) != field.type:
-            item = item.cast(_plain(field.type))
-        result.append((name, item))
-    return result
-
-
-def _plain(data_type: pa.DataType) -> pa.DataType:
-    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
 
 
 def with_distinct(

@@ -21,12 +21,12 @@ from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.translation import joins
 from crossdock.sql_frontend.translation.aggregation import (
     Aggregation,
-    grouping_sets,
     with_distinct,
     with_results,
 )
 from crossdock.sql_frontend.translation.building import Builder, name_for, unused
 from crossdock.sql_frontend.translation.folding import conditions_of, is_never
+from crossdock.sql_frontend.translation.grouping_sets import grouping_sets
 from crossdock.sql_frontend.translation.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.translation.marks import marked, not_in
 from crossdock.sql_frontend.translation.messages import (
