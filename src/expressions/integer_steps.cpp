@@ -128,6 +128,27 @@ Int128 floor_quotient(Int128 a, Int128 b) {
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
+// By a constant, of words that doubles hold. False: they are wider.
+bool divide_words(const Frame& frame, int32_t index, bool remainder) {
+  constexpr int32_t kBitsMost = 51;
+  Value& a = frame.argument(index, 0);
+  const Value& b = frame.argument(index, 1);
+  if (a.high != nullptr || b.high != nullptr || !b.constant || b.low[0] == 0) return false;
+  const int32_t bits = known_bits(a, frame.count);
+  const auto divisor = static_cast<int64_t>(b.low[0]);
+  const int32_t divisor_bits = bits_of(magnitude_of(divisor));
+  if (bits > kBitsMost || divisor_bits > kBitsMost) return false;
+  Value& out = frame.values[index];
+  const Slot slot = frame.slot(index);
+  const auto op = remainder ? lanes::WordOp::kRemainder : lanes::WordOp::kQuotient;
+  lanes::combine_words(op, {a.low, nullptr, b.low[0]}, frame.count, slot.low);
+  out.low = slot.low;
+  out.bits = remainder ? divisor_bits : bits + (divisor == -1 ? 1 : 0);
+  const IntegerRange range = integer_range(frame.step(index).expression->type);
+  if (!holds_bits(range, out.bits)) check_range(frame, index, out, range);
+  return true;
+}
+
 // Division by -1 is a negation: the only quotient that overflows.
 void divide(const Frame& frame, int32_t index, bool remainder) {
   const Value& a = frame.argument(index, 0);
@@ -135,6 +156,7 @@ void divide(const Frame& frame, int32_t index, bool remainder) {
   Value& out = frame.values[index];
   out = {};
   frame.merge_marks(index, out);
+  if (divide_words(frame, index, remainder)) return;
   CheckedWriter writer(frame, index, out, integer_range(frame.step(index).expression->type));
   const bool narrow = a.high == nullptr && b.high == nullptr;
   for (int32_t i = 0; i < frame.count; ++i) {

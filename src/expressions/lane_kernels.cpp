@@ -39,6 +39,18 @@ struct Multiply {
     return a * b;
   }
 };
+// A double holds both words. Their quotient, rounded to the next double, is not rounded to the next integer: it is
+// 1 / |b| from it or more, and the half of its last place is less than that.
+struct Quotient {
+  static HWY_INLINE uint64_t of(uint64_t a, uint64_t b) {
+    const double quotient =
+        static_cast<double>(static_cast<int64_t>(a)) / static_cast<double>(static_cast<int64_t>(b));
+    return static_cast<uint64_t>(static_cast<int64_t>(__builtin_floor(quotient)));
+  }
+};
+struct Remainder {
+  static HWY_INLINE uint64_t of(uint64_t a, uint64_t b) { return a - Quotient::of(a, b) * b; }
+};
 struct Divide {
   static HWY_INLINE double of(double a, double b) { return a / b; }
 };
@@ -106,6 +118,10 @@ void combine_words(WordOp op, const WordPair& from, int32_t count, uint64_t* out
       return map_two<SubtractFrom>(from.a, from.b, from.constant, count, out);
     case WordOp::kMultiply:
       return map_two<Multiply>(from.a, from.b, from.constant, count, out);
+    case WordOp::kQuotient:
+      return map_two<Quotient>(from.a, from.b, from.constant, count, out);
+    case WordOp::kRemainder:
+      return map_two<Remainder>(from.a, from.b, from.constant, count, out);
   }
 }
 

@@ -6,7 +6,9 @@
 
 namespace crossdock::expressions::lanes {
 
-enum class WordOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply };  // kSubtractFrom: b - a
+// kSubtractFrom: b - a. Quotients are rounded down, and remainders have the sign of b, which is not 0; both of words in
+// [-2^51, 2^51) alone.
+enum class WordOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply, kQuotient, kRemainder };
 enum class RealOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply, kDivide, kDivideInto };
 enum class CompareOp : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
 

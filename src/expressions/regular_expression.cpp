@@ -2,6 +2,8 @@
 #include "expressions/regular_expression.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include <re2/re2.h>
 
@@ -18,10 +20,13 @@ std::string shortened(std::string_view text) {
   return std::string(text.substr(0, kMostShown)) + "...";
 }
 
+std::atomic<uint64_t> next_number{1};
+
 }  // namespace
 
 RegularExpression::RegularExpression(std::string_view pattern)
-    : compiled_(std::make_unique<re2::RE2>(piece(pattern), re2::RE2::Quiet)) {}
+    : number_(next_number++),
+      compiled_(std::make_unique<re2::RE2>(piece(pattern), re2::RE2::Quiet)) {}
 
 RegularExpression::~RegularExpression() = default;
 
@@ -35,21 +40,43 @@ Result<std::shared_ptr<const RegularExpression>> RegularExpression::compile(
                     shortened(compiled->compiled_->error()));  // which ends with the pattern
 }
 
+const re2::RE2* RegularExpression::copy_of(std::thread::id thread) const {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<re2::RE2>& copy = copies_[thread];
+  if (copy == nullptr) copy = std::make_unique<re2::RE2>(compiled_->pattern(), re2::RE2::Quiet);
+  return copy.get();
+}
+
+// RE2 builds its automaton while it matches, behind a lock that all threads would take for each string: two threads took
+// twice as long as one.
+const re2::RE2& RegularExpression::of_thread() const {
+  struct Known {
+    uint64_t number = 0;
+    const re2::RE2* compiled = nullptr;
+  };
+  constexpr size_t kKnown = 16;
+  thread_local std::array<Known, kKnown> known;
+  Known& last = known[number_ % kKnown];
+  if (last.number != number_) last = {number_, copy_of(std::this_thread::get_id())};
+  return *last.compiled;
+}
+
 bool RegularExpression::finds(std::string_view string) const {
-  return compiled_->Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, nullptr, 0);
+  return of_thread().Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, nullptr, 0);
 }
 
 std::string_view RegularExpression::group(std::string_view string, int32_t group) const {
   re2::StringPiece parts[kMostGroup + 1];
-  if (!compiled_->Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, parts, group + 1)) {
+  const re2::RE2& compiled = of_thread();
+  if (!compiled.Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, parts, group + 1)) {
     return {};
   }
   return {parts[group].data(), parts[group].size()};
 }
 
 bool RegularExpression::replace(std::string_view by, bool all, std::string* string) const {
-  if (all) return re2::RE2::GlobalReplace(string, *compiled_, piece(by)) > 0;
-  return re2::RE2::Replace(string, *compiled_, piece(by));
+  if (all) return re2::RE2::GlobalReplace(string, of_thread(), piece(by)) > 0;
+  return re2::RE2::Replace(string, of_thread(), piece(by));
 }
 
 Status RegularExpression::check_replacement(std::string_view by) const {

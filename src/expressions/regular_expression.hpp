@@ -1,10 +1,13 @@
 // Regular expressions in the syntax of RE2, whose matching takes time in proportion to the string, whatever the
-// pattern. Immutable; workers share one.
+// pattern. Thread-safe; each thread matches with a copy of its own.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "base/int128.hpp"
 #include "base/result.hpp"
@@ -39,7 +42,13 @@ class RegularExpression {
   Status check_group(Int128 group) const;
 
  private:
+  const re2::RE2& of_thread() const;
+  const re2::RE2* copy_of(std::thread::id thread) const;
+
+  const uint64_t number_;  // of all that there were in this process
   std::unique_ptr<re2::RE2> compiled_;
+  mutable std::mutex mutex_;  // guards copies_
+  mutable std::map<std::thread::id, std::unique_ptr<re2::RE2>> copies_;
 };
 
 // That of a kReplaceMatches or kExtract; nullptr for other expressions.

@@ -303,6 +303,19 @@ def test_expressions_may_grow_without_end(dock: xd.Dock) -> None:
     assert relation.agg(s=xd.sum("x")).collect()["s"].to_pylist() == [8 << 24]
 
 
+@pytest.mark.parametrize("bits", [20, 31, 50, 51, 52, 53, 62])
+def test_division_by_a_constant_is_exact_at_the_limits_of_doubles(dock: xd.Dock, bits: int) -> None:
+    limit = 2**bits
+    divisors = [1, -1, 3, -7, 1000, limit - 1, -limit, limit // 2 + 1]
+    near = [n * divisor + less for n in range(-9, 9) for divisor in divisors for less in (0, -1)]
+    values = [value for value in (*near, limit - 1, -limit, 0) if -limit <= value < limit]
+    rows = dock.from_arrow(pa.table({"x": pa.array(values, pa.int64())}))
+    for divisor in divisors:
+        given = rows.select(left=col("x") % divisor, whole=col("x") // divisor).collect()
+        assert given["left"].to_pylist() == [value % divisor for value in values]
+        assert given["whole"].to_pylist() == [value // divisor for value in values]
+
+
 def calls_of_planning(dock: xd.Dock, columns: int) -> int:
     """Of Python's functions, for as many computed columns and conditions over a table as wide."""
     names = [f"c{number}" for number in range(columns)]
