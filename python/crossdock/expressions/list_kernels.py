@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from crossdock.expressions.arithmetic import cast, common_type
 from crossdock.expressions.literals import value_set
@@ -76,6 +78,19 @@ def _distinct(lists: Datum, _: None) -> pa.Array:
     firsts = groups.aggregate([("place", "min")])
     kept = firsts.sort_by([("row", "ascending"), ("place_min", "ascending")]).combine_chunks()
     return each.lists_of(kept["x"].combine_chunks(), kept["row"].combine_chunks())
+
+
+def _mode(lists: Datum, _: None) -> pa.Array:
+    """The value that each list has most often, the first of several; NULL of none."""
+    each = Elements(lists)
+    table = pa.table({"row": each.rows, "x": each.values, "place": each.places})
+    groups = table.filter(pc.is_valid(each.values)).group_by(["row", "x"])
+    counted = groups.aggregate([("place", "count"), ("place", "min")])
+    order = [("row", "ascending"), ("place_count", "descending"), ("place_min", "ascending")]
+    counted = counted.sort_by(order).combine_chunks()
+    numbers = pa.arange(0, len(each.lists), 1)
+    first_of_row = pc.index_in(numbers, value_set=counted["row"].combine_chunks())
+    return counted["x"].combine_chunks().take(first_of_row)
 
 
 def _slice(lists: Datum, bounds: tuple[int, int]) -> pa.Array:
@@ -176,22 +191,42 @@ def _has(values: list[Datum], _: None) -> Datum:
 def _range(values: list[Datum], with_end: bool) -> Datum:
     """Lists of the numbers from one to another, by steps; NULL where one of these is."""
     rows = next((len(v) for v in values if not isinstance(v, pa.Scalar)), 1)
-    columns = [[v.as_py()] * rows if isinstance(v, pa.Scalar) else v.to_pylist() for v in values]
-    lists: list[list[int] | None] = []
-    count = 0
-    for first, last, step in zip(*columns, strict=True):
-        if first is None or last is None or step is None:
-            lists.append(None)
-            continue
-        if step == 0:
-            raise pa.ArrowInvalid("a range by steps of 0")
-        numbers = range(first, last + with_end * (1 if step > 0 else -1), step)
-        count += len(numbers)
-        if count > _MOST_NUMBERS:
-            raise pa.ArrowInvalid(f"ranges of more than {_MOST_NUMBERS:,} numbers")
-        lists.append(list(numbers))
-    result = pa.array(lists, pa.list_(pa.int64()))
-    return result[0] if all(isinstance(value, pa.Scalar) for value in values) else result
+    first, last, step = (_numbers_of(value, rows) for value in values)
+    is_known = pc.and_(pc.and_(pc.is_valid(first), pc.is_valid(last)), pc.is_valid(step))
+    begin, end, by = (
+        pc.fill_null(pc.if_else(is_known, each, 1), 1).to_numpy() for each in (first, last, step)
+    )
+    if not by.all():
+        raise pa.ArrowInvalid("a range by steps of 0")
+    counts = np.where(is_known.to_numpy(zero_copy_only=False), _steps(begin, end, by, with_end), 0)
+    if counts.astype(np.float64).sum() > _MOST_NUMBERS:
+        raise pa.ArrowInvalid(f"ranges of more than {_MOST_NUMBERS:,} numbers")
+    ends = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
+    places = np.arange(ends[-1]) - np.repeat(ends[:-1], np.diff(ends))
+    numbers = np.repeat(begin, np.diff(ends)) + np.repeat(by, np.diff(ends)) * places
+    lists = pa.ListArray.from_arrays(
+        pa.array(ends, pa.int32()), pa.array(numbers, pa.int64()), mask=pc.invert(is_known)
+    )
+    return lists[0] if all(isinstance(value, pa.Scalar) for value in values) else lists
+
+
+def _numbers_of(value: Datum, rows: int) -> pa.Array:
+    column = pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return column.cast(pa.int64())
+
+
+def _steps(
+    begin: NDArray[np.int64], end: NDArray[np.int64], by: NDArray[np.int64], with_end: bool
+) -> NDArray[np.uint64]:
+    """How many numbers each range has. Differences of 64-bit numbers fit without a sign."""
+    ascends = by > 0
+    low, high = (np.where(ascends, *pair).view(np.uint64) for pair in ((begin, end), (end, begin)))
+    size = np.where(ascends, by, -by).view(np.uint64)
+    whole, rest = np.divmod(high - low, size)
+    is_empty = np.where(ascends, begin > end, begin < end)
+    one_more = np.uint64(1) if with_end else (rest != 0).astype(np.uint64)
+    return np.where(is_empty, np.uint64(0), whole + one_more)
 
 
 # Functions of several values and an option.
@@ -213,6 +248,7 @@ OF_LISTS: dict[str, Callable[[Datum, Any], pa.Array]] = {
     "list_min": _aggregate("min"),
     "list_max": _aggregate("max"),
     "list_mean": _aggregate("mean"),
+    "list_mode": _mode,
     "list_quantile": _quantile,
 }
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -92,16 +91,6 @@ def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[ArrayLike, None], p
     return folded
 
 
-def _list_mode(lists: ArrayLike, _: None) -> pa.Array:
-    """The value that each list has most often, the first of several; NULL of none."""
-    lists = _of_lists(lists)
-    modes = []
-    for each in lists.to_pylist():
-        counts = Counter(value for value in each or () if value is not None)
-        modes.append(counts.most_common(1)[0][0] if counts else None)
-    return pa.array(modes, lists.type.value_type)
-
-
 # Functions of one value and an option.
 OF_NESTED: dict[str, Callable[[Datum, Any], Datum]] = {
     "list_length": _list_length,
@@ -112,5 +101,4 @@ OF_NESTED: dict[str, Callable[[Datum, Any], Datum]] = {
     "list_bit_or": _reduced(operator.or_),
     "list_bit_xor": _reduced(operator.xor),
     "list_product": _reduced(operator.mul),
-    "list_mode": _list_mode,
 }
