@@ -374,6 +374,7 @@ Chain operator_chain(std::unique_ptr<operators::Operator> rows_of,
                      int64_t rows) {
   Chain chain;
   chain.schema = batch_schema(rows_of->schema(), nullptr);
+  rows = std::min(rows, rows_of->rows_expected().value_or(rows));
   chain.source =
       std::make_unique<OperatorSource>(std::move(rows_of), std::move(name), ordered, rows);
   chain.stores = {nullptr};

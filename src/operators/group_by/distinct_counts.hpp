@@ -24,6 +24,7 @@ class DistinctGroupBy final : public Operator {
   const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override { return main_->worker_count(); }
   OperatorPlan describe() const override;
+  std::optional<int64_t> rows_expected() const override { return main_->rows_expected(); }
 
  private:
   const char* what() const override { return "the group-by"; }

@@ -27,6 +27,7 @@ class TableGroupBy final : public Operator {
   const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
+  std::optional<int64_t> rows_expected() const override { return sample_.groups; }
 
  private:
   const char* what() const override { return "the group-by"; }

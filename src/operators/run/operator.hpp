@@ -35,6 +35,8 @@ class Operator {
   virtual const SchemaPtr& schema() const = 0;  // of the result
   virtual int worker_count() const = 0;
   virtual OperatorPlan describe() const = 0;
+  // Of the result; nothing where a look at the input does not tell.
+  virtual std::optional<int64_t> rows_expected() const { return std::nullopt; }
 
   // Runs to the end and fills `profile`. One run at a time per operator; `sink` is called from
   // worker_count() workers, of which the calling thread is one.
