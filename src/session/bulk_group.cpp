@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "base/team.hpp"
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/open_communicator.hpp"
+#include "operators/run/operator.hpp"
 #include "operators/sort/order_exchange.hpp"
 #include "table/copy_rows.hpp"
 
@@ -34,17 +35,6 @@ Json phase_json(const bulk::BulkPhase& phase) {
   for (const auto& [name, seconds] : phase.parts) parts[name] = seconds;
   json["parts"] = std::move(parts);
   return json;
-}
-
-Result<std::unique_ptr<Team>> start_team(int threads) {
-  try {
-    return std::make_unique<Team>(threads);
-  } catch (const std::system_error& error) {
-    return make_error(ErrorCode::kOutOfMemoryBudget,
-                      "the system starts no {} threads for an exchange: {}",
-                      threads,
-                      error.what());
-  }
 }
 
 Result<bulk::BulkResult> exchange_by_rule(const bulk::RankRun& run,
@@ -165,9 +155,10 @@ Result<bulk::BulkResult> exchange_in_bulk(ranks::Communicator& ranks,
                                           const BulkEngine& engine,
                                           const Table& rows,
                                           const Result<BulkMove>& move) {
-  const Result<std::unique_ptr<Team>> team = move.ok() ? start_team(engine.threads) : move.error();
-  CD_TRY(ranks.agree(team.ok() ? Status() : Status(team.error())));
-  const bulk::RankRun run{&ranks, team.value().get(), engine.memory};
+  std::optional<Team> team;
+  CD_TRY(
+      ranks.agree(move.ok() ? operators::start_team(engine.threads, team) : Status(move.error())));
+  const bulk::RankRun run{&ranks, &*team, engine.memory};
   CD_ASSIGN(bulk::BulkResult arrived,
             move.value().order.empty() ? exchange_by_rule(run, rows, move.value())
                                        : exchange_ordered(run, rows, move.value().order));
