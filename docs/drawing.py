@@ -63,8 +63,8 @@ class Station:
 def room_of(file: str) -> str:
     """The room that a file lives in, by the table of layers."""
     table = tomllib.loads((ROOT / "tools" / "layers.toml").read_text(encoding="utf-8"))
-    rooms = [room for room in table["room"] if file.startswith(room["folder"] + "/")]
-    return str(max(rooms, key=lambda room: len(room["folder"]))["name"])
+    folders = {row.get("folder", f"src/{row['name']}"): str(row["name"]) for row in table["room"]}
+    return folders[max((each for each in folders if file.startswith(each + "/")), key=len)]
 
 
 def require_declared(name: str, file: str) -> None:

@@ -136,7 +136,8 @@ class Tree:
     def _take_layers(self, table: dict[str, Any]) -> None:
         for row in table.get("room", []):
             allowed = frozenset(row["may_include"])
-            name, folder, namespace = row["name"], row["folder"], row.get("namespace", "")
+            name, namespace = row["name"], row.get("namespace", "")
+            folder = row.get("folder", f"src/{name}")
             self.rooms.append(Room(name, folder, row["level"], allowed, namespace))
         self.python_layers = PythonLayers.read(table.get("python", {}))
         settings = table.get("conditionals", {})

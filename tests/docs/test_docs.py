@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -349,8 +350,8 @@ def test_names_of_the_recipes_exist() -> None:
 
 
 def test_rooms_of_the_architecture_stand_in_the_order_of_the_layers() -> None:
-    layers = (ROOT / "tools" / "layers.toml").read_text(encoding="utf-8")
-    folders = re.findall(r'^folder = "([^"]+)"', layers, re.MULTILINE)
+    layers = tomllib.loads((ROOT / "tools" / "layers.toml").read_text(encoding="utf-8"))
+    folders = [row.get("folder", f"src/{row['name']}") for row in layers["room"]]
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     places = [text.find(f"**{folder}") for folder in folders]
     assert all(place >= 0 for place in places), dict(zip(folders, places, strict=True))
