@@ -36,7 +36,6 @@ crossdock_gpu_options(crossdock_gpu_rooms)
 add_library(crossdock_gpu_archive STATIC $<TARGET_OBJECTS:crossdock_gpu_rooms> $<TARGET_OBJECTS:crossdock_gpu_kernels>
   $<TARGET_OBJECTS:crossdock_gpu_probe_kernels>
   $<TARGET_OBJECTS:crossdock_data_device_kernels>
-  $<TARGET_OBJECTS:crossdock_data_rings_kernels>
   $<TARGET_OBJECTS:crossdock_data_codecs_device_kernels>
   $<TARGET_OBJECTS:crossdock_operators_device_kernels>)
 set_target_properties(crossdock_gpu_archive PROPERTIES CUDA_RUNTIME_LIBRARY Static)

@@ -4,8 +4,8 @@
 #include "data/device/cuda_backend.hpp"
 #include "data/rings/make_segment_layout.hpp"
 #include "data/rings/place_ring.hpp"
-#include "data/rings/ring_kernels.cuh"
 #include "gpu/gpu_memory.hpp"
+#include "gpu/ring_kernels.cuh"
 
 namespace crossdock {
 namespace {

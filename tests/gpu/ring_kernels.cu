@@ -5,11 +5,11 @@
 #include "data/rings/block_coop.cuh"
 #include "data/rings/kernel_driver.cuh"
 #include "data/rings/ring_consumer.hpp"
-#include "data/rings/ring_kernels.cuh"
 #include "data/rings/ring_producer.hpp"
 #include "data/rings/segment_bits.hpp"
 #include "data/rings/segment_layout.hpp"
 #include "data/rings/sequence_window.hpp"
+#include "gpu/ring_kernels.cuh"
 
 namespace crossdock::rings {
 namespace {
