@@ -43,8 +43,6 @@ class RankGroup {
   std::function<Status(int rank)> liveness_;
 };
 
-// A process alone.
-std::unique_ptr<RankGroup> make_single_rank();
 // Ranks that meet in a folder; each passes the same `job`, a name no other use of the folder has; "": that of the step
 // of Slurm, or "crossdock".
 Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,

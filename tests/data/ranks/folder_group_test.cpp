@@ -74,7 +74,6 @@ TEST_F(FolderGroups, GatherInRoundsAndLeaveNothing) {
 TEST_F(FolderGroups, OneAloneMeetsItself) {
   const auto group = join(0, 1);
   EXPECT_THAT(group->gather("a", milliseconds(0)).value(), ElementsAre("a"));
-  EXPECT_THAT(make_single_rank()->gather("b", milliseconds(0)).value(), ElementsAre("b"));
 }
 
 // Killed at every point of a job, whose files the next one finds.

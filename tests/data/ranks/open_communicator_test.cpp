@@ -52,8 +52,7 @@ TEST_F(OpenCommunicator, AloneNeedsNoMpi) {
   ASSERT_TRUE(alone.ok()) << alone.error().message;
   EXPECT_EQ(alone.value()->size(), 1);
   EXPECT_TRUE(alone.value()->barrier().ok());
-  const auto single = make_single_rank();
-  EXPECT_TRUE(open_communicator(single.get()).ok());
+  EXPECT_TRUE(open_communicator(alone.value().get()).ok());
 }
 
 TEST_F(OpenCommunicator, WhatIsMissingIsNamedWithItsPackage) {
