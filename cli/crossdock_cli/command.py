@@ -24,6 +24,13 @@ class Verb(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = examples
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_usage(ctx, formatter)
+        format_examples(self.examples, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
@@ -32,27 +39,13 @@ class Verb(click.Command):
             close = difflib.get_close_matches(error.option_name, names, n=1)
             raise click.NoSuchOption(error.option_name, None, close, ctx) from None
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_usage(ctx, formatter)
-        format_examples(self.examples, formatter)
-        self.format_help_text(ctx, formatter)
-        self.format_options(ctx, formatter)
-        self.format_epilog(ctx, formatter)
 
-
-class Verbs(click.Group):
+class Verbs(Verb, click.Group):
     """A group of verbs; `verbs` maps a name to the module whose `command` it is."""
 
-    def __init__(
-        self,
-        *args: Any,
-        verbs: dict[str, str] | None = None,
-        examples: Sequence[str] = (),
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *args: Any, verbs: dict[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.modules = verbs or {}
-        self.examples = examples
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.modules, *super().list_commands(ctx)]
@@ -73,12 +66,10 @@ class Verbs(click.Group):
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_usage(ctx, formatter)
-        format_examples(self.examples, formatter)
-        self.format_help_text(ctx, formatter)
-        self.format_options(ctx, formatter)
-        self.format_epilog(ctx, formatter)
+
+def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
+    """The decorator of a verb; how it shows help it has from the group that it is called by."""
+    return click.command(name, cls=Verb, **settings)
 
 
 class Word(click.Choice[str]):

@@ -22,10 +22,8 @@ _SPAN = re.compile(r"[0-9.]+ s\b")
 FINAL = ("CD-612", "CD-615")  # trying again is of no use before something has been done
 
 
-@click.command(
+@verbs.verb(
     "agent",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock agent",
         "crossdock agent --at head:7613 --ca ca.pem --token-file token",

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from crossdock.session import Dock
 
 
-@click.command(
+@verbs.verb(
     "calibrate",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock calibrate",
         "crossdock calibrate --rows 1M --dry-run --json",

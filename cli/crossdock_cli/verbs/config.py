@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 @click.group(
     "config",
     cls=verbs.Verbs,
-    context_settings=verbs.SETTINGS,
     examples=("crossdock config list", "CROSSDOCK_THREADS=4 crossdock config list --changed"),
     short_help="Show settings and where their values come from.",
 )
@@ -29,7 +28,6 @@ def command() -> None:
 @command.command(
     "list",
     cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=("crossdock config list", "crossdock config list --changed --json"),
     short_help="List all settings.",
 )

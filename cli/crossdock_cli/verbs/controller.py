@@ -12,10 +12,8 @@ from crossdock_cli import control_options, output
 WAIT_S = 0.5
 
 
-@click.command(
+@verbs.verb(
     "controller",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock controller",
         "crossdock controller --listen 127.0.0.1:0",

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 _COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
 
 
-@click.command(
+@verbs.verb(
     "convert",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock convert sales.csv sales.parquet",
         "crossdock convert 'logs/*.ndjson' all.parquet --level 9 --row-group-rows 1000000",

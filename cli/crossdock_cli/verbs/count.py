@@ -11,10 +11,8 @@ from crossdock_cli import file_options, output
 from crossdock_cli.progress import progress_bar
 
 
-@click.command(
+@verbs.verb(
     "count",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock count lineitem.parquet",
         "crossdock count 'logs/**/*.csv' --where 'status >= 500'",

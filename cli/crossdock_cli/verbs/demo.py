@@ -23,10 +23,8 @@ where l_shipdate >= date '1995-01-01' group by o_orderpriority order by price de
 COLUMNS = ("l_orderkey", "l_extendedprice", "o_orderpriority")
 
 
-@click.command(
+@verbs.verb(
     "demo",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=("crossdock demo", "crossdock demo --scale 10 --data /tmp/tpch"),
     short_help="Make TPC-H data, join it and show what that costs.",
 )

@@ -11,10 +11,8 @@ from crossdock_cli import file_options
 from crossdock_cli.progress import progress_bar
 
 
-@click.command(
+@verbs.verb(
     "describe",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock describe lineitem.parquet",
         "crossdock describe sales.csv --select price,city --format markdown -o sales.md",

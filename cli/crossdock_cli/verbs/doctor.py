@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import click
-
 from crossdock_cli import command as verbs
 from crossdock_cli import output
 
@@ -30,10 +28,8 @@ class Finding:
     fix: str = ""
 
 
-@click.command(
+@verbs.verb(
     "doctor",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=("crossdock doctor", "crossdock doctor --json"),
     short_help="Check this machine and name the fixes.",
 )

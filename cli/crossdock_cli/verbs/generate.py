@@ -12,10 +12,8 @@ from crossdock_cli import output
 from crossdock_cli.termination import removing_unfinished
 
 
-@click.command(
+@verbs.verb(
     "generate",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock generate /tmp/pairs --rows 10M",
         "crossdock generate /tmp/pairs --rows 2M --ratio 8 --selectivity 0.5 --keys sparse",

@@ -20,10 +20,8 @@ OPTIONS = (
 )
 
 
-@click.command(
+@verbs.verb(
     "groupby",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         'crossdock groupby lineitem.parquet --by l_shipmode --agg "n=count(*), q=sum(l_quantity)"',
         'crossdock groupby sales.csv --by "city, year=year(day)" --agg "mean(price)" --sort city',

@@ -10,10 +10,8 @@ from crossdock_cli import command as verbs
 from crossdock_cli import file_options
 
 
-@click.command(
+@verbs.verb(
     "head",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock head lineitem.parquet",
         "crossdock head 'sales/**/*.csv' -n 20 --read filename=true",

@@ -6,16 +6,12 @@ import platform
 from dataclasses import asdict
 from typing import Any
 
-import click
-
 from crossdock_cli import command as verbs
 from crossdock_cli import output
 
 
-@click.command(
+@verbs.verb(
     "info",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=("crossdock info", "crossdock info --json"),
     short_help="Print versions and the machine, for bug reports.",
 )

@@ -12,10 +12,8 @@ from crossdock_cli import results
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
 
 
-@click.command(
+@verbs.verb(
     "join",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock join lineitem.parquet orders.parquet --on l_orderkey=o_orderkey",
         "crossdock join 'sales/*.parquet' shops.csv --on shop --select day,city --out sold.parquet",

@@ -23,10 +23,8 @@ HOW = ("hash", "range", "explicit")
 FORMATS = ("parquet", "arrow", "csv")
 
 
-@click.command(
+@verbs.verb(
     "partition",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock partition lineitem.parquet --by l_orderkey --into 64 --out parts",
         "crossdock partition sales.csv --by day --into 8 --how range --out by_day --format csv",

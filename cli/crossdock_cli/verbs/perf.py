@@ -13,10 +13,8 @@ PATTERNS = ("exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "l
 TRANSPORTS = ("auto", "shm", "tcp", "ucx", "threads")
 
 
-@click.command(
+@verbs.verb(
     "perf",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock perf exchange --ranks 4",
         "crossdock perf gather --ranks 4 --transport threads --size 1MiB,16MiB,256MiB",

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from crossdock.machines.transfers import ExchangePlan, TransferPlan
 
 
-@click.command(
+@verbs.verb(
     "plan",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock plan --machine dgx-a100 --from gpu0 --to gpu5 --svg plan.svg",
         "crossdock plan --machine dgx-a100:2 --from node0/gpu0 --to node1/gpu5 --bytes 64GiB",

@@ -10,10 +10,8 @@ from crossdock_cli import command as verbs
 from crossdock_cli import file_options
 
 
-@click.command(
+@verbs.verb(
     "schema",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock schema lineitem.parquet",
         "crossdock schema 2024/*.csv 2025/*.csv --format json",

@@ -12,10 +12,8 @@ from crossdock_cli import command as verbs
 from crossdock_cli import machines, output
 
 
-@click.command(
+@verbs.verb(
     "simulate",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         'crossdock simulate --machine superpod-h100:128 --join "1e9 x 4e9, 16 B, Zipf 0.5"',
         'crossdock simulate --machine superpod-a100:128 --join "1.5e8 x 6e8 each" '

@@ -10,10 +10,8 @@ from crossdock_cli import command as verbs
 from crossdock_cli import results
 
 
-@click.command(
+@verbs.verb(
     "sort",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         'crossdock sort lineitem.parquet --by "l_shipdate, l_orderkey desc" --out by_day.parquet',
         'crossdock sort sales.csv --by "price desc nulls first" --top 10 --select city,price',

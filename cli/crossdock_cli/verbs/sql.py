@@ -22,10 +22,8 @@ quotes, or comes from a file (-f). Without a text and at a terminal it is an int
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interrupted."""
 
 
-@click.command(
+@verbs.verb(
     "sql",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock sql \"select l_shipmode, count(*) from 'lineitem.parquet' group by l_shipmode\"",
         "crossdock sql -f report.sql --format markdown -o report.md",

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 CHANNELS_SHOWN = 20
 
 
-@click.command(
+@verbs.verb(
     "status",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock status",
         "crossdock status --json",

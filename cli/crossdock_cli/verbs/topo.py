@@ -8,10 +8,8 @@ from crossdock_cli import command as verbs
 from crossdock_cli import machines, output
 
 
-@click.command(
+@verbs.verb(
     "topo",
-    cls=verbs.Verb,
-    context_settings=verbs.SETTINGS,
     examples=(
         "crossdock topo",
         "crossdock topo --machine dgx-a100:13 --svg dgx.svg",
