@@ -29,15 +29,21 @@ class Scan:
 
 
 @dataclass(frozen=True, eq=False)
-class Filter:
-    """The rows of `input` for which `predicate` is true."""
+class _OfInput:
+    """What gives rows of `input` with the columns that they have there."""
 
     input: Node
-    predicate: Expr
 
     @property
     def schema(self) -> pa.Schema:
         return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(_OfInput):
+    """The rows of `input` for which `predicate` is true."""
+
+    predicate: Expr
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,30 +154,20 @@ class Window:
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class Limit(_OfInput):
     """`rows` rows of `input`, after the first `offset`."""
 
-    input: Node
     rows: int
     offset: int = 0
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
-
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(_OfInput):
     """Rows of `input` drawn at random: each with probability `fraction`, or exactly `rows`."""
 
-    input: Node
     fraction: float | None
     rows: int | None
     seed: int
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,15 +214,10 @@ class Union:
 
 
 @dataclass(frozen=True, eq=False)
-class AssumeSorted:
+class AssumeSorted(_OfInput):
     """The rows of `input`, which the user declares to be in this order."""
 
-    input: Node
     orders: tuple[Order, ...]
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,46 +233,31 @@ class Partition:
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class Shared(_OfInput):
     """Stands for a part that a query uses more than once, while it is narrowed; notes which of its
     columns are needed."""
 
-    input: Node
     needed: set[str] = field(default_factory=set)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
 
 
 @dataclass(frozen=True, eq=False)
-class Exchange:
+class Exchange(_OfInput):
     """The rows of `input` of all ranks, by a rule: "by key" and the like. Stands in plans only: a
     run has the rows that arrived in its place."""
 
-    input: Node
     rule: str
     keys: tuple[str, ...] = ()
     how: str = ""
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
-
 
 @dataclass(frozen=True, eq=False)
-class RankFilter:
+class RankFilter(_OfInput):
     """The rows of `input` whose `keys` may be among those that ranks have put into a filter
     together: blocks of 64 bits, as `_native.filter_keys` gives them."""
 
-    input: Node
     keys: tuple[str, ...]
     blocks: bytes
     first_key: int | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
 
 
 Node: TypeAlias = (
