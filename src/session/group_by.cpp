@@ -1,10 +1,14 @@
 // The public group-by: names become columns.
+#include "base/choices.hpp"
 #include "operators/group_by/distinct_counts.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"
 
 namespace crossdock {
 namespace {
+
+constexpr Choice<operators::FloatSums> kFloats[] = {{"fast", operators::FloatSums::kFast},
+                                                    {"exact", operators::FloatSums::kExact}};
 
 Result<operators::AggregateSpec> make_aggregate(const AggregateItem& item, const Schema& schema) {
   operators::AggregateSpec aggregate;
@@ -15,14 +19,8 @@ Result<operators::AggregateSpec> make_aggregate(const AggregateItem& item, const
   if (!item.filter.empty()) {
     CD_ASSIGN(aggregate.filter, schema.find(item.filter, "table"));
   }
-  if (item.floats != "fast" && item.floats != "exact") {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "floats of '{}' is '{}', but must be fast or exact",
-                      item.name,
-                      item.floats);
-  }
-  aggregate.floats =
-      item.floats == "exact" ? operators::FloatSums::kExact : operators::FloatSums::kFast;
+  CD_ASSIGN(aggregate.floats,
+            parse_choice(kFloats, fmt::format("floats of '{}'", item.name), item.floats));
   aggregate.name = item.name;
   aggregate.wide = item.wide;
   aggregate.ddof = item.ddof;

@@ -1,6 +1,9 @@
 // The public join: names become columns.
+#include <optional>
+
 #include <fmt/format.h>
 
+#include "base/choices.hpp"
 #include "base/team.hpp"
 #include "data/ranks/thread_communicator.hpp"
 #include "operators/hash_join/hash_join.hpp"
@@ -11,6 +14,12 @@
 
 namespace crossdock {
 namespace {
+
+constexpr Choice<operators::OutputSide> kSides[] = {{"left", operators::OutputSide::kLeft},
+                                                    {"right", operators::OutputSide::kRight},
+                                                    {"key", operators::OutputSide::kKey}};
+constexpr Choice<std::optional<operators::Side>> kBuilds[] = {
+    {"auto", std::nullopt}, {"left", operators::Side::kLeft}, {"right", operators::Side::kRight}};
 
 struct SideNames {
   const Schema* schema;
@@ -24,32 +33,14 @@ Result<std::vector<operators::OutputColumn>> resolve(const std::vector<OutputIte
   for (const OutputItem& item : items) {
     operators::OutputColumn column;
     column.name = item.name;
-    if (item.side == "right") {
-      column.side = operators::OutputSide::kRight;
-      CD_ASSIGN(column.column, right.schema->find(item.column, right.where));
-    } else if (item.side == "left" || item.side == "key") {
-      column.side = item.side == "key" ? operators::OutputSide::kKey : operators::OutputSide::kLeft;
-      CD_ASSIGN(column.column, left.schema->find(item.column, left.where));
-    } else {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "side of output column '{}' is '{}', but must be left, right or key",
-                        item.name,
-                        item.side);
-    }
+    CD_ASSIGN(
+        column.side,
+        parse_choice(kSides, fmt::format("side of output column '{}'", item.name), item.side));
+    const SideNames& names = column.side == operators::OutputSide::kRight ? right : left;
+    CD_ASSIGN(column.column, names.schema->find(item.column, names.where));
     columns.push_back(std::move(column));
   }
   return columns;
-}
-
-Status resolve_build(const std::string& build, operators::JoinSpec& spec) {
-  if (build == "auto") return {};
-  if (build != "left" && build != "right") {
-    return make_error(
-        ErrorCode::kInvalidArgument, "build is '{}', but must be one of auto, left, right", build);
-  }
-  spec.build_is_forced = true;
-  spec.forced_build = build == "left" ? operators::Side::kLeft : operators::Side::kRight;
-  return {};
 }
 
 // The residual of the public API takes C structs and throws; the operator's takes batches and answers
@@ -84,7 +75,10 @@ Result<operators::JoinSpec> join_spec(const JoinOptions& options,
   CD_ASSIGN(spec.filter, operators::parse_filter(options.filter));
   CD_ASSIGN(spec.sorted[0], operators::parse_sortedness("sorted_left", options.sorted_left));
   CD_ASSIGN(spec.sorted[1], operators::parse_sortedness("sorted_right", options.sorted_right));
-  CD_TRY(resolve_build(options.build, spec));
+  CD_ASSIGN(const std::optional<operators::Side> build,
+            parse_choice(kBuilds, "build", options.build));
+  spec.build_is_forced = build.has_value();
+  spec.forced_build = build.value_or(spec.forced_build);
   for (const auto& [left_name, right_name] : options.on) {
     CD_ASSIGN(const int left_column, left.find(left_name, left_names.where));
     CD_ASSIGN(const int right_column, right.find(right_name, right_names.where));

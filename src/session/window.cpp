@@ -1,19 +1,15 @@
 // Public window options as a spec: names become columns.
 #include <crossdock/window.hpp>
 
+#include "base/choices.hpp"
 #include "session/specs.hpp"
 
 namespace crossdock {
 namespace {
 
-Result<operators::FrameUnit> frame_unit(const std::string& unit) {
-  if (unit == "rows") return operators::FrameUnit::kRows;
-  if (unit == "range") return operators::FrameUnit::kRange;
-  if (unit == "groups") return operators::FrameUnit::kGroups;
-  return make_error(ErrorCode::kInvalidArgument,
-                    "the unit of a frame is '{}', but must be one of rows, range, groups",
-                    unit);
-}
+constexpr Choice<operators::FrameUnit> kUnits[] = {{"rows", operators::FrameUnit::kRows},
+                                                   {"range", operators::FrameUnit::kRange},
+                                                   {"groups", operators::FrameUnit::kGroups}};
 
 operators::FrameBound frame_bound(const std::optional<int64_t>& offset, double real) {
   return {!offset.has_value(), offset.value_or(0), real};
@@ -32,7 +28,7 @@ Result<operators::WindowItem> window_item(const WindowFunctionItem& asked, const
   item.wide = asked.wide;
   if (asked.frame.has_value()) {
     operators::WindowFrame frame;
-    CD_ASSIGN(frame.unit, frame_unit(asked.frame->unit));
+    CD_ASSIGN(frame.unit, parse_choice(kUnits, "the unit of a frame", asked.frame->unit));
     frame.start = frame_bound(asked.frame->start, asked.frame->start_real);
     frame.end = frame_bound(asked.frame->end, asked.frame->end_real);
     item.frame = frame;

@@ -1,16 +1,22 @@
 // The table of patterns.
 #include "data/perf/pattern.hpp"
 
-#include <array>
 #include <numeric>
-#include <string>
+
+#include "base/choices.hpp"
 
 namespace crossdock::perf {
 namespace {
 
-// In the order of Pattern.
-constexpr std::array<std::string_view, 7> kNames = {
-    "exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback"};
+constexpr Choice<Pattern> kPatterns[] = {
+    {"exchange", Pattern::kExchange},
+    {"gather", Pattern::kGather},
+    {"scatter", Pattern::kScatter},
+    {"p2p", Pattern::kP2p},
+    {"bisection", Pattern::kBisection},
+    {"broadcast", Pattern::kBroadcast},
+    {"loopback", Pattern::kLoopback},
+};
 
 std::vector<int> numbers(int begin, int end) {
   std::vector<int> all(static_cast<size_t>(end - begin));
@@ -21,19 +27,10 @@ std::vector<int> numbers(int begin, int end) {
 }  // namespace
 
 Result<Pattern> parse_pattern(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Pattern>(i);
-  }
-  const std::vector<std::string> known(kNames.begin(), kNames.end());
-  const std::string close = nearest_name(name, known);
-  return make_error(ErrorCode::kInvalidArgument,
-                    "{:?} is not a pattern\n  choices  {}\n  try      {}",
-                    name,
-                    fmt::join(kNames, ", "),
-                    close.empty() ? known.front() : close);
+  return parse_choice(kPatterns, "the pattern", name);
 }
 
-std::string_view pattern_name(Pattern pattern) { return kNames[static_cast<size_t>(pattern)]; }
+std::string_view pattern_name(Pattern pattern) { return choice_name(kPatterns, pattern); }
 
 PatternEnds ends_of(Pattern pattern, int endpoints) {
   using Sends = channels::ChannelSpec::Sends;

@@ -2,77 +2,44 @@
 #include "operators/group_by/group_spec.hpp"
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
+
+#include "base/choices.hpp"
 
 namespace crossdock::operators {
 namespace {
 
-struct FunctionName {
-  AggregateFunction function;
-  const char* name;
-};
-constexpr std::array kFunctions = {
-    FunctionName{AggregateFunction::kCount, "count"},
-    FunctionName{AggregateFunction::kSum, "sum"},
-    FunctionName{AggregateFunction::kMin, "min"},
-    FunctionName{AggregateFunction::kMax, "max"},
-    FunctionName{AggregateFunction::kMean, "mean"},
-    FunctionName{AggregateFunction::kVar, "var"},
-    FunctionName{AggregateFunction::kStddev, "stddev"},
-    FunctionName{AggregateFunction::kFirst, "first"},
-    FunctionName{AggregateFunction::kAny, "any"},
-    FunctionName{AggregateFunction::kBoolAnd, "bool_and"},
-    FunctionName{AggregateFunction::kBoolOr, "bool_or"},
-    FunctionName{AggregateFunction::kCountDistinct, "count_distinct"},
-    FunctionName{AggregateFunction::kApproxDistinct, "approx_distinct"},
-    FunctionName{AggregateFunction::kQuantile, "quantile"},
-    FunctionName{AggregateFunction::kQuantileExact, "quantile_exact"},
+constexpr Choice<AggregateFunction> kFunctions[] = {
+    {"count", AggregateFunction::kCount},
+    {"sum", AggregateFunction::kSum},
+    {"min", AggregateFunction::kMin},
+    {"max", AggregateFunction::kMax},
+    {"mean", AggregateFunction::kMean},
+    {"var", AggregateFunction::kVar},
+    {"stddev", AggregateFunction::kStddev},
+    {"first", AggregateFunction::kFirst},
+    {"any", AggregateFunction::kAny},
+    {"bool_and", AggregateFunction::kBoolAnd},
+    {"bool_or", AggregateFunction::kBoolOr},
+    {"count_distinct", AggregateFunction::kCountDistinct},
+    {"approx_distinct", AggregateFunction::kApproxDistinct},
+    {"quantile", AggregateFunction::kQuantile},
+    {"quantile_exact", AggregateFunction::kQuantileExact},
 };
 
-struct StrategyName {
-  GroupStrategy strategy;
-  const char* name;
-};
-constexpr std::array kStrategies = {
-    StrategyName{GroupStrategy::kAuto, "auto"},
-    StrategyName{GroupStrategy::kTable, "table"},
-    StrategyName{GroupStrategy::kRadix, "radix"},
-    StrategyName{GroupStrategy::kAdaptive, "adaptive"},
-    StrategyName{GroupStrategy::kDense, "dense"},
-    StrategyName{GroupStrategy::kSorted, "sorted"},
+constexpr Choice<GroupStrategy> kStrategies[] = {
+    {"auto", GroupStrategy::kAuto},
+    {"table", GroupStrategy::kTable},
+    {"radix", GroupStrategy::kRadix},
+    {"adaptive", GroupStrategy::kAdaptive},
+    {"dense", GroupStrategy::kDense},
+    {"sorted", GroupStrategy::kSorted},
 };
 
-template <class Table>
-Error unknown_name(const char* what, std::string_view name, const Table& table) {
-  std::vector<std::string> names;
-  std::string all;
-  for (const auto& entry : table) {
-    names.emplace_back(entry.name);
-    all += (all.empty() ? "" : ", ") + names.back();
-  }
-  const std::string nearest = nearest_name(name, names);
-  const std::string hint = nearest.empty() ? "" : fmt::format("\n  did you mean   '{}'?", nearest);
-  return make_error(
-      ErrorCode::kInvalidArgument, "{} is '{}', but must be one of {}{}", what, name, all, hint);
-}
-
-DataType plain_type(TypeId id, const char* format) {
-  DataType type;
-  type.id = id;
-  type.arrow_format = format;
-  return type;
-}
-
-DataType int64_type() { return plain_type(TypeId::kInt64, "l"); }
-DataType float64_type() { return plain_type(TypeId::kFloat64, "g"); }
-
+DataType int64_type() { return parse_arrow_format("l").value(); }
+DataType float64_type() { return parse_arrow_format("g").value(); }
 DataType decimal_type(int32_t scale) {
-  DataType type = plain_type(TypeId::kDecimal128, "");
-  type.precision = 38;
-  type.scale = scale;
-  type.arrow_format = fmt::format("d:38,{}", scale);
-  return type;
+  return parse_arrow_format(fmt::format("d:38,{}", scale)).value();
 }
 
 bool is_integer(TypeId id) { return is_signed_integer(id) || is_unsigned_integer(id); }
@@ -88,7 +55,7 @@ Result<DataType> sum_type(const AggregateSpec& aggregate, const DataType& type) 
   if (is_floating(type.id)) return float64_type();
   if (type.id == TypeId::kDecimal128) return decimal_type(type.scale);
   if (aggregate.wide) return decimal_type(0);
-  if (is_unsigned_integer(type.id)) return plain_type(TypeId::kUInt64, "L");
+  if (is_unsigned_integer(type.id)) return parse_arrow_format("L").value();
   return int64_type();
 }
 
@@ -132,26 +99,14 @@ Status check_options(const AggregateSpec& aggregate, const Schema& schema) {
 
 }  // namespace
 
-const char* function_name(AggregateFunction function) {
-  return kFunctions[static_cast<size_t>(function)].name;
-}
-
-const char* strategy_name(GroupStrategy strategy) {
-  return kStrategies[static_cast<size_t>(strategy)].name;
-}
+const char* function_name(AggregateFunction function) { return choice_name(kFunctions, function); }
+const char* strategy_name(GroupStrategy strategy) { return choice_name(kStrategies, strategy); }
 
 Result<AggregateFunction> parse_aggregate_function(std::string_view name) {
-  for (const FunctionName& entry : kFunctions) {
-    if (name == entry.name) return entry.function;
-  }
-  return unknown_name("the aggregate function", name, kFunctions);
+  return parse_choice(kFunctions, "the aggregate function", name);
 }
-
 Result<GroupStrategy> parse_group_strategy(std::string_view name) {
-  for (const StrategyName& entry : kStrategies) {
-    if (name == entry.name) return entry.strategy;
-  }
-  return unknown_name("strategy", name, kStrategies);
+  return parse_choice(kStrategies, "strategy", name);
 }
 
 Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& schema) {
@@ -179,7 +134,7 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kBoolAnd:
     case AggregateFunction::kBoolOr:
       if (type.id != TypeId::kBool) return no_meaning(aggregate, field, "bool");
-      return plain_type(TypeId::kBool, "b");
+      return parse_arrow_format("b").value();
     case AggregateFunction::kMin:
     case AggregateFunction::kMax:
     case AggregateFunction::kFirst:

@@ -1,16 +1,12 @@
 // Names of the choices, and what each kind of join lets out.
 #include "operators/hash_join/join_spec.hpp"
 
-#include <span>
-#include <utility>
+#include "base/choices.hpp"
 
 namespace crossdock::operators {
 namespace {
 
-template <class Value>
-using Names = std::span<const std::pair<const char*, Value>>;
-
-constexpr std::pair<const char*, JoinKind> kKinds[] = {
+constexpr Choice<JoinKind> kKinds[] = {
     {"inner", JoinKind::kInner},
     {"left", JoinKind::kLeft},
     {"right", JoinKind::kRight},
@@ -19,67 +15,40 @@ constexpr std::pair<const char*, JoinKind> kKinds[] = {
     {"anti", JoinKind::kAnti},
     {"anti_null_aware", JoinKind::kAntiNullAware},
 };
-constexpr std::pair<const char*, Strategy> kStrategies[] = {
+constexpr Choice<Strategy> kStrategies[] = {
     {"auto", Strategy::kAuto},
     {"radix", Strategy::kRadix},
     {"direct", Strategy::kDirect},
     {"dense", Strategy::kDense},
     {"merge", Strategy::kMerge},
 };
-constexpr std::pair<const char*, Materialize> kMaterializes[] = {
+constexpr Choice<Materialize> kMaterializes[] = {
     {"auto", Materialize::kAuto}, {"early", Materialize::kEarly}, {"late", Materialize::kLate}};
-constexpr std::pair<const char*, Filter> kFilters[] = {
+constexpr Choice<Filter> kFilters[] = {
     {"auto", Filter::kAuto}, {"bloom", Filter::kBloom}, {"off", Filter::kOff}};
-constexpr std::pair<const char*, Sortedness> kSortednesses[] = {{"detect", Sortedness::kDetect},
-                                                                {"declared", Sortedness::kDeclared},
-                                                                {"no", Sortedness::kUnsorted}};
-
-template <class Value>
-Result<Value> parse(std::string_view option, std::string_view text, Names<Value> names) {
-  std::vector<std::string> candidates;
-  std::string list;
-  for (const auto& [name, value] : names) {
-    if (text == name) return value;
-    candidates.emplace_back(name);
-    list += list.empty() ? name : std::string(", ") + name;
-  }
-  const std::string near = nearest_name(text, candidates);
-  return make_error(ErrorCode::kInvalidArgument,
-                    "{} is '{}', but must be one of {}{}",
-                    option,
-                    text,
-                    list,
-                    near.empty() ? "" : "\n  did you mean '" + near + "'?");
-}
-
-template <class Value>
-const char* name_of(Value value, Names<Value> names) {
-  for (const auto& [name, named] : names) {
-    if (named == value) return name;
-  }
-  return "?";
-}
+constexpr Choice<Sortedness> kSortednesses[] = {{"detect", Sortedness::kDetect},
+                                                {"declared", Sortedness::kDeclared},
+                                                {"no", Sortedness::kUnsorted}};
 
 }  // namespace
 
-const char* join_kind_name(JoinKind kind) { return name_of<JoinKind>(kind, kKinds); }
-const char* strategy_name(Strategy strategy) { return name_of<Strategy>(strategy, kStrategies); }
+const char* join_kind_name(JoinKind kind) { return choice_name(kKinds, kind); }
+const char* strategy_name(Strategy strategy) { return choice_name(kStrategies, strategy); }
 
 Result<JoinKind> parse_join_kind(std::string_view text) {
-  return parse<JoinKind>("how", text, kKinds);
+  return parse_choice(kKinds, "how", text);
 }
 Result<Strategy> parse_strategy(std::string_view text) {
-  return parse<Strategy>("strategy", text, kStrategies);
+  return parse_choice(kStrategies, "strategy", text);
 }
 Result<Materialize> parse_materialize(std::string_view text) {
-  return parse<Materialize>("materialize", text, kMaterializes);
+  return parse_choice(kMaterializes, "materialize", text);
 }
 Result<Filter> parse_filter(std::string_view text) {
-  return parse<Filter>("filter", text, kFilters);
+  return parse_choice(kFilters, "filter", text);
 }
-
 Result<Sortedness> parse_sortedness(std::string_view option, std::string_view text) {
-  return parse<Sortedness>(option, text, kSortednesses);
+  return parse_choice(kSortednesses, option, text);
 }
 
 JoinRoles join_roles(JoinKind kind, Side build) {

@@ -1,26 +1,21 @@
 // Names and bounds of partitionings.
 #include "operators/partition/partition_spec.hpp"
 
-namespace crossdock::operators {
+#include "base/choices.hpp"
 
-const char* partition_by_name(PartitionBy by) {
-  switch (by) {
-    case PartitionBy::kHash:
-      return "hash";
-    case PartitionBy::kRange:
-      return "range";
-    case PartitionBy::kExplicit:
-      return "explicit";
-  }
-  return "";
-}
+namespace crossdock::operators {
+namespace {
+
+constexpr Choice<PartitionBy> kKinds[] = {{"hash", PartitionBy::kHash},
+                                          {"range", PartitionBy::kRange},
+                                          {"explicit", PartitionBy::kExplicit}};
+
+}  // namespace
+
+const char* partition_by_name(PartitionBy by) { return choice_name(kKinds, by); }
 
 Result<PartitionBy> parse_partition_by(std::string_view text) {
-  for (const PartitionBy by : {PartitionBy::kHash, PartitionBy::kRange, PartitionBy::kExplicit}) {
-    if (text == partition_by_name(by)) return by;
-  }
-  return make_error(
-      ErrorCode::kInvalidArgument, "by is '{}', but must be one of hash, range, explicit", text);
+  return parse_choice(kKinds, "by", text);
 }
 
 Status check_partition_spec(const PartitionSpec& spec) {

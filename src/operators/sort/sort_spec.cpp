@@ -4,21 +4,18 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/choices.hpp"
+
 namespace crossdock::operators {
 namespace {
 
-struct Named {
-  SortStrategy strategy;
-  std::string_view name;
-  bool can_be_asked;
-};
-constexpr Named kStrategies[] = {
-    {SortStrategy::kAuto, "auto", true},
-    {SortStrategy::kPresorted, "presorted", true},
-    {SortStrategy::kReversed, "reversed", false},
-    {SortStrategy::kMsd, "msd", true},
-    {SortStrategy::kLsd, "lsd", true},
-    {SortStrategy::kTopK, "topk", true},
+// What can be asked for.
+constexpr Choice<SortStrategy> kStrategies[] = {
+    {"auto", SortStrategy::kAuto},
+    {"presorted", SortStrategy::kPresorted},
+    {"msd", SortStrategy::kMsd},
+    {"lsd", SortStrategy::kLsd},
+    {"topk", SortStrategy::kTopK},
 };
 
 constexpr int kDigitBitsMax = 16;
@@ -58,25 +55,11 @@ Status check(const SortSpec& spec) {
 }  // namespace
 
 std::string_view sort_strategy_name(SortStrategy strategy) {
-  for (const Named& named : kStrategies) {
-    if (named.strategy == strategy) return named.name;
-  }
-  return "unknown";
+  return strategy == SortStrategy::kReversed ? "reversed" : choice_name(kStrategies, strategy);
 }
 
 Result<SortStrategy> parse_sort_strategy(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Named& named : kStrategies) {
-    if (!named.can_be_asked) continue;
-    if (named.name == name) return named.strategy;
-    names.emplace_back(named.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  return make_error(ErrorCode::kInvalidArgument,
-                    "sort strategy is '{}', but must be one of {}{}",
-                    name,
-                    fmt::format("{}", fmt::join(names, ", ")),
-                    nearest.empty() ? "" : fmt::format("\n  did you mean '{}'?", nearest));
+  return parse_choice(kStrategies, "sort strategy", name);
 }
 
 Result<SchemaPtr> sort_schema(const SortSpec& spec, const Schema& input) {

@@ -116,7 +116,8 @@ class ValueRun final : public FunctionRun {
 // Whether there is such a row.
 class PresenceRun final : public FunctionRun {
  public:
-  explicit PresenceRun(const PositionFinder& finder) : finder_(finder), column_(bool_type()) {}
+  explicit PresenceRun(const PositionFinder& finder)
+      : finder_(finder), column_(parse_arrow_format("b").value()) {}
 
   Status begin_batch(int64_t rows, BatchMemory& memory) override {
     return column_.begin(rows, false, memory);
@@ -131,13 +132,6 @@ class PresenceRun final : public FunctionRun {
   Result<ColumnView> end_batch(BatchMemory& memory) override { return column_.end(memory); }
 
  private:
-  static DataType bool_type() {
-    DataType type;
-    type.id = TypeId::kBool;
-    type.arrow_format = "b";
-    return type;
-  }
-
   const PositionFinder& finder_;
   NumberColumn column_;
   uint64_t words_[kWindowRows];

@@ -4,49 +4,39 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/choices.hpp"
 #include "operators/group_by/group_spec.hpp"
 #include "table/value_words.hpp"
 
 namespace crossdock::operators {
 namespace {
 
-struct Named {
-  WindowFunction function;
-  const char* name;
-};
-constexpr Named kFunctions[] = {
-    {WindowFunction::kRowNumber, "row_number"},
-    {WindowFunction::kRank, "rank"},
-    {WindowFunction::kDenseRank, "dense_rank"},
-    {WindowFunction::kPercentRank, "percent_rank"},
-    {WindowFunction::kCumeDist, "cume_dist"},
-    {WindowFunction::kNtile, "ntile"},
-    {WindowFunction::kLag, "lag"},
-    {WindowFunction::kLead, "lead"},
-    {WindowFunction::kHasLag, "has_lag"},
-    {WindowFunction::kHasLead, "has_lead"},
-    {WindowFunction::kFirstValue, "first_value"},
-    {WindowFunction::kLastValue, "last_value"},
-    {WindowFunction::kNthValue, "nth_value"},
-    {WindowFunction::kStringAgg, "string_agg"},
-    {WindowFunction::kCount, "count"},
-    {WindowFunction::kSum, "sum"},
-    {WindowFunction::kMean, "mean"},
-    {WindowFunction::kMin, "min"},
-    {WindowFunction::kMax, "max"},
-    {WindowFunction::kBoolAnd, "bool_and"},
-    {WindowFunction::kBoolOr, "bool_or"},
+constexpr Choice<WindowFunction> kFunctions[] = {
+    {"row_number", WindowFunction::kRowNumber},
+    {"rank", WindowFunction::kRank},
+    {"dense_rank", WindowFunction::kDenseRank},
+    {"percent_rank", WindowFunction::kPercentRank},
+    {"cume_dist", WindowFunction::kCumeDist},
+    {"ntile", WindowFunction::kNtile},
+    {"lag", WindowFunction::kLag},
+    {"lead", WindowFunction::kLead},
+    {"has_lag", WindowFunction::kHasLag},
+    {"has_lead", WindowFunction::kHasLead},
+    {"first_value", WindowFunction::kFirstValue},
+    {"last_value", WindowFunction::kLastValue},
+    {"nth_value", WindowFunction::kNthValue},
+    {"string_agg", WindowFunction::kStringAgg},
+    {"count", WindowFunction::kCount},
+    {"sum", WindowFunction::kSum},
+    {"mean", WindowFunction::kMean},
+    {"min", WindowFunction::kMin},
+    {"max", WindowFunction::kMax},
+    {"bool_and", WindowFunction::kBoolAnd},
+    {"bool_or", WindowFunction::kBoolOr},
 };
 
 bool needs_column(WindowFunction function) {
   return function >= WindowFunction::kLag && function != WindowFunction::kCount;
-}
-
-DataType plain_type(TypeId id, const char* format) {
-  DataType type;
-  type.id = id;
-  type.arrow_format = format;
-  return type;
 }
 
 AggregateFunction aggregate_of(WindowFunction function) {
@@ -93,22 +83,21 @@ Result<Field> field_of(const WindowItem& item, const Schema& input) {
                         input.fields[item.column].name,
                         type_name(type));
     }
-    const bool is_large = type.id == TypeId::kLargeUtf8;
-    field.type = is_large ? plain_type(TypeId::kLargeUtf8, "U") : plain_type(TypeId::kUtf8, "u");
+    field.type = parse_arrow_format(type.id == TypeId::kLargeUtf8 ? "U" : "u").value();
     return field;
   }
   field.nullable = false;
   switch (item.function) {
     case WindowFunction::kPercentRank:
     case WindowFunction::kCumeDist:
-      field.type = plain_type(TypeId::kFloat64, "g");
+      field.type = parse_arrow_format("g").value();
       break;
     case WindowFunction::kHasLag:
     case WindowFunction::kHasLead:
-      field.type = plain_type(TypeId::kBool, "b");
+      field.type = parse_arrow_format("b").value();
       break;
     default:
-      field.type = plain_type(TypeId::kInt64, "l");
+      field.type = parse_arrow_format("l").value();
   }
   return field;
 }
@@ -154,21 +143,11 @@ Status check_item(const WindowSpec& spec, const WindowItem& item, const Schema& 
 }  // namespace
 
 const char* window_function_name(WindowFunction function) {
-  return kFunctions[static_cast<size_t>(function)].name;
+  return choice_name(kFunctions, function);
 }
 
 Result<WindowFunction> parse_window_function(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Named& named : kFunctions) {
-    if (name == named.name) return named.function;
-    names.emplace_back(named.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  return make_error(ErrorCode::kInvalidArgument,
-                    "the window function is '{}', but must be one of {}{}",
-                    name,
-                    fmt::format("{}", fmt::join(names, ", ")),
-                    nearest.empty() ? "" : fmt::format("\n  did you mean   '{}'?", nearest));
+  return parse_choice(kFunctions, "the window function", name);
 }
 
 bool is_value_function(WindowFunction function) {
