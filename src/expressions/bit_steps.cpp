@@ -94,9 +94,7 @@ void run_shift(const Frame& frame, int32_t index, int32_t bits) {
 
 void run_bits(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  frame.open_value(index);
   switch (expression.op) {
     case ExpressionOp::kBitAnd:
       return combine_words(frame, index, [](auto x, auto y) { return x & y; });

@@ -236,11 +236,9 @@ void run_comparison(const Frame& frame, int32_t index) {
   const Sides sides = ordered_sides(frame, index);
   const Value& a = *sides.a;
   const Value& b = *sides.b;
-  Value& out = frame.values[index];
+  Value& out = frame.open_value(index);
   uint8_t* to = frame.slot(index).bytes();
   const int32_t count = frame.count;
-  out = {};
-  frame.merge_marks(index, out);
   out.bytes = to;
   const Expression& expression = *frame.step(index).expression;
   if (scale_of(*expression.arguments[0]) != scale_of(*expression.arguments[1])) {
@@ -264,10 +262,8 @@ void run_comparison(const Frame& frame, int32_t index) {
 void run_membership(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
   const Value& a = frame.argument(index, 0);
-  Value& out = frame.values[index];
+  Value& out = frame.open_value(index);
   uint8_t* to = frame.slot(index).bytes();
-  out = {};
-  frame.merge_marks(index, out);
   out.bytes = to;
   std::fill_n(to, frame.count, uint8_t{0});
   uint8_t same[kBlockRows];
@@ -287,12 +283,10 @@ void run_membership(const Frame& frame, int32_t index) {
 void run_logic(const Frame& frame, int32_t index) {
   const ExpressionOp op = frame.step(index).expression->op;
   const Value& a = frame.argument(index, 0);
-  Value& out = frame.values[index];
+  Value& out = frame.open_value(index);
   const Slot slot = frame.slot(index);
   uint8_t* to = slot.bytes();
   const int32_t count = frame.count;
-  out = {};
-  frame.merge_marks(index, out);
   out.bytes = to;
   if (op == ExpressionOp::kIsNull || op == ExpressionOp::kIsValid) {
     const uint8_t passing = op == ExpressionOp::kIsValid ? 1 : 0;

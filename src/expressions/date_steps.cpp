@@ -101,9 +101,7 @@ Int128 months_later(int64_t ticks, int64_t per_second, int64_t months) {
 
 // The step's values, one word each, null where an argument is.
 Value& new_integers(const Frame& frame, int32_t index) {
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   out.low = frame.slot(index).low;
   out.bits_known = false;
   return out;

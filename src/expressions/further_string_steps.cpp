@@ -219,18 +219,14 @@ void find_strings(const Frame& frame, int32_t index, uint64_t* to) {
 }  // namespace
 
 void run_further_string(const Frame& frame, int32_t index) {
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   make_further_strings(frame, index);
   out.strings = frame.slot(index).strings();
 }
 
 void run_string_number(const Frame& frame, int32_t index) {
   uint64_t* to = frame.slot(index).low;
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   switch (frame.step(index).expression->op) {
     case ExpressionOp::kLength:
       map_rows<uint64_t>(

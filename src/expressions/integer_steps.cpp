@@ -99,9 +99,7 @@ void combine_narrow(const Frame& frame, const Value& a, const Value& b, uint64_t
 template <class Op>
 void combine(const Frame& frame, int32_t index, Value& a, Value& b) {
   const DataType& type = frame.step(index).expression->type;
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   const IntegerRange range = integer_range(type);
   // Differences of unsigned numbers may be below zero whatever their bounds.
   const bool may_be_negative = range.min == 0 && Op::kWords == lanes::WordOp::kSubtract;
@@ -153,9 +151,7 @@ bool divide_words(const Frame& frame, int32_t index, bool remainder) {
 void divide(const Frame& frame, int32_t index, bool remainder) {
   const Value& a = frame.argument(index, 0);
   const Value& b = frame.argument(index, 1);
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   if (divide_words(frame, index, remainder)) return;
   CheckedWriter writer(frame, index, out, integer_range(frame.step(index).expression->type));
   const bool narrow = a.high == nullptr && b.high == nullptr;
@@ -179,9 +175,7 @@ void divide(const Frame& frame, int32_t index, bool remainder) {
 
 void negate(const Frame& frame, int32_t index, bool only_negative) {
   const Value& a = frame.argument(index, 0);
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   CheckedWriter writer(frame, index, out, integer_range(frame.step(index).expression->type));
   for (int32_t i = 0; i < frame.count; ++i) {
     const Int128 value = integer_at(a, i);
@@ -196,10 +190,8 @@ void negate(const Frame& frame, int32_t index, bool only_negative) {
 // The same integers under another type.
 void relabel(const Frame& frame, int32_t index) {
   Value& a = frame.argument(index, 0);
-  Value& out = frame.values[index];
+  Value& out = frame.open_value(index);
   const Slot slot = frame.slot(index);
-  out = {};
-  frame.merge_marks(index, out);
   std::copy_n(a.low, frame.count, slot.low);
   out.low = slot.low;
   if (a.high != nullptr) std::copy_n(a.high, frame.count, slot.high);
@@ -228,9 +220,7 @@ void rescale(const Frame& frame, int32_t index) {
   const bool narrow = shift > 0 && a.high == nullptr && factor.bits <= kWordBits &&
                       MultiplyOp::bits(known_bits(a, frame.count), factor.bits) <= kWordBits;
   if (narrow) return combine<MultiplyOp>(frame, index, a, factor);
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   CheckedWriter writer(frame, index, out, integer_range(expression.type));
   for (int32_t i = 0; i < frame.count; ++i) {
     const Int128 value = integer_at(a, i);

@@ -168,9 +168,7 @@ void sign_of_integers(const Frame& frame, int32_t index) {
 
 void run_number(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   if (expression.op == ExpressionOp::kIsNan) {
     const double* from = frame.argument(index, 0).real;
     uint8_t* to = frame.slot(index).bytes();

@@ -60,10 +60,8 @@ void convert(const Frame& frame, const Expression& from, const Value& value, dou
 void run_reals(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
   const Value& a = frame.argument(index, 0);
-  Value& out = frame.values[index];
+  Value& out = frame.open_value(index);
   double* to = frame.slot(index).real();
-  out = {};
-  frame.merge_marks(index, out);
   out.real = to;
   switch (expression.op) {
     case ExpressionOp::kNegate:

@@ -11,7 +11,9 @@
 
 namespace crossdock::expressions::steps {
 
-void Frame::merge_marks(int32_t index, Value& out) const {
+Value& Frame::open_value(int32_t index) const {
+  Value& out = values[index];
+  out = {};
   const Slot memory_of = slot(index);
   for (const int32_t argument : step(index).arguments) {
     const Value& value = values[argument];
@@ -30,6 +32,7 @@ void Frame::merge_marks(int32_t index, Value& out) const {
       }
     }
   }
+  return out;
 }
 
 void Frame::poison(int32_t index, Value& out, int32_t row) const {

@@ -71,8 +71,8 @@ struct Frame {
     return values[step(index).arguments[position]];
   }
 
-  // The row's value is valid where those of all arguments are, and poisoned where one of theirs is.
-  void merge_marks(int32_t index, Value& out) const;
+  // The value of a step, without lanes: valid where those of all arguments are, and poisoned where one of theirs is.
+  Value& open_value(int32_t index) const;
   // Notes that the row cannot be computed, if it is valid and not poisoned yet.
   void poison(int32_t index, Value& out, int32_t row) const;
 };

@@ -284,9 +284,7 @@ void make_strings(const Frame& frame, int32_t index) {
 }  // namespace
 
 void run_string(const Frame& frame, int32_t index) {
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   make_strings(frame, index);
   out.strings = frame.slot(index).strings();
 }

@@ -54,9 +54,7 @@ void compare_strings(const Frame& frame, int32_t index) {
 
 void run_string_test(const Frame& frame, int32_t index) {
   const ProgramStep& step = frame.step(index);
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   out.bytes = frame.slot(index).bytes();
   const std::string_view first = step.expression->values.empty()
                                    ? std::string_view()

@@ -161,9 +161,7 @@ void parse_times(const Frame& frame, int32_t index, Value& out) {
 }  // namespace
 
 void run_time(const Frame& frame, int32_t index) {
-  Value& out = frame.values[index];
-  out = {};
-  frame.merge_marks(index, out);
+  Value& out = frame.open_value(index);
   switch (frame.step(index).expression->op) {
     case ExpressionOp::kEpoch:
       return count_seconds(frame, index, out);
