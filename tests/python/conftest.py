@@ -26,6 +26,15 @@ def dock() -> Iterator[xd.Dock]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def docks() -> Iterator[list[xd.Dock]]:
+    """Docks of one, two and three threads."""
+    opened = [xd.connect(threads=threads, memory="1GiB") for threads in (1, 2, 3)]
+    yield opened
+    for dock in opened:
+        dock.close()
+
+
 @pytest.fixture
 def people() -> pa.Table:
     return pa.table(
@@ -48,6 +57,16 @@ def visits() -> pa.Table:
     )
 
 
+@pytest.fixture
+def left(dock: xd.Dock, people: pa.Table) -> xd.Relation:
+    return dock.from_arrow(people)
+
+
+@pytest.fixture
+def right(dock: xd.Dock, visits: pa.Table) -> xd.Relation:
+    return dock.from_arrow(visits)
+
+
 Rows = Callable[[pa.Table], list[tuple[object, ...]]]
 
 
@@ -66,11 +85,22 @@ RunRanks = Callable[..., list[str]]
 
 
 @pytest.fixture
-def run_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRanks:
-    """Runs a program as some ranks of a group: `run_ranks(program, ranks, within_s=60)`."""
+def no_launcher_started_this(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(rank_processes.LAUNCHERS):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def group(no_launcher_started_this: None) -> Iterator[xd.Group]:
+    """Of this process alone."""
+    with xd.join_group(memory="256MiB") as joined:
+        yield joined
+
+
+@pytest.fixture
+def run_ranks(tmp_path: Path, no_launcher_started_this: None) -> RunRanks:
+    """Runs a program as some ranks of a group: `run_ranks(program, ranks, within_s=60)`."""
     return functools.partial(_run_ranks, folder=tmp_path)
 
 

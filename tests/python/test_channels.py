@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import crossdock as xd
 import pyarrow as pa
@@ -15,17 +15,7 @@ import pytest
 RunRanks = Callable[..., list[str]]
 
 
-@pytest.fixture(autouse=True)
-def no_launcher_started_this(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith(("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")):
-            monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def group() -> Iterator[xd.Group]:
-    with xd.join_group(memory="256MiB") as joined:
-        yield joined
+pytestmark = pytest.mark.usefixtures("no_launcher_started_this")
 
 
 def numbers(count: int) -> pa.Table:

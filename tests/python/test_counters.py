@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +14,6 @@ from crossdock.counters import METRICS, to_text
 from prometheus_client.parser import text_string_to_metric_families
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference-counters.md"
-
-
-@pytest.fixture
-def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[xd.Group]:
-    for name in list(os.environ):
-        if name.startswith(("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")):
-            monkeypatch.delenv(name)
-    with xd.join_group(memory="256MiB") as joined:
-        yield joined
 
 
 def numbers(count: int) -> pa.Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import crossdock as xd
@@ -20,14 +19,6 @@ KEYS = st.one_of(st.none(), st.integers(-3, 12), st.sampled_from([-(2**63), 2**6
 STRINGS = st.one_of(st.none(), st.text(max_size=20))
 ROWS = st.lists(st.tuples(KEYS, STRINGS), max_size=40)
 Row = tuple[Any, ...]
-
-
-@pytest.fixture(scope="module")
-def docks() -> Iterator[list[xd.Dock]]:
-    opened = [xd.connect(threads=threads, memory="1GiB") for threads in (1, 2, 3)]
-    yield opened
-    for dock in opened:
-        dock.close()
 
 
 def side(rows: list[Row], name: str, cuts: list[int]) -> pa.Table:

@@ -8,7 +8,6 @@ import itertools
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 import crossdock as xd
@@ -30,14 +29,6 @@ CUTS = st.lists(st.integers(0, 100), max_size=4)
 NAMES = ("k", "t", "r", "v")
 TYPES = (pa.int64(), pa.string(), pa.float64(), pa.int32())
 Row = tuple[Any, ...]
-
-
-@pytest.fixture(scope="module")
-def docks() -> Iterator[list[xd.Dock]]:
-    opened = [xd.connect(threads=threads, memory="1GiB") for threads in (1, 2, 3)]
-    yield opened
-    for dock in opened:
-        dock.close()
 
 
 def table_of(rows: list[Row], cuts: list[int]) -> pa.Table:

@@ -10,16 +10,6 @@ from crossdock.plan.planning import key_pairs
 SIDES = ("left", "right", "full", "inner")
 
 
-@pytest.fixture
-def left(dock: xd.Dock, people: pa.Table) -> xd.Relation:
-    return dock.from_arrow(people)
-
-
-@pytest.fixture
-def right(dock: xd.Dock, visits: pa.Table) -> xd.Relation:
-    return dock.from_arrow(visits)
-
-
 @pytest.mark.parametrize(
     "on", ["a", ["a"], {"a": "a"}, [("a", "a")], (("a", "a"),)], ids=lambda on: repr(on)
 )

@@ -31,16 +31,6 @@ def asked(relation: xd.Relation) -> list[tuple[tuple[str, ...], str]]:
     ]
 
 
-@pytest.fixture
-def left(dock: xd.Dock, people: pa.Table) -> xd.Relation:
-    return dock.from_arrow(people)
-
-
-@pytest.fixture
-def right(dock: xd.Dock, visits: pa.Table) -> xd.Relation:
-    return dock.from_arrow(visits)
-
-
 def test_only_needed_columns_are_read(left: xd.Relation, right: xd.Relation) -> None:
     joined = left.join(right, on="id").select("name", "cost")
     assert asked(joined) == [(("id", "name"), ""), (("id", "cost"), "")]

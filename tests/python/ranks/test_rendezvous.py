@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -27,11 +26,7 @@ except xd.CrossdockError as error:
 """
 
 
-@pytest.fixture(autouse=True)
-def no_launcher_started_this(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith(("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")):
-            monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("no_launcher_started_this")
 
 
 @pytest.fixture
