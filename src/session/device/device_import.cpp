@@ -201,19 +201,12 @@ Result<TableColumn> decode_column(const ArrowSource& source,
                                   uint64_t rows) {
   Device& device = *source.device;
   CD_ASSIGN(const operators::DeviceBuffer chosen, operators::DeviceBuffer::words(device, rows));
-  CD_ASSIGN(const operators::DeviceBuffer misfits, operators::DeviceBuffer::words(device, 1));
-  CD_TRY(device.launch(operators::FillWords{.words = misfits.words(), .count = 1}, 1));
   const operators::ReadIndices work{.from = indices.view(),
                                     .dictionary_rows = dictionary_rows,
                                     .to = chosen.words(),
-                                    .misfits = misfits.words(),
                                     .count = rows};
-  CD_TRY(device.launch(
-      work,
-      operators::grid_of(device, operators::tiles_of(rows, operators::ReadIndices::kThreads))));
-  uint64_t has_misfits = 0;
-  CD_TRY(device.read(&has_misfits, misfits.words(), sizeof(has_misfits)));
-  if (has_misfits != 0) {
+  CD_ASSIGN(const bool is_beyond, has_misfits(device, work));
+  if (is_beyond) {
     return make_error(ErrorCode::kMalformedArrow,
                       "column \"{}\" has an index that its dictionary of {} values does not have",
                       indices.name,

@@ -188,18 +188,6 @@ int scale_of(const TableColumn& column) {
   return scale;
 }
 
-Result<operators::DeviceBuffer> no_misfits(Device& device) {
-  CD_ASSIGN(operators::DeviceBuffer misfits, operators::DeviceBuffer::words(device, 1));
-  CD_TRY(device.launch(operators::FillWords{.words = misfits.words(), .count = 1}, 1));
-  return Result<operators::DeviceBuffer>(std::move(misfits));
-}
-
-Result<bool> has_misfits(Device& device, const operators::DeviceBuffer& misfits) {
-  uint64_t misfit_count = 0;
-  CD_TRY(device.read(&misfit_count, misfits.words(), sizeof(misfit_count)));
-  return misfit_count != 0;
-}
-
 Result<TableColumn> decimal_sums(const DevicePtr& device,
                                  const operators::DeviceGroups& groups,
                                  const operators::AggregateColumn& sum,
@@ -207,17 +195,11 @@ Result<TableColumn> decimal_sums(const DevicePtr& device,
   TableColumn sums{
       .name = of.name, .format = fmt::format("d:38,{}", scale_of(of)), .stored = Stored::kInt128};
   CD_ASSIGN(sums.values, own_bytes(device, groups.groups * width_of(sums.stored)));
-  CD_ASSIGN(const operators::DeviceBuffer misfits, no_misfits(*device));
   const operators::DecimalSums work{
       .words = groups.column(sum.word),
       .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(sums.values.data)),
-      .misfits = misfits.words(),
       .count = groups.groups};
-  CD_TRY(device->launch(
-      work,
-      operators::grid_of(*device,
-                         operators::tiles_of(groups.groups, operators::DecimalSums::kThreads))));
-  CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
+  CD_ASSIGN(const bool is_beyond, has_misfits(*device, work));
   if (!is_beyond) return sums;
   return make_error(ErrorCode::kValueOutOfRange,
                     "a sum of \"{}\" does not fit the 38 digits of a decimal128\n"
@@ -234,20 +216,14 @@ Result<TableColumn> whole_sums(const DevicePtr& device,
                    .format = has_no_sign ? "L" : "l",
                    .stored = has_no_sign ? Stored::kUInt64 : Stored::kInt64};
   CD_ASSIGN(sums.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
-  CD_ASSIGN(const operators::DeviceBuffer misfits, no_misfits(*device));
   const operators::NarrowSums work{
       .low = groups.column(sum.word),
       .high = groups.column(sum.word + 1),
       .shifted_counts = of.stored == Stored::kUInt64 ? groups.column(sum.count_word) : nullptr,
       .is_unsigned = has_no_sign,
       .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(sums.values.data)),
-      .misfits = misfits.words(),
       .count = groups.groups};
-  CD_TRY(device->launch(
-      work,
-      operators::grid_of(*device,
-                         operators::tiles_of(groups.groups, operators::NarrowSums::kThreads))));
-  CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
+  CD_ASSIGN(const bool is_beyond, has_misfits(*device, work));
   if (!is_beyond) return sums;
   return make_error(
       ErrorCode::kValueOutOfRange,

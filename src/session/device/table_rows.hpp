@@ -25,6 +25,19 @@ Result<TableColumn> column_of_words(const DevicePtr& device,
                                     const uint64_t* words,
                                     uint64_t count);
 
+// Runs work that notes in *misfits that some value of its `count` is none of the result's.
+template <class Work>
+Result<bool> has_misfits(Device& device, Work work) {
+  CD_ASSIGN(const operators::DeviceBuffer misfits, operators::DeviceBuffer::words(device, 1));
+  CD_TRY(device.launch(operators::FillWords{.words = misfits.words(), .count = 1}, 1));
+  work.misfits = misfits.words();
+  CD_TRY(device.launch(
+      work, operators::grid_of(device, operators::tiles_of(work.count, Work::kThreads))));
+  uint64_t noted = 0;
+  CD_TRY(device.read(&noted, misfits.words(), sizeof(noted)));
+  return noted != 0;
+}
+
 // Rows are NULL where their count is 0.
 Status set_presence(const DevicePtr& device,
                     const uint64_t* counts,
