@@ -261,7 +261,7 @@ SchemaPtr without_dictionaries(const Schema& schema) {
   for (Field& field : plain->fields) {
     if (field.type.dictionary == nullptr) continue;
     field.type = DataType(*field.type.dictionary);
-    field.nullable = true;
+    field.nullable = true;  // a dictionary may hold NULLs
   }
   return plain;
 }

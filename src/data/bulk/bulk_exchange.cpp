@@ -15,6 +15,7 @@
 #include "data/bulk/put_order.hpp"
 #include "data/bulk/row_counts.hpp"
 #include "data/ranks/agreement.hpp"
+#include "table/copy_rows.hpp"
 
 namespace crossdock::bulk {
 namespace {
@@ -36,7 +37,7 @@ std::string shape_text(const Schema& schema, const BulkRoute& route, const BulkO
   text += fmt::format(", order {}, packing {}:",
                       static_cast<int>(options.order),
                       static_cast<int>(options.packing));
-  const SchemaPtr received = received_schema(schema);
+  const SchemaPtr received = without_dictionaries(schema);
   for (const Field& field : received->fields) {
     text += fmt::format(" \"{}\" {},", field.name, type_name(field.type));
   }

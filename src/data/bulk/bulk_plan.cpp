@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #include "base/check.hpp"
+#include "data/bulk/word_lanes.hpp"
+#include "table/copy_rows.hpp"
 
 namespace crossdock::bulk {
 namespace {
@@ -153,16 +155,6 @@ int64_t BulkPlan::sent_row_bytes() const {
   return (bits + 7) / 8;
 }
 
-SchemaPtr received_schema(const Schema& sent) {
-  auto received = std::make_shared<Schema>(sent);
-  for (Field& field : received->fields) {
-    if (field.type.dictionary == nullptr) continue;
-    field.type = DataType(*field.type.dictionary);
-    field.nullable = true;  // a dictionary may hold NULLs
-  }
-  return received;
-}
-
 bool can_pack(const DataType& type) {
   switch (type.id) {
     case TypeId::kDate32:
@@ -183,26 +175,12 @@ void widen(const DataType& type,
            int64_t count,
            ValueRange& range) {
   if (count == 0) return;
-  const bool is_unsigned = is_unsigned_integer(type.id);
-  switch (fixed_bytes(type)) {
-    case 1:
-      return is_unsigned ? widen_as<uint8_t>(column, begin, count, range)
-                         : widen_as<int8_t>(column, begin, count, range);
-    case 2:
-      return is_unsigned ? widen_as<uint16_t>(column, begin, count, range)
-                         : widen_as<int16_t>(column, begin, count, range);
-    case 4:
-      return is_unsigned ? widen_as<uint32_t>(column, begin, count, range)
-                         : widen_as<int32_t>(column, begin, count, range);
-    default:
-      return is_unsigned ? widen_as<uint64_t>(column, begin, count, range)
-                         : widen_as<int64_t>(column, begin, count, range);
-  }
+  with_integer(type, [&](auto value) { widen_as<decltype(value)>(column, begin, count, range); });
 }
 
 BulkPlan plan_bulk(SchemaPtr sent, std::span<const SeenColumn> seen, bool packs) {
   BulkPlan plan;
-  plan.received = received_schema(*sent);
+  plan.received = without_dictionaries(*sent);
   plan.sent = std::move(sent);
   for (const Field& field : plan.received->fields) {
     BulkColumn column;

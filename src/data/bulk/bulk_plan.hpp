@@ -83,9 +83,6 @@ struct SeenColumn {
   ValueRange range;
 };
 
-// What rows arrive as: without_dictionaries, and with the layouts they had.
-SchemaPtr received_schema(const Schema& sent);
-
 // Whether the values of a column can be looked at for packing: integers, dates, times, instants and durations that are
 // no dictionary.
 bool can_pack(const DataType& type);
