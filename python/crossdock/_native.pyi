@@ -214,6 +214,12 @@ def filter_rows(
     """A byte for each row: 0 if its key is not in the filter, 1 if it may be, 2 if its block is not
     among those that are given, which are the first ones of a Bloom filter."""
 
+def csv_bad_values(
+    engine: Engine, offsets: object, bytes: object, like: Table, nulls: list[str]
+) -> list[int]:
+    """The rows whose values the column of `like` does not take from CSV, in order; of strings as
+    Arrow's offsets of 32 bits and bytes. NativeError: CD-102 for a type that is not read here."""
+
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""
 

@@ -147,7 +147,8 @@ class Dock:
         None. comment: begins lines to leave out. null_values: what stands for NULL. encoding: as
         Python names it. decimal: "." or ",". types: Arrow types of columns by name, where the ones
         inferred from the first block of each file are not right. ragged: "error" for rows of
-        another number of values, or "skip" them, or "fill" them up with empty ones.
+        another number of values, or "skip" them, or "fill" them up with empty ones. bad_values:
+        "error" for rows with a value that is none of its column's type, or "skip" them.
         Errors: PathError, DataError, ColumnError (a type for no column), OptionError, ClosedError.
         """
         files = FileOptions.checked(
@@ -162,11 +163,12 @@ class Dock:
         filesystem: FileSystemLike | None = None,
         **options: Unpack[CsvArguments],
     ) -> Relation:
-        """A relation over the rows that `read_csv` with these options and ragged="skip" leaves out,
-        since they have another number of values: filename, expected and actual number, text. The
-        files are read to their end now.
+        """A relation over the rows that `read_csv` with these options, ragged="skip" and
+        bad_values="skip" leaves out; ragged="fill", or "error" for one of these, leaves it as it
+        is there. Of each row: filename, line (from 1), column and value (NULL where it is the
+        number of values that is wrong), reason, text. Of several wrong values it has the first.
 
-        Errors: those of read_csv, and DataError for values of no type that its columns have.
+        Errors: those of read_csv.
         """
         places = FileOptions(filesystem=filesystem)
         return self._open(csv_rejects, paths, options, places)
@@ -313,7 +315,7 @@ class Dock:
 
             readers: tuple[Callable[..., Relation], ...] = (
                 self.read, self.read_parquet, self.read_ipc, self.read_csv, self.read_json,
-                self.read_delta, self.read_iceberg,
+                self.read_csv_rejects, self.read_delta, self.read_iceberg,
             )  # fmt: skip
             self._sql = SqlSession(self, {reader.__name__: reader for reader in readers})
         return self._sql

@@ -179,8 +179,11 @@ Error CsvSource::no_value(const Worker& state,
                     field.name,
                     shown,
                     is_text ? "UTF-8" : type_name(field.type),
-                    is_text ? "encoding='latin-1' may be its own"
-                            : fmt::format("types={{'{}': 'string'}} takes any value", field.name));
+                    is_text
+                        ? "encoding='latin-1' may be its own"
+                        : fmt::format("types={{'{}': 'string'}} takes any value, bad_values='skip' "
+                                      "leaves out such rows",
+                                      field.name));
 }
 
 Status CsvSource::push(int index, int64_t number, const Batch& batch, BlockSink& first) const {

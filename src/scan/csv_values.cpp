@@ -18,6 +18,7 @@ namespace crossdock::scan {
 namespace {
 
 constexpr int64_t kSecondsPerDay = 86'400;
+constexpr int32_t kDecimalDigitsMost = 38;
 
 std::string_view trimmed(std::string_view value) {
   const auto is_space = [](char byte) { return byte == ' ' || byte == '\t'; };
@@ -148,10 +149,19 @@ bool parse_moment(std::string_view value, int64_t units_per_second, int64_t& out
          !__builtin_add_overflow(out, units, &out);
 }
 
-// Digits with at most `scale` of them behind the point, or zeros.
+// Digits, with an exponent or without, of which at most `scale` count behind the point, or zeros.
 bool parse_decimal(std::string_view value, const DataType& type, Int128& out) {
   const bool is_negative = take_sign(value, '-');
   if (!is_negative) take_sign(value, '+');
+  int32_t places = type.scale;  // behind the point, before the exponent
+  if (const size_t mark = value.find_first_of("eE"); mark != std::string_view::npos) {
+    std::string_view digits = value.substr(mark + 1);
+    const bool is_positive = take_sign(digits, '+');
+    int16_t exponent = 0;
+    if (!parse_all(digits, exponent) || (is_positive && exponent < 0)) return false;
+    places += exponent;
+    value = value.substr(0, mark);
+  }
   Int128 number = 0;
   int32_t digits = 0;  // that count
   int32_t behind = -1;
@@ -164,22 +174,25 @@ bool parse_decimal(std::string_view value, const DataType& type, Int128& out) {
     const int digit = byte - '0';
     if (digit < 0 || digit > 9) return false;
     any = true;
-    if (behind >= type.scale) {
+    if (behind >= std::max(places, 0)) {
       if (digit != 0) return false;
       continue;
     }
     number = number * 10 + digit;
     behind += behind >= 0 ? 1 : 0;
     digits += number != 0 ? 1 : 0;
-    if (digits > type.precision) return false;
+    if (digits > kDecimalDigitsMost) return false;
   }
-  for (int32_t place = std::max(behind, 0); place < type.scale; ++place) {
+  for (int32_t place = std::max(behind, 0); number != 0 && place < places; ++place, ++digits) {
+    if (digits >= type.precision) return false;
     number *= 10;
-    digits += number != 0 ? 1 : 0;
-    if (digits > type.precision) return false;
+  }
+  for (; number != 0 && places < 0; ++places, --digits) {
+    if (number % 10 != 0) return false;
+    number /= 10;
   }
   out = is_negative ? -number : number;
-  return any;
+  return any && digits <= type.precision;
 }
 
 bool is_utf8(std::string_view value) {

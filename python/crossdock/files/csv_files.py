@@ -19,28 +19,22 @@ from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr, conjuncts
 from crossdock.files.batch_files import BatchFiles, completed, keeps
 from crossdock.files.csv_lines import lines_in, lines_of
-from crossdock.files.csv_options import CsvOptions
+from crossdock.files.csv_options import CSV_ADVICE, CsvOptions
+from crossdock.files.csv_rejects import REJECTS, Reject, RowParser, TakeReject, reject_batches
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
 from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.files.paths import Paths, delimiter_of, find_files
-from crossdock.files.sources import ArrowSource, Source, read_for
-from crossdock.files.text_streams import first_text
+from crossdock.files.sources import Source, read_for
+from crossdock.files.text_streams import LinesFile, decoded_blocks, first_text
 from crossdock.values.engine_types import distinct_names
 
 if TYPE_CHECKING:
-    from pyarrow.csv import InvalidRow
     from pyarrow.dataset import CsvFileFormat, FileFragment
 
-_ADVICE = (
-    "types={'column': 'string'} where the first rows mislead; ragged='fill' or 'skip' for rows of "
-    "other lengths"
-)
 _UNDECODED_BYTES = 1 << 20  # that are looked through for what is not UTF-8
 _FIRST_BYTES = 1 << 16
-_REJECTS = pa.schema([
-    ("filename", pa.string()), ("expected", pa.int64()), ("actual", pa.int64()),
-    ("text", pa.string()),
-])  # fmt: skip
+_REJECTS_AT_ONCE = 1024
+_STANDARD_INPUT = "standard input"
 _OLD_LINE_END = re.compile(rb"\r[^\n]")
 _PACKED = (".gz", ".bz2", ".zst")
 
@@ -71,46 +65,35 @@ def open_csv(
     files = find_files(paths, "csv", places.filesystem)
     csv_options = _with_single_names(files, csv_options)
     leaves_out = csv_options.header and (csv_options.skip or csv_options.names)
-    changes = csv_options.comment or csv_options.ragged != "error"
+    changes = csv_options.comment or csv_options.ragged == "fill"
     # pyarrow calls Python to decode, from threads that may meet an interpreter that is gone.
     decodes = csv_options.encoding != "utf-8"
     by_lines = leaves_out or changes or decodes or any(map(_is_packed, files))
-    opened = CsvLines if by_lines else CsvSource
-    source = opened(paths, csv_options, places)
-    for name in csv_options.types:
-        if name not in source.schema.names:
-            raise unknown_column(name, source.schema.names, "types=")
+    source: CsvLines | CsvSource
+    if csv_options.sets_rows_aside:
+        source = CsvKeptRows(paths, csv_options, places)
+    else:
+        source = (CsvLines if by_lines else CsvSource)(paths, csv_options, places)
+    require_columns(csv_options, source)
     return source
 
 
 def csv_rejects(
     paths: Paths, given: Mapping[str, Any] | None = None, options: FileOptions | None = None
 ) -> Source:
-    """A source over the rows that ragged="skip" leaves out: file, values expected and there, and
-    the text. Reads all of the files now. Errors as for open_csv."""
-    csv_options = CsvOptions.checked({**(given or {}), "ragged": "skip"})
-    files = find_files(paths, "csv", options.filesystem if options else None)
-    rows: list[tuple[str, int, int, str]] = []
-    dialect = _dialect_of(files[0], csv_options)
+    """A source over the rows that are left out where the options say "skip", as all do that do not
+    say otherwise. Errors as for open_csv."""
+    csv_options = CsvOptions.checked({"ragged": "skip", "bad_values": "skip", **(given or {})})
+    places = replace(options or FileOptions(), hive_partitioning=False)
+    files = find_files(paths, "csv", places.filesystem)
+    return CsvRejects(paths, _with_single_names(files, csv_options), places)
 
-    def read(file: str) -> None:
-        import pyarrow.csv as csv
 
-        def refused(row: InvalidRow) -> None:
-            rows.append((file, row.expected_columns, row.actual_columns, row.text))
-
-        for _ in csv.open_csv(
-            lines_of(file, csv_options, dialect.delimiter),
-            read_options=csv_options.lines_read_options(dialect.names),
-            parse_options=csv_options.parse_options(dialect.delimiter, refused),
-            convert_options=csv_options.convert_options(csv_options.types),
-        ):
-            pass
-
-    of_each_far(files, read)
-    columns = list(zip(*rows, strict=True)) or [()] * len(_REJECTS)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _REJECTS, strict=True)]
-    return ArrowSource(pa.Table.from_arrays(arrays, schema=_REJECTS), "rejects")
+def require_columns(options: CsvOptions, source: CsvLines | CsvSource) -> None:
+    """ColumnError for a type of no column."""
+    for name in options.types:
+        if name not in source.schema.names:
+            raise unknown_column(name, source.schema.names, "types=")
 
 
 def csv_table(content: bytes, given: Mapping[str, Any]) -> pa.Table:
@@ -121,8 +104,11 @@ def csv_table(content: bytes, given: Mapping[str, Any]) -> pa.Table:
     errors = "surrogateescape" if options.encoding == "utf-8" else "strict"
     text = content.decode(options.encoding, errors).removeprefix("\ufeff")
     dialect = _dialect(options, options.sniffed(text[:_UNDECODED_BYTES]), text)
+    lines = lines_in([text], options, dialect.delimiter, _STANDARD_INPUT)
+    if options.sets_rows_aside:
+        return _kept_table(list(lines), dialect)
     return csv.read_csv(
-        lines_in([text], options, dialect.delimiter, "standard input"),
+        LinesFile(lines),
         read_options=options.lines_read_options(dialect.names),
         parse_options=options.parse_options(dialect.delimiter),
         convert_options=options.convert_options(options.types),
@@ -133,7 +119,7 @@ class CsvSource(DatasetFiles):
     """CSV files, whose string columns must be valid UTF-8. What pyarrow reads of them comes file by
     file, since a dataset reads ahead by up to 1 GiB where its reader is slow (version 26)."""
 
-    advice = _ADVICE
+    advice = CSV_ADVICE
 
     def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
         self._csv = csv_options
@@ -252,7 +238,7 @@ class CsvSource(DatasetFiles):
 class CsvLines(BatchFiles):
     """CSV files whose lines go through Python before they are parsed."""
 
-    advice = _ADVICE
+    advice = CSV_ADVICE
 
     def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
         self._csv = csv_options
@@ -263,6 +249,10 @@ class CsvLines(BatchFiles):
         with self.data_errors(self.files[0]):
             self._dialect = _dialect_of(self.files[0], self._csv)
         return super().read_schemas()
+
+    def _known_dialect(self) -> Dialect:
+        assert self._dialect is not None
+        return self._dialect
 
     def schema_of_file(self, path: str) -> pa.Schema:
         schema = self._opened_file(path, self._csv.types, ()).schema
@@ -282,14 +272,92 @@ class CsvLines(BatchFiles):
     ) -> pa.RecordBatchReader:
         import pyarrow.csv as csv
 
-        dialect = self._dialect
-        assert dialect is not None
+        dialect = self._known_dialect()
         return csv.open_csv(
             lines_of(path, self._csv, dialect.delimiter),
             read_options=self._csv.lines_read_options(dialect.names),
             parse_options=self._csv.parse_options(dialect.delimiter),
             convert_options=self._csv.convert_options(types, columns),
         )
+
+
+class CsvKeptRows(CsvLines):
+    """CSV files of which rows are left out that are not as the columns say, whichever columns are
+    read: so all values are converted."""
+
+    def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
+        self._columns: dict[str, list[str]] = {}  # by file
+        super().__init__(paths, csv_options, options)
+
+    def schema_of_file(self, path: str) -> pa.Schema:
+        dialect = self._known_dialect()
+        schema = _first_types(lines_of(path, self._csv, dialect.delimiter), dialect)
+        _require_strings(path, schema, self._csv.types)
+        self._columns[path] = schema.names
+        return schema
+
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for table in self.tables_of(path):
+            yield from table.to_batches()
+
+    def tables_of(self, path: str, take: TakeReject | None = None) -> Iterator[pa.Table]:
+        """The rows of a file with all of its columns; `take` gets what is left out."""
+        dialect = self._known_dialect()
+        known = self.path_columns()
+        types = {
+            name: pa.binary() if name in known else self.schema.field(name).type
+            for name in self._columns[path]
+        }
+        parser = RowParser(path, dialect.options, dialect.delimiter, self._columns[path], types)
+        text = decoded_blocks(path, self._csv.encoding)
+        yield from parser.tables(lines_in(text, self._csv, dialect.delimiter, path), take)
+
+
+class CsvRejects(BatchFiles):
+    """The rows that CsvKeptRows leaves out."""
+
+    advice = CSV_ADVICE
+
+    def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
+        self._rows = CsvKeptRows(paths, csv_options, options)
+        require_columns(csv_options, self._rows)
+        super().__init__(paths, "csv", options)
+
+    def schema_of_file(self, path: str) -> pa.Schema:
+        return REJECTS
+
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        self._rows.current()
+        return reject_batches(self._rejects_of(path), path, _REJECTS_AT_ONCE)
+
+    def _rejects_of(self, path: str) -> Iterator[Reject]:
+        rejects: list[Reject] = []
+        for _ in self._rows.tables_of(path, rejects.append):
+            yield from sorted(rejects, key=lambda reject: reject.line)
+            rejects.clear()
+
+
+def _first_types(stream: LinesFile, dialect: Dialect) -> pa.Schema:
+    """The columns of a file by its first block, with the types that are given, of which no row is
+    an error yet: columns of these types are not converted."""
+    import pyarrow.csv as csv
+
+    options = dialect.options
+    schema = csv.open_csv(
+        stream,
+        read_options=options.lines_read_options(dialect.names),
+        parse_options=options.parse_options(dialect.delimiter, lambda row: None),
+        convert_options=options.convert_options(dict.fromkeys(options.types, pa.binary())),
+    ).schema
+    return pa.schema([(each.name, options.types.get(each.name, each.type)) for each in schema])
+
+
+def _kept_table(lines: Sequence[str], dialect: Dialect) -> pa.Table:
+    """Standard input without the rows that the options leave out."""
+    schema = _first_types(LinesFile(iter(lines)), dialect)
+    types = {field.name: field.type for field in schema}
+    parser = RowParser(_STANDARD_INPUT, dialect.options, dialect.delimiter, schema.names, types)
+    return pa.concat_tables([schema.empty_table(), *parser.tables(lines)])
 
 
 def _with_single_names(files: Sequence[str], options: CsvOptions) -> CsvOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 
 from crossdock.errors import make_error
 from crossdock.files.csv_options import CsvOptions
@@ -15,19 +15,21 @@ _ROWS_AT_ONCE = 4096
 
 
 def lines_of(path: str, options: CsvOptions, delimiter: str) -> LinesFile:
-    """A file without the lines that are skipped and the comments, with short rows filled up if the
-    options say so. Raises what pyarrow raises, UnicodeDecodeError; DataError for malformed rows."""
-    return lines_in(decoded_blocks(path, options.encoding), options, delimiter, path)
+    """A file without the lines that are skipped, with empty ones for comments, and short rows
+    filled up if the options say so. Raises what pyarrow raises, UnicodeDecodeError; DataError for
+    malformed rows."""
+    return LinesFile(lines_in(decoded_blocks(path, options.encoding), options, delimiter, path))
 
 
-def lines_in(text: Iterable[str], options: CsvOptions, delimiter: str, path: str) -> LinesFile:
-    """The same of blocks of text."""
+def lines_in(text: Iterable[str], options: CsvOptions, delimiter: str, path: str) -> Iterator[str]:
+    """The same of blocks of text, as blocks of whole lines: as many as there are behind those that
+    are skipped."""
     blocks = _skipped(whole_lines(text), options.skip)
     if options.comment:
         blocks = _without_comments(blocks, options)
     if options.ragged == "fill":
         blocks = _filled(blocks, options, delimiter, path)
-    return LinesFile(blocks)
+    return blocks
 
 
 def _skipped(blocks: Iterator[str], lines: int) -> Iterator[str]:
@@ -55,7 +57,8 @@ def _without_comments(blocks: Iterable[str], options: CsvOptions) -> Iterator[st
         for line in block.split("\n")[:-1]:
             if in_quotes or not line.startswith(sign):
                 in_quotes ^= _leaves_open(line, options)
-                kept.append(f"{line}\n")
+                kept.append(line)
+            kept.append("\n")
         yield "".join(kept)
 
 
@@ -72,17 +75,14 @@ def _leaves_open(text: str, options: CsvOptions) -> bool:
 def _filled(blocks: Iterable[str], options: CsvOptions, delimiter: str, path: str) -> Iterator[str]:
     dialect = _python_dialect(options, delimiter)
     lines = (f"{line}\n" for block in blocks for line in block.split("\n")[:-1])
-    rows = (row for row in csv.reader(lines, dialect) if row)
+    rows = csv.reader(lines, dialect)
+    columns = len(options.names)
     try:
-        first = next(rows, None)
-        if first is None:
-            return
-        columns = len(options.names) or len(first)
-        left = chain([first], rows)
-        while some := list(islice(left, _ROWS_AT_ONCE)):
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            columns = columns or next((len(row) for row in some if row), 0)
             text = io.StringIO()
             csv.writer(text, dialect).writerows(
-                [*row, *[""] * (columns - len(row))] for row in some
+                [*row, *[""] * (columns - len(row))] if row else row for row in some
             )
             yield text.getvalue()
     except csv.Error as error:
@@ -93,6 +93,7 @@ def _filled(blocks: Iterable[str], options: CsvOptions, delimiter: str, path: st
 
 
 def _python_dialect(options: CsvOptions, sign: str) -> type[csv.Dialect]:
+
     class Found(csv.Dialect):
         delimiter = sign
         quotechar = options.quote or None

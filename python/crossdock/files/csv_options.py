@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, InvalidRow, ParseOptions, ReadOptions
 
+CSV_ADVICE = (
+    "types={'column': 'string'} where the first rows mislead; ragged='fill' or 'skip' for rows of "
+    "other lengths; bad_values='skip' for rows with values of other types"
+)
 _RAGGED = ("error", "skip", "fill")
+_BAD_VALUES = ("error", "skip")
 _DELIMITERS = (",", ";", "\t", "|")  # that are looked for
 _SNIFFED_LINES = 200
 _FAMILIAR = {"sep": "delimiter", "delim": "delimiter", "nullstr": "null_values",
@@ -38,6 +43,7 @@ class CsvArguments(TypedDict, total=False):
     decimal: str
     types: Mapping[str, Any] | None
     ragged: str
+    bad_values: str
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,8 @@ class CsvOptions:
     escape: "" = none. comment: lines that begin with it are left out. null_values: what stands for
     NULL; None = what pyarrow takes for it. decimal: "." or ",". types: by column, where the ones
     inferred from the first block of a file are not right. ragged: what becomes of a row with
-    another number of values: "error", "skip" it, or "fill" it up with empty ones.
+    another number of values: "error", "skip" it, or "fill" it up with empty ones. bad_values: of
+    one with a value that is none of its column's type: "error", or "skip" it.
     """
 
     header: bool = True
@@ -65,6 +72,7 @@ class CsvOptions:
     decimal: str = "."
     types: dict[str, Any] = field(default_factory=dict)
     ragged: str = "error"
+    bad_values: str = "error"
 
     @staticmethod
     def checked(given: Mapping[str, Any]) -> CsvOptions:
@@ -76,9 +84,6 @@ class CsvOptions:
                     "CD-105", f"read_csv() has no option {name!r}", choices=", ".join(known),
                     try_=_FAMILIAR.get(name) or nearest(name, known),
                 )  # fmt: skip
-        ragged = given.get("ragged", "error")
-        if ragged not in _RAGGED:
-            raise unknown_choice("ragged", ragged, _RAGGED)
         options = CsvOptions(
             header=require_flag(given.get("header", True), "header", "read_csv"),
             names=_names(given.get("names")),
@@ -91,11 +96,17 @@ class CsvOptions:
             encoding=_known_encoding(given.get("encoding", "utf-8")),
             decimal=_character(given, "decimal", ".", ","),
             types=require_types(given.get("types"), "read_csv"),
-            ragged=ragged,
+            ragged=_choice(given, "ragged", _RAGGED),
+            bad_values=_choice(given, "bad_values", _BAD_VALUES),
         )
         if options.decimal and options.decimal == options.delimiter:
             raise _wrong("decimal", options.decimal, "is the delimiter too", "delimiter=';'")
         return options
+
+    @property
+    def sets_rows_aside(self) -> bool:
+        """Whether there are rows that are left out, which `read_csv_rejects` has."""
+        return "skip" in (self.ragged, self.bad_values)
 
     def sniffed(self, text: str) -> str:
         """The delimiter of a file that begins with `text`."""
@@ -113,13 +124,13 @@ class CsvOptions:
     def parse_options(
         self, delimiter: str, refused: Callable[[InvalidRow], None] | None = None
     ) -> ParseOptions:
-        """For pyarrow.csv. `refused`: is given each row of another number of values that is
-        skipped, as pyarrow describes it."""
+        """For pyarrow.csv. `refused`: is given each row of another number of values, as pyarrow
+        describes it, in place of an error."""
         import pyarrow.csv as csv
 
         def skip(row: InvalidRow) -> str:
-            if refused is not None:
-                refused(row)
+            assert refused is not None
+            refused(row)
             return "skip"
 
         return csv.ParseOptions(
@@ -127,7 +138,7 @@ class CsvOptions:
             quote_char=self.quote or False,
             escape_char=self.escape or False,
             newlines_in_values=bool(self.quote or self.escape),
-            invalid_row_handler=skip if self.ragged == "skip" else None,
+            invalid_row_handler=None if refused is None else skip,
         )
 
     def count_columns(self, text: str, delimiter: str) -> int:
@@ -210,6 +221,13 @@ class CsvOptions:
 
 def _wrong(option: str, value: object, why: str, example: str) -> CrossdockError:
     return make_error("CD-105", f"read_csv({option}={value!r}) {why}", try_=example)
+
+
+def _choice(given: Mapping[str, Any], option: str, choices: tuple[str, ...]) -> str:
+    value = given.get(option, "error")
+    if value not in choices:
+        raise unknown_choice(option, value, choices)
+    return str(value)
 
 
 def _character(given: Mapping[str, Any], option: str, default: str, example: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import make_error
-from crossdock.files.csv_files import CsvLines, CsvSource
+from crossdock.files.csv_files import CsvKeptRows, CsvLines, CsvRejects, CsvSource
 from crossdock.files.far_files import FarFile
 from crossdock.files.far_paths import is_url
 from crossdock.files.file_sources import FileSource
@@ -58,5 +58,13 @@ def _files(kind: type, arguments: tuple[Any, ...], schema: pa.Schema) -> FileSou
 
 
 copyreg.pickle(ArrowSource, _reduced_table)
-for _kind in (ParquetSource, IpcSource, CsvSource, CsvLines, JsonSource):
+for _kind in (
+    ParquetSource,
+    IpcSource,
+    CsvSource,
+    CsvLines,
+    CsvKeptRows,
+    CsvRejects,
+    JsonSource,
+):
     copyreg.pickle(_kind, _reduced_files)

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _READERS = {
     "read": "read", "read_parquet": "read_parquet", "parquet_scan": "read_parquet",
     "read_ipc": "read_ipc", "read_arrow": "read_ipc", "read_csv": "read_csv",
-    "read_csv_auto": "read_csv", "read_json": "read_json", "read_json_auto": "read_json",
-    "read_ndjson": "read_json", "read_delta": "read_delta", "delta_scan": "read_delta",
-    "read_iceberg": "read_iceberg", "iceberg_scan": "read_iceberg",
+    "read_csv_auto": "read_csv", "read_csv_rejects": "read_csv_rejects", "read_json": "read_json",
+    "read_json_auto": "read_json", "read_ndjson": "read_json", "read_delta": "read_delta",
+    "delta_scan": "read_delta", "read_iceberg": "read_iceberg", "iceberg_scan": "read_iceberg",
 }  # fmt: skip
 _OF_FILES = {name: name for name in ("union_by_name", "hive_partitioning", "filename")}
 _TYPES = dict.fromkeys(("types", "dtypes", "columns"), "types")
@@ -45,11 +45,13 @@ _OF_CSV = {
 }  # fmt: skip
 _OPTIONS = {
     "read_parquet": _OF_FILES, "read_ipc": _OF_FILES,
-    "read_csv": _OF_FILES | _TYPES | _OF_CSV, "read_json": _OF_FILES | _TYPES,
+    "read_csv": _OF_FILES | _TYPES | _OF_CSV, "read_csv_rejects": _TYPES | _OF_CSV,
+    "read_json": _OF_FILES | _TYPES,
     "read_delta": {"version": "version"},
     "read_iceberg": {"snapshot": "snapshot", "snapshot_from_id": "snapshot"},
 }  # fmt: skip
-_RAGGED = {"ignore_errors": "skip", "null_padding": "fill"}
+_CSV_METHODS = ("read_csv", "read_csv_rejects")
+_CSV_FLAGS = ("ignore_errors", "null_padding")
 
 
 class Catalog:
@@ -161,14 +163,14 @@ class Catalog:
         options: dict[str, Any] = {}
         all_strings = False
         for name, value in call.options:
-            if method == "read_csv" and name == "columns" and isinstance(value, dict):
+            if method in _CSV_METHODS and name == "columns" and isinstance(value, dict):
                 options |= {"types": _types_of(value), "names": [str(each) for each in value]}
             elif method == "read_csv" and name == "all_varchar":
                 all_strings = value is True
             elif name in known:
                 options[known[name]] = _types_of(value) if known[name] == "types" else value
-            elif method == "read_csv" and name in _RAGGED and isinstance(value, bool):
-                options |= {"ragged": _RAGGED[name]} if value else {}
+            elif method in _CSV_METHODS and name in _CSV_FLAGS and isinstance(value, bool):
+                options = _with_flag(options, name) if value else options
             elif name != "auto_detect" or value is not True:
                 raise sql_error(
                     f"{call.function}() has no option {name!r}", text, call.place,
@@ -218,6 +220,13 @@ def _spelled(variables: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any
     for spelled, value in list(variables.items()):
         if spelled != name and spelled.lower() == name:
             yield spelled, value
+
+
+def _with_flag(options: dict[str, Any], name: str) -> dict[str, Any]:
+    """With what a name of DuckDB's says of rows: padding goes before leaving out."""
+    if name == "null_padding":
+        return options | {"ragged": "fill"}
+    return {"ragged": "skip"} | options | {"bad_values": "skip"}
 
 
 def _types_of(value: object) -> object:

@@ -195,6 +195,7 @@ def test_types_that_the_first_block_does_not_tell(
         ({"skip": -1}, "from 0 on"),
         ({"skip": "x"}, "skip"),
         ({"ragged": "pad"}, "ragged='pad' is not a choice"),
+        ({"bad_values": "null"}, "bad_values='null' is not a choice"),
         ({"null_values": 3}, "null_values=3"),
         ({"decimal": ",", "delimiter": ","}, "is the delimiter too"),
         ({"types": ["a"]}, "says no types by column"),
@@ -234,19 +235,6 @@ def test_large_files_stream_in_bounded_memory(
             time.sleep(0.05)
     assert rows == 1_200_000
     assert most < 48 << 20  # of 113 MB, blocks that pyarrow.csv reads ahead
-
-
-def test_rows_that_are_left_out(dock: xd.Dock, tmp_path: Path) -> None:
-    a = write(tmp_path / "a.csv", "# none\nk;t\n1;x\n2\n3;y;z\n4;w\n")
-    b = write(tmp_path / "b.csv", "k;t\n5;x\n")
-    paths = [str(a), str(b)]
-    assert dock.read_csv(paths, ragged="skip", comment="#").count() == 3
-    rejects = dock.read_csv_rejects(paths, comment="#")
-    assert rejects.collect().to_pylist() == [
-        {"filename": str(a), "expected": 2, "actual": 1, "text": "2"},
-        {"filename": str(a), "expected": 2, "actual": 3, "text": "3;y;z"},
-    ]
-    assert dock.read_csv_rejects(str(b)).count() == 0
 
 
 FIRST_ROWS = """

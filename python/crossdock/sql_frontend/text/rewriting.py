@@ -51,8 +51,8 @@ _ALSO_COLUMNS = words_of(
 _NOT_COUNTED = words_of("group having limit offset fetch union intersect except distinct qualify")
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
-    "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
-    "read_json_auto read_ndjson read_delta delta_scan read_iceberg iceberg_scan"
+    "read_parquet read_csv read_csv_auto read_csv_rejects read_ipc parquet_scan read_arrow "
+    "read_json read_json_auto read_ndjson read_delta delta_scan read_iceberg iceberg_scan"
 )
 
 
