@@ -188,6 +188,11 @@ def from_native(error: Exception) -> CrossdockError:
     return _CLASSES.get(kind, InternalError)(code, message)
 
 
+def reason_of(error: _native.NativeError) -> str:
+    """What an error of the engine says, without its code and class."""
+    return str(error.args[2])
+
+
 @contextlib.contextmanager
 def public_errors() -> Iterator[None]:
     """Turns the engine's errors raised inside into public ones. Thread-safe."""

@@ -21,6 +21,7 @@ from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
 from crossdock.files.json_files import open_json
 from crossdock.files.parquet_files import open_parquet
+from crossdock.files.parquet_keys import Decryption
 from crossdock.files.paths import DELTA_LOG, Paths, detect_format, placed
 from crossdock.files.sources import ArrowSource, Source, import_arrow
 from crossdock.option_checks import require_flag
@@ -89,6 +90,7 @@ class Dock:
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
         filesystem: FileSystemLike | None = None,
+        decryption: Decryption | None = None,
     ) -> Relation:
         """A relation over a Parquet file, folder, glob ("2024/**/*.parquet", "{a,b}.parquet") or
         list of files; URLs (file, http, https, s3, gs, az, abfs; others if fsspec knows them);
@@ -101,14 +103,15 @@ class Dock:
         whether folders `name=value` are columns, integers, dates or strings; by default those of a
         folder or glob. Filters on them leave whole files out. filename: True, or the name of a
         column, for the path of each row's file. filesystem: of pyarrow.fs or fsspec, in which the
-        paths are.
+        paths are. decryption: of encrypted files, pyarrow's FileDecryptionProperties, or its
+        CryptoFactory and KmsConnectionConfig as a pair; pyarrow reads such files.
         Errors: PathError, DataError (not Parquet; columns without a common type, which it names
         with the files), OptionError, ClosedError.
         """
         options = FileOptions.checked(
             "read_parquet", union_by_name, hive_partitioning, filename, filesystem
         )
-        return self._open(open_parquet, paths, options)
+        return self._open(open_parquet, paths, options, decryption)
 
     def read_ipc(
         self,

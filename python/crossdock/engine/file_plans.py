@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crossdock import _native
+from crossdock.errors import reason_of
 from crossdock.files.csv_files import CsvSource
 from crossdock.files.file_sources import FileSource
 from crossdock.files.parquet_files import ParquetSource
@@ -44,7 +45,7 @@ def _of_parquet(
     try:
         return _native.Plan.scan_parquet(files, like, source.name, with_codes)
     except _native.NativeError as error:
-        return str(error)
+        return reason_of(error)
 
 
 def _of_csv(source: CsvSource, columns: tuple[str, ...]) -> _native.Plan | str:
@@ -55,7 +56,7 @@ def _of_csv(source: CsvSource, columns: tuple[str, ...]) -> _native.Plan | str:
     try:
         return _native.Plan.scan_csv(*files, like, source.name)
     except _native.NativeError as error:
-        return str(error)
+        return reason_of(error)
 
 
 def _like(source: FileSource, columns: tuple[str, ...]) -> _native.Table | str:
@@ -67,4 +68,4 @@ def _like(source: FileSource, columns: tuple[str, ...]) -> _native.Table | str:
     try:
         return engine_table(checking_engine(), empty_table(schema))
     except _native.NativeError as error:
-        return str(error)
+        return reason_of(error)

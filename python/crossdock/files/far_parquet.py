@@ -11,6 +11,7 @@ from crossdock.files.range_reads import RangeReads
 
 _TAIL_BYTES = 64 << 10  # in which most footers are
 _END_BYTES = 8  # the length of the footer, and the magic behind it
+_MAGIC = (b"PAR1", b"PARE")  # the latter of encrypted footers
 _FOOTER_BYTES_MOST = 256 << 20
 
 
@@ -32,7 +33,7 @@ def read_footers(files: Sequence[str]) -> list[Footer]:
         size = size_of(far[number])
         tail = reads.tail(number, size, _TAIL_BYTES)
         needed = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
-        if tail[-4:] == b"PAR1" and len(tail) < needed <= min(size, _FOOTER_BYTES_MOST):
+        if tail[-4:] in _MAGIC and len(tail) < needed <= min(size, _FOOTER_BYTES_MOST):
             tail = reads.tail(number, size, needed)
         return Footer(far[number], size, tail)
 

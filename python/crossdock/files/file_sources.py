@@ -251,12 +251,17 @@ class FileSource(ABC):
                     "CD-302", f"{file or self.files[0]!r} is empty, and has no header",
                     try_="a file with a header line, or a list of the others",
                 ) from error  # fmt: skip
+            cause, advice = self.cause_and_advice(error)
             raise make_error(
                 "CD-302",
-                f"{self.kind} source {self.name!r} cannot be read: {first_line(error)}",
+                f"{self.kind} source {self.name!r} cannot be read: {cause}",
                 where=file or self.files[0] + (" …" if len(self.files) > 1 else ""),
-                try_=self.advice,
+                try_=advice,
             ) from error
+
+    def cause_and_advice(self, error: Exception) -> tuple[str, str]:
+        """Why reading raised an error, and what to try."""
+        return first_line(error), self.advice
 
     @abstractmethod
     def read_schemas(self) -> Sequence[pa.Schema]:

@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.errors import first_line, reason_of
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
 from crossdock.files.batch_files import completed
 from crossdock.files.far_files import of_each_far
-from crossdock.files.far_parquet import open_far, read_footers
+from crossdock.files.far_parquet import Footer, open_far, read_footers
 from crossdock.files.file_sources import DatasetFiles, FileOptions, Opened, path_values
+from crossdock.files.parquet_keys import NO_KEYS, Decryption, decryption_properties
 from crossdock.files.paths import Paths
 from crossdock.files.reader_filters import to_pyarrow
-from crossdock.files.sources import Source, read_for
+from crossdock.files.sources import Source, Split, read_for
 from crossdock.values.engine_types import engine_table
 from crossdock.values.type_checks import checking_engine
 
 if TYPE_CHECKING:
     from pyarrow.dataset import FileFragment, ParquetFileFormat, RowGroupInfo
-    from pyarrow.parquet import FileMetaData
+    from pyarrow.parquet import FileDecryptionProperties, FileMetaData
 
+_UNREAD = "CD-102"  # the engine's error for what it does not read
 _BATCH_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 17
 # Of each column: by itself pyarrow reads row groups as a whole, and all of them ahead.
@@ -35,21 +38,36 @@ _FAR_BUFFER_BYTES = 8 << 20
 
 
 class ParquetSource(DatasetFiles):
-    """Parquet files, whose footers are open for the engine's reader if it can read them."""
+    """Parquet files, whose footers are open for the engine's reader if it can read them. Encrypted
+    ones are pyarrow's."""
 
     is_counted = True
     _read: _native.ParquetFiles | str = ""
+    keys: FileDecryptionProperties | None = None
+    _is_encrypted = False
     _footers: tuple[Opened, _native.ParquetFiles | str] | None = None
     _footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
     _metadata: tuple[Opened, list[FileMetaData]] | None = None
 
-    def __init__(self, paths: Paths, options: FileOptions) -> None:
+    def __init__(
+        self, paths: Paths, options: FileOptions, decryption: Decryption | None = None
+    ) -> None:
+        self.keys = decryption_properties(decryption)
         super().__init__(paths, "parquet", options)
 
     def dataset_format(self) -> ParquetFileFormat:
         import pyarrow.dataset as dataset
 
-        return dataset.ParquetFileFormat()
+        options = dataset.ParquetFragmentScanOptions(decryption_properties=self.keys)
+        return dataset.ParquetFileFormat(default_fragment_scan_options=options)
+
+    def cause_and_advice(self, error: Exception) -> tuple[str, str]:
+        cause = first_line(error)
+        if not any(word in cause.lower() for word in ("decrypt", "crypto")):
+            return cause, self.advice
+        if self.keys is None:
+            return f"it is encrypted ({cause})", NO_KEYS
+        return f"the keys of decryption= are not its own ({cause})", "those it was written with"
 
     def read_schemas(self) -> Sequence[pa.Schema]:
         import pyarrow.parquet as parquet
@@ -57,22 +75,42 @@ class ParquetSource(DatasetFiles):
         numbers = list(range(len(self.files)))
         footers = read_footers(self.files) if self.is_far else None
         self._footer_bytes = None if footers is None else [one.tail for one in footers]
-        try:
-            if footers is None:
-                self._read = _native.ParquetFiles.open(self.files)
-            else:
-                self._read = open_far(footers)
+        self._read = self._opened_files(footers)
+        if not isinstance(self._read, str):
             numbers = self._read.schema_numbers()
-        except _native.NativeError as error:
-            self._read = str(error)  # pyarrow says what is wrong, or reads what the engine does not
         different = sorted(set(numbers))
         read = self.of_each(
             different,
-            lambda number: parquet.read_schema(self._schema_file(number)),
+            lambda number: parquet.read_schema(
+                self._schema_file(number), decryption_properties=self.keys
+            ),
             self.files.__getitem__,
         )
         schemas = dict(zip(different, read, strict=True))
         return [schemas[number] for number in numbers]
+
+    def _opened_files(self, footers: Sequence[Footer] | None) -> _native.ParquetFiles | str:
+        """The files for the engine's reader, or why it does not read them: pyarrow says what is
+        wrong, or reads them."""
+        self._is_encrypted = self.keys is not None
+        if self._is_encrypted:
+            return "they are encrypted"
+        try:
+            if footers is None:
+                return _native.ParquetFiles.open(self.files)
+            return open_far(footers)
+        except _native.NativeError as error:
+            self._is_encrypted = error.args[0] == _UNREAD  # there is no other such file
+            return reason_of(error)
+
+    def split_filter(self, parts: Sequence[Expr]) -> Split:
+        """Of encrypted files what paths say: pyarrow ends the process where it looks for statistics
+        of a column without its key (version 26)."""
+        if not self._is_encrypted:
+            return super().split_filter(parts)
+        known = frozenset(self._opened.values.column_names)
+        given = tuple(part for part in parts if part.columns() and part.columns() <= known)
+        return given, tuple(part for part in parts if not any(part is one for one in given))
 
     def footers(self) -> _native.ParquetFiles | str:
         """The files for the engine's reader, or why it does not read them. DataError if they have
@@ -135,8 +173,12 @@ class ParquetSource(DatasetFiles):
             self.data_errors(fragment.path),
             fragment.filesystem.open_input_file(fragment.path) as stream,
             parquet.ParquetFile(
-                stream, metadata=fragment.metadata, buffer_size=buffered, pre_buffer=False
-            ) as file,
+                stream,
+                metadata=fragment.metadata,
+                buffer_size=buffered,
+                pre_buffer=False,
+                decryption_properties=self.keys,
+            ) as file,  # fmt: skip
         ):
             known = file.schema_arrow.names
             stored = [name for name in projected.names if name in known and name not in values]
@@ -152,10 +194,13 @@ class ParquetSource(DatasetFiles):
         return super().count_rows(predicate) if isinstance(files, str) else files.num_rows
 
     def metadata(self) -> list[FileMetaData]:
-        """What pyarrow says of the footers, for modules of this package. (A fragment would say it,
-        too, but pyarrow.dataset imports pandas: 0.2 s.) Call it inside `data_errors`."""
+        """What pyarrow says of the footers, for modules of this package; of encrypted files nothing
+        (split_filter says why). A fragment would say it, too, but pyarrow.dataset imports pandas:
+        0.2 s. Call it inside `data_errors`."""
         import pyarrow.parquet as parquet
 
+        if self._is_encrypted:
+            return []
         opened = self.current()
         if self._metadata is None or self._metadata[0] is not opened:
             numbers = range(len(self.files))
@@ -188,7 +233,7 @@ class ParquetSource(DatasetFiles):
         try:
             return self._read.with_values(engine_table(checking_engine(), opened.values))
         except _native.NativeError as error:
-            return str(error)
+            return reason_of(error)
 
 
 def _batch_rows(group: RowGroupInfo) -> int:
@@ -197,6 +242,9 @@ def _batch_rows(group: RowGroupInfo) -> int:
     return int(max(1, min(_BATCH_ROWS, rows)))
 
 
-def open_parquet(paths: Paths, options: FileOptions | None = None) -> Source:
-    """A source over Parquet files. PathError or DataError when there is none to read."""
-    return ParquetSource(paths, options or FileOptions())
+def open_parquet(
+    paths: Paths, options: FileOptions | None = None, decryption: Decryption | None = None
+) -> Source:
+    """A source over Parquet files. PathError or DataError when there is none to read; OptionError
+    for keys that are none."""
+    return ParquetSource(paths, options or FileOptions(), decryption)

@@ -45,7 +45,7 @@ FILE_KINDS = {
     stat.S_IFBLK: "a device",
 }
 
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc"}
+_MAGIC = {b"PAR1": "parquet", b"PARE": "parquet", b"ARROW1": "ipc"}
 _ENDINGS = tuple(ending for endings in FORMATS.values() for ending in endings)
 
 

@@ -34,6 +34,11 @@ def _table(stream: bytes, name: str, files: Sequence[str], is_replicated: bool) 
 
 
 def _reduced_files(source: FileSource) -> tuple[Any, ...]:
+    if isinstance(source, ParquetSource) and source.keys is not None:
+        raise make_error(
+            "CD-105", f"a relation over the encrypted files {source.name!r} is not pickled: "
+            "its keys would be in it", try_="read_parquet(..., decryption=...) where it is loaded",
+        )  # fmt: skip
     paths, *others = source._opened_by
     is_one = not isinstance(paths, list | tuple)
     whole = _absolute(paths) if is_one else [_absolute(path) for path in paths]
