@@ -10,17 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock.errors import CrossdockError, make_error
+from crossdock.errors import CrossdockError, first_line, make_error
 from crossdock.files.far_files import FarFile, FileSystemLike, of_each_far
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://")
+_KEYS = re.compile(r"://[^/@:]+:[^@]+@")  # of who asks
 _ALTERNATIVES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _GOOGLE = ("gs", "gcs")
 _RETRY_S = 30
 _WEB = ("http", "https")
+# What a store may not know of who asks.
+_AZURE_ACCESS = (
+    "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, az login, or "
+    "filesystem=pyarrow.fs.AzureFileSystem(...)"
+)
+_ACCESS = {
+    "s3": "the keys (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), region (AWS_DEFAULT_REGION) and "
+    "address (AWS_ENDPOINT_URL) of the store, or filesystem=pyarrow.fs.S3FileSystem(...), such as "
+    "one with anonymous=True",
+    "gs": "gcloud auth application-default login, or filesystem=pyarrow.fs.GcsFileSystem(...), "
+    "such as one with anonymous=True",
+    "abfs": _AZURE_ACCESS,
+    "abfss": _AZURE_ACCESS,
+    "az": _AZURE_ACCESS,
+}
 # What pyarrow has; others are asked of fsspec.
 _OF_ARROW = ("s3", "gs", "gcs", "abfs", "abfss", "az", "hdfs", "viewfs")
 
@@ -70,11 +86,17 @@ def _files(item: str, filesystem: FileSystemLike | None, endings: Sequence[str])
     if prefix is None:
         return [FarFile(item, system, path)]
     try:
-        return [FarFile(prefix + files, system, files) for files in _expand(system, path, endings)]
+        names = _expand(system, path, endings)
+        if not isinstance(names, str):
+            return [FarFile(prefix + name, system, name) for name in names]
+        bucket = path.partition("/")[0]
+        if prefix and not _is_there(system, bucket):
+            raise nothing(item, f"no bucket {bucket!r}", store_advice(item))
     except CrossdockError:
         raise
     except (OSError, pa.ArrowException) as error:
-        raise nothing(item, (str(error).splitlines() or [type(error).__name__])[0]) from error
+        raise nothing(item, first_line(error), store_advice(item)) from error
+    raise nothing(item, names)
 
 
 def listed_places(items: Sequence[str], filesystem: FileSystemLike | None) -> tuple[str, ...]:
@@ -114,15 +136,16 @@ def arrow_system(filesystem: FileSystemLike) -> FileSystem:
 
 
 def nothing(item: str, why: str, try_: str = "") -> CrossdockError:
-    """The error for a path that leads nowhere."""
-    return make_error("CD-502", f"nothing to read at {item!r}: {why}", try_=try_)
+    """The error for a path that leads nowhere; it does not show the keys of a URL."""
+    shown = _KEYS.sub("://...@", item)
+    return make_error("CD-502", f"nothing to read at {shown!r}: {why}", try_=try_)
 
 
 def _place(item: str, filesystem: FileSystemLike | None) -> tuple[FileSystem, str | None, str]:
     """The file system, what stands before its paths in names (None: they are no paths of a tree),
     and the path."""
     if filesystem is not None:
-        return arrow_system(filesystem), "", item
+        return arrow_system(filesystem), "", _without_scheme(item, filesystem)
     match = _URL.match(item)
     assert match is not None
     scheme, rest = match[1], item[match.end() :]
@@ -133,6 +156,21 @@ def _place(item: str, filesystem: FileSystemLike | None) -> tuple[FileSystem, st
     if scheme in _WEB:
         return arrow_system(system), None, item
     return arrow_system(system), f"{scheme}://", str(system._strip_protocol(item))
+
+
+def _without_scheme(item: str, filesystem: FileSystemLike) -> str:
+    """A path of a file system that is given; it may be a URL, with its scheme."""
+    strip = getattr(filesystem, "_strip_protocol", None)
+    match = _URL.match(item)
+    if match is None:
+        return item
+    return item[match.end() :] if strip is None else str(strip(item))
+
+
+def store_advice(item: str) -> str:
+    """What to try where a store refuses, or has nothing."""
+    scheme = item.partition("://")[0]
+    return _ACCESS.get(_GOOGLE[0] if scheme in _GOOGLE else scheme, "")
 
 
 def _bare(path: str) -> str:
@@ -156,9 +194,12 @@ def _system_of_arrow(item: str, scheme: str, rest: str, query: str) -> FileSyste
         ):  # else it tries for a quarter of an hour
             query += ("&" if query else "?") + f"retry_limit_seconds={_RETRY_S}"
         return file_systems.FileSystem.from_uri(f"{scheme}://{bucket}{query}")[0]
-    except (OSError, ValueError, pa.ArrowException) as error:
-        why = (str(error).splitlines() or [""])[0]
-        raise nothing(item, why, "filesystem=, made of pyarrow.fs or fsspec") from error
+    except CrossdockError:
+        raise
+    except (ImportError, OSError, ValueError, pa.ArrowException) as error:
+        raise nothing(
+            item, first_line(error), "filesystem=, made of pyarrow.fs or fsspec"
+        ) from error
 
 
 def _azure_account(item: str) -> dict[str, str]:
@@ -188,35 +229,40 @@ def _system_of_fsspec(item: str, scheme: str) -> Any:
     try:
         return fsspec.filesystem(scheme)
     except ImportError as error:
-        raise nothing(item, str(error), "pip install 'crossdock[remote]'") from error
+        raise nothing(
+            item, str(error), "pip install that package, or filesystem=, made of fsspec"
+        ) from error
     except ValueError as error:
         raise nothing(
             item, f"no package that is installed reads {scheme}", "filesystem=, made of fsspec"
         ) from error
 
 
-def _expand(system: FileSystem, path: str, endings: Sequence[str]) -> list[str]:
+def _expand(system: FileSystem, path: str, endings: Sequence[str]) -> list[str] | str:
+    """The files of a path or pattern, or why there is none."""
     import pyarrow.fs as file_systems
 
     if is_glob(path):
         names = sorted({name for one in alternatives(path) for name in _matches(system, one)})
-        if not names:
-            raise nothing(path, "no file matches the pattern")
-        return names
+        return names or "no file matches the pattern"
     about = system.get_file_info(path)
     if about.type == file_systems.FileType.File:
         return [path]
     if about.type == file_systems.FileType.NotFound:
-        raise nothing(path, "no such file or folder")
+        return "no such file or folder"
     below = [
         name
         for name in _below(system, path)
         if not any(part[:1] in "._" for part in _parts(name)[len(_parts(path)) :])
     ]
     names = [name for name in below if not endings or name.lower().endswith(tuple(endings))]
-    if not names:
-        raise nothing(path, f"the folder holds no file named *{' or *'.join(endings)}")
-    return sorted(names)
+    return sorted(names) or f"the folder holds no file named *{' or *'.join(endings)}"
+
+
+def _is_there(system: FileSystem, path: str) -> bool:
+    import pyarrow.fs as file_systems
+
+    return bool(system.get_file_info(path).type != file_systems.FileType.NotFound)
 
 
 def _below(system: FileSystem, folder: str) -> Iterator[str]:

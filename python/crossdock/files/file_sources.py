@@ -36,6 +36,7 @@ from crossdock.files.far_files import (
     size_of,
     version_of,
 )
+from crossdock.files.far_paths import store_advice
 from crossdock.files.file_schemas import require_same_schemas, unified_schema
 from crossdock.files.path_values import folder_values, string_array, values_as
 from crossdock.files.paths import Paths, find_files, has_partitions, shown_name
@@ -261,7 +262,9 @@ class FileSource(ABC):
 
     def cause_and_advice(self, error: Exception) -> tuple[str, str]:
         """Why reading raised an error, and what to try."""
-        return first_line(error), self.advice
+        is_of_store = self.is_far and isinstance(error, OSError)
+        advice = store_advice(self.files[0]) if is_of_store else ""
+        return first_line(error), advice or self.advice
 
     @abstractmethod
     def read_schemas(self) -> Sequence[pa.Schema]:

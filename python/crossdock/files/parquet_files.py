@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import first_line, reason_of
+from crossdock.errors import reason_of
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
 from crossdock.files.batch_files import completed
@@ -62,9 +62,9 @@ class ParquetSource(DatasetFiles):
         return dataset.ParquetFileFormat(default_fragment_scan_options=options)
 
     def cause_and_advice(self, error: Exception) -> tuple[str, str]:
-        cause = first_line(error)
+        cause, advice = super().cause_and_advice(error)
         if not any(word in cause.lower() for word in ("decrypt", "crypto")):
-            return cause, self.advice
+            return cause, advice
         if self.keys is None:
             return f"it is encrypted ({cause})", NO_KEYS
         return f"the keys of decryption= are not its own ({cause})", "those it was written with"

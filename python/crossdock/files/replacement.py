@@ -25,6 +25,7 @@ from crossdock.files.paths import PathLike
 
 _BUFFER_BYTES = 1 << 20
 _ATTEMPTS = 16
+_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(.*)")
 _ACCESS_LIST = "system.posix_acl_access"
 _NEXT_STEPS = {
     errno.ENOSPC: "free space, or another disk",
@@ -230,13 +231,20 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def require_parent(folder: Path) -> None:
-    """PathError for a folder that cannot be made, since the one around it is not there."""
-    if not folder.parent.is_dir():
+def require_parent(target: Path) -> None:
+    """PathError for a file or folder that cannot be made, since none is around it."""
+    if target.parent.is_dir():
+        return
+    url = _URL.match(str(target))
+    if url is not None:  # of which Path makes one slash
         raise make_error(
-            "CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in",
-            try_="mkdir, or another folder",
+            "CD-502", f"'{url[1]}://{url[2]}' cannot be written: files are written on this machine",
+            try_="a file here, then pyarrow.fs.copy_files(file, URL)",
         )  # fmt: skip
+    raise make_error(
+        "CD-502", f"no folder {str(target.parent)!r} to write {target.name!r} in",
+        try_="mkdir, or another folder",
+    )  # fmt: skip
 
 
 def require_free_folder(path: PathLike) -> None:

@@ -15,7 +15,7 @@ from crossdock.errors import make_error, system_limits, unknown_choice
 from crossdock.expressions.evaluation import plain_schema
 from crossdock.files.parquet_writes import ParquetGroups, encoding_threads
 from crossdock.files.paths import FILE_KINDS, PathLike, delimiter_of, format_of
-from crossdock.files.replacement import path_errors, replacing_file
+from crossdock.files.replacement import path_errors, replacing_file, require_parent
 from crossdock.files.text_formats import JsonWriter
 from crossdock.option_checks import require_count, require_flag
 from crossdock.values.engine_types import with_schema
@@ -36,11 +36,7 @@ def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = Fa
     not to be overwritten. Looks, and writes nothing: call it before the work."""
     target = Path(path).expanduser()
     with path_errors(target):
-        if not target.parent.is_dir():
-            raise make_error(
-                "CD-502", f"no folder {str(target.parent)!r} to write {target.name!r} in",
-                try_="mkdir, or another folder",
-            )  # fmt: skip
+        require_parent(target)
         if target.is_dir():
             raise make_error(
                 "CD-502", f"{str(target)!r} cannot be written: it is a folder",

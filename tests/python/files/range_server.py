@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         path = server.folder / unquote(self.path.partition("?")[0]).lstrip("/")
         if not path.is_file():
-            self._end(404)
+            self._end(200 if path.is_dir() and path.parent == server.folder else 404)  # a bucket
             return
         content = path.read_bytes()
         first, end = self._range(len(content))
