@@ -73,13 +73,15 @@ class Plan {
 
   // Columns of files, which are read while a query runs. `like` says their names, and the types that they have for
   // Arrow. Strings come as views; `with_codes`: as dictionaries where they are few, which makes them better keys, and
-  // costs a look at all dictionaries of the files before the first row. Values of narrower types are widened; a file
+  // costs a look at all dictionaries of the files before the first row; of `keys`, by which all rows are grouped, also
+  // where they are more. Values of narrower types are widened; a file
   // that lacks a column has NULL there. Throws CD-102, with the reason, for what is not read here: nested and encrypted
   // columns, rare types and codecs.
   static Plan scan_parquet(const ParquetFiles& files,
                            const ArrowTable& like,
                            const std::string& name,
-                           bool with_codes = true);
+                           bool with_codes = true,
+                           const std::vector<std::string>& keys = {});
 
   // Columns of CSV files, in the types of `like`, which are read while a query runs; the places of the files are those
   // of its columns. Strings come as views. Throws CD-102 for types that are not read here, CD-302.

@@ -123,7 +123,8 @@ void bind_plan(nb::module_& module) {
                   "files"_a,
                   "like"_a,
                   "name"_a,
-                  "with_codes"_a = true)
+                  "with_codes"_a = true,
+                  "keys"_a = std::vector<std::string>())
       .def_static("scan_csv", &scan_csv, "files"_a, "format"_a, "like"_a, "name"_a)
       .def("column", &crossdock::Plan::column, "name"_a)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)

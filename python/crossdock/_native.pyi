@@ -467,8 +467,15 @@ class Plan:
     @staticmethod
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
     @staticmethod
-    def scan_parquet(files: ParquetFiles, like: Table, name: str, with_codes: bool = True) -> Plan:
-        """The columns of `like`; strings that are few as dictionaries, if asked for. NativeError"""
+    def scan_parquet(
+        files: ParquetFiles,
+        like: Table,
+        name: str,
+        with_codes: bool = True,
+        keys: list[str] = ...,
+    ) -> Plan:
+        """The columns of `like`; strings that are few as dictionaries, if asked for; of `keys`, by
+        which all rows are grouped, also where they are more. NativeError"""
 
     @staticmethod
     def scan_csv(

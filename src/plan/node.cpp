@@ -106,8 +106,9 @@ Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std:
 Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
                                const Schema& expected,
                                bool with_codes,
-                               std::string name) {
-  CD_ASSIGN(auto table, scan::ParquetTable::create(std::move(files), expected, with_codes));
+                               std::string name,
+                               const std::vector<std::string>& keys) {
+  CD_ASSIGN(auto table, scan::ParquetTable::create(std::move(files), expected, with_codes, keys));
   SchemaPtr schema = table->schema();
   return make_node(FileScan{std::move(table), std::move(name)}, {}, std::move(schema));
 }

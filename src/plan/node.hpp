@@ -125,11 +125,13 @@ struct Node {
 // Each checks its arguments against the schemas of its inputs. Errors: those of expressions and of the operator's spec;
 // kInvalidArgument for a condition that is no bool, kDuplicateColumn for two columns of one name.
 Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name);
-// Strings come as views, whatever `expected` says; `with_codes`: as dictionaries where they are few.
+// Strings come as views, whatever `expected` says; `with_codes`: as dictionaries where they are few, and of `keys`, by
+// which all rows are grouped, also where they are more.
 Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
                                const Schema& expected,
                                bool with_codes,
-                               std::string name);
+                               std::string name,
+                               const std::vector<std::string>& keys = {});
 // The same of CSV files, whose places are those of the columns of `expected`.
 Result<NodePtr> make_csv_scan(std::vector<CsvFile> files,
                               CsvFormat format,

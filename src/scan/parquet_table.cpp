@@ -16,9 +16,11 @@ namespace crossdock::scan {
 namespace {
 
 // Of all dictionaries of a column together, and of one on average: beyond that, strings differ too much for codes to
-// spare anything.
+// spare anything. Groups of all rows gain more: 2 million rows of 30,000 strings in 16 row groups, whose dictionaries
+// have 180 KiB, take 83 ms instead of 132, and a filter 83 instead of 20.
 constexpr int64_t kCodedBytesMost = int64_t{16} << 20;
 constexpr int64_t kDictionaryBytesMost = int64_t{32} << 10;
+constexpr int64_t kKeyDictionaryBytesMost = int64_t{256} << 10;
 constexpr int64_t kStringBytesMost = int64_t{1} << 30;  // of strings that are all different
 constexpr size_t kOpenFilesMost = 64;  // of one scan, of the 1024 that a process mostly may have
 constexpr size_t kFilesPerThread = 8;
@@ -213,11 +215,16 @@ Result<std::shared_ptr<const StringCodes>> ParquetFiles::string_codes(
 }
 
 Result<std::shared_ptr<const ParquetTable>> ParquetTable::create(
-    std::shared_ptr<const ParquetFiles> files, const Schema& expected, bool with_codes) {
+    std::shared_ptr<const ParquetFiles> files,
+    const Schema& expected,
+    bool with_codes,
+    const std::vector<std::string>& keys) {
   auto table = std::shared_ptr<ParquetTable>(new ParquetTable);
   table->files_ = std::move(files);
   for (const Field& field : expected.fields) {
-    CD_TRY(table->add_column(field, with_codes));
+    const bool is_key = std::find(keys.begin(), keys.end(), field.name) != keys.end();
+    const int64_t bytes_most = is_key ? kKeyDictionaryBytesMost : kDictionaryBytesMost;
+    CD_TRY(table->add_column(field, with_codes ? bytes_most : 0));
   }
   auto schema = std::make_shared<Schema>(expected);
   for (size_t c = 0; c < table->columns_.size(); ++c) {
@@ -243,7 +250,7 @@ Result<ColumnForm> ParquetTable::form_of(const Field& expected, size_t file, int
 }
 
 // Neighbours are mostly alike.
-Status ParquetTable::add_column(const Field& expected, bool with_codes) {
+Status ParquetTable::add_column(const Field& expected, int64_t dictionary_bytes_most) {
   ParquetColumn column;
   for (size_t f = 0; f < files_->files().size(); ++f) {
     const ParquetFile& file = *files_->files()[f];
@@ -266,7 +273,7 @@ Status ParquetTable::add_column(const Field& expected, bool with_codes) {
     return make_error(ErrorCode::kInvalidArgument, "there are no files");
   }
   const Layout layout_read = layout(column.columns[0].form.type);
-  if (with_codes && layout_read == Layout::kViews && has_few_strings(column)) {
+  if (layout_read == Layout::kViews && has_few_strings(column, dictionary_bytes_most)) {
     for (FileColumn& of_files : column.columns) of_files.form = coded_form(of_files.form);
   }
   column.form = column.columns[0].form;
@@ -274,7 +281,9 @@ Status ParquetTable::add_column(const Field& expected, bool with_codes) {
   return {};
 }
 
-bool ParquetTable::has_few_strings(const ParquetColumn& column) const {
+bool ParquetTable::has_few_strings(const ParquetColumn& column,
+                                   int64_t dictionary_bytes_most) const {
+  if (dictionary_bytes_most == 0) return false;
   int64_t bytes = 0;
   int64_t chunks = 0;
   for (size_t f = 0; f < files_->files().size(); ++f) {
@@ -291,7 +300,7 @@ bool ParquetTable::has_few_strings(const ParquetColumn& column) const {
       ++chunks;
     }
   }
-  return bytes <= kCodedBytesMost && bytes <= chunks * kDictionaryBytesMost && chunks > 0;
+  return bytes <= kCodedBytesMost && bytes <= chunks * dictionary_bytes_most && chunks > 0;
 }
 
 const ColumnChunk& ParquetTable::chunk(int column, int file, int row_group) const {

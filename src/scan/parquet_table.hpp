@@ -85,10 +85,14 @@ struct ParquetColumn {
 class ParquetTable {
  public:
   // The columns of `expected`, in the forms in which they are read: strings as views; `with_codes`: those whose values
-  // are few as codes. Files that have values of a narrower type are widened, and columns that they lack are NULL. Error
-  // kUnsupportedType, with the reason, where the files hold something that is not read here.
+  // are few as codes, and of `keys`, by which all rows are grouped, also those with more. Files that have values of a
+  // narrower type are widened, and columns that they lack are NULL. Error kUnsupportedType, with the reason, where the
+  // files hold something that is not read here.
   static Result<std::shared_ptr<const ParquetTable>> create(
-      std::shared_ptr<const ParquetFiles> files, const Schema& expected, bool with_codes);
+      std::shared_ptr<const ParquetFiles> files,
+      const Schema& expected,
+      bool with_codes,
+      const std::vector<std::string>& keys = {});
 
   const SchemaPtr& schema() const { return schema_; }
   const std::vector<ParquetColumn>& columns() const { return columns_; }
@@ -97,9 +101,9 @@ class ParquetTable {
 
  private:
   ParquetTable() = default;
-  Status add_column(const Field& expected, bool with_codes);
+  Status add_column(const Field& expected, int64_t dictionary_bytes_most);
   Result<ColumnForm> form_of(const Field& expected, size_t file, int leaf) const;
-  bool has_few_strings(const ParquetColumn& column) const;
+  bool has_few_strings(const ParquetColumn& column, int64_t dictionary_bytes_most) const;
 
   std::shared_ptr<const ParquetFiles> files_;
   SchemaPtr schema_;

@@ -142,9 +142,10 @@ int64_t ParquetFiles::rows() const { return files_->rows(); }
 Plan Plan::scan_parquet(const ParquetFiles& files,
                         const ArrowTable& like,
                         const std::string& name,
-                        bool with_codes) {
+                        bool with_codes,
+                        const std::vector<std::string>& keys) {
   return Plan(value_or_throw(
-      plan::make_file_scan(files.files(), *like.state()->table->schema, with_codes, name)));
+      plan::make_file_scan(files.files(), *like.state()->table->schema, with_codes, name, keys)));
 }
 
 Plan Plan::scan_csv(std::vector<CsvFile> files,

@@ -20,21 +20,24 @@ if TYPE_CHECKING:
 
 
 def scanned_files(
-    source: Source, columns: tuple[str, ...], with_codes: bool = False
+    source: Source,
+    columns: tuple[str, ...],
+    with_codes: bool = False,
+    keys: frozenset[str] = frozenset(),
 ) -> _native.Plan | str:
     """A plan that reads these columns of the files of `source`, strings that are few as codes if
-    asked to, or why pyarrow has to."""
+    asked to, and of the keys by which all rows are grouped also more; or why pyarrow has to."""
     if isinstance(source, CsvSource):
-        return source.kept_plan(columns, False, lambda: _of_csv(source, columns))
+        return source.kept_plan(columns, None, lambda: _of_csv(source, columns))
     if isinstance(source, ParquetSource):
         # Codes need a look at all dictionaries first, which are far apart in a file far away.
-        codes = with_codes and not source.is_far
-        return source.kept_plan(columns, codes, lambda: _of_parquet(source, columns, codes))
+        coded = keys if with_codes and not source.is_far else None
+        return source.kept_plan(columns, coded, lambda: _of_parquet(source, columns, coded))
     return "no file that the engine reads"
 
 
 def _of_parquet(
-    source: ParquetSource, columns: tuple[str, ...], with_codes: bool
+    source: ParquetSource, columns: tuple[str, ...], coded_keys: frozenset[str] | None
 ) -> _native.Plan | str:
     files = source.footers()
     if isinstance(files, str):
@@ -43,7 +46,9 @@ def _of_parquet(
     if isinstance(like, str):
         return like
     try:
-        return _native.Plan.scan_parquet(files, like, source.name, with_codes)
+        with_codes = coded_keys is not None
+        keys = sorted(coded_keys or ())
+        return _native.Plan.scan_parquet(files, like, source.name, with_codes, keys)
     except _native.NativeError as error:
         return reason_of(error)
 

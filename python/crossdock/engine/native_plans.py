@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -36,6 +37,7 @@ from crossdock.plan.nodes import (
     Unnest,
     Window,
     has_operator,
+    inputs_of,
 )
 
 # A table of the engine, and node column -> column of that table.
@@ -121,7 +123,25 @@ class _Planning:
         # Strings of files that are few are better keys as codes. Without an operator rows pass
         # through in bounded memory, so that nothing may become a table first.
         self.has_operators = has_operator(root)
+        self.keys: dict[Node, frozenset[str]] = {}  # of a scan, by which all its rows are grouped
+        self._note_keys(root, frozenset())
         self._known: dict[Node, _native.Plan] = {}
+
+    def _note_keys(self, node: Node, keys: frozenset[str]) -> None:
+        """Of the scans below; `keys` are those of the node above. A condition may leave few rows,
+        for which codes of many strings do not pay."""
+        below: frozenset[str] = frozenset()
+        if isinstance(node, Scan) and node.predicate is None:
+            self.keys[node] = self.keys.get(node, below) | keys
+        elif isinstance(node, GroupBy):
+            counted = (one.argument for _, one in node.items if one.function == "count_distinct")
+            grouped = itertools.chain((key for _, key in node.keys), counted)
+            below = frozenset(one.name for one in grouped if isinstance(one, Column))
+        elif isinstance(node, Project):
+            kept = (item for name, item in node.items if name in keys)
+            below = frozenset(item.name for item in kept if isinstance(item, Column))
+        for one in inputs_of(node):
+            self._note_keys(one, below)
 
     def plan(self, node: Node) -> _native.Plan:
         if node not in self._known:
@@ -166,7 +186,8 @@ class _Planning:
         columns = read_for(node.columns, node.predicate)
         files: _native.Plan | str = ""
         if self.scans_files:
-            files = scanned_files(node.source, columns, self.has_operators)
+            keys = self.keys.get(node, frozenset())
+            files = scanned_files(node.source, columns, self.has_operators, keys)
         if not isinstance(files, str):
             with contextlib.suppress(UnplannedError):
                 return _scanned(node, files, columns)

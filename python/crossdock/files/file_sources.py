@@ -112,7 +112,7 @@ class Opened:
         self.uneven = uneven
         self.values = values  # a pyarrow.Table: a row for each file, of what all of its rows have
         self.versions = versions  # what tells whether a file is still the same
-        self.plans: dict[tuple[tuple[str, ...], bool], _native.Plan | str] = {}  # kept_plan()
+        self.plans: dict[tuple[object, ...], _native.Plan | str] = {}  # of kept_plan()
         self._make_fragments = make_fragments
         plain = selectable_schema(schema)
         self._plain = plain
@@ -352,13 +352,17 @@ class FileSource(ABC):
         return again
 
     def kept_plan(
-        self, columns: tuple[str, ...], with_codes: bool, make: Callable[[], _native.Plan | str]
+        self,
+        columns: tuple[str, ...],
+        coded_keys: frozenset[str] | None,
+        make: Callable[[], _native.Plan | str],
     ) -> _native.Plan | str:
-        """What `make` gives for these columns, strings as codes or not; made once while the files
-        are the same. For modules of this package."""
+        """What `make` gives for these columns, made once while the files are the same. coded_keys:
+        the keys whose strings are codes, too, where few strings are; None: no strings are codes.
+        For modules of this package."""
         with self.data_errors():
             plans = self.current().plans
-        key = columns, with_codes
+        key = columns, coded_keys
         if key not in plans:
             plans[key] = make()
         return plans[key]
