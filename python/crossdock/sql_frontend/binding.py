@@ -19,6 +19,7 @@ from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
 from crossdock.sql_frontend.text.rewritten import (
+    HIDDEN,
     INVERTED,
     KEEPS_ALL,
     LOCAL,
@@ -399,7 +400,7 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
     if (match := _REPEATED.search(said)) is not None:
         name = match[1].replace('"', "")
         error = sql_error(
-            f"a star and a select item have the name {name!r}", text.original,
+            f"a select item has the name {name!r} of a column beside it", text.original,
             place_of_word(text.original, name), f"another name behind AS, or * EXCLUDE ({name})",
         )  # fmt: skip
         return RepeatedNameError(name, error)
@@ -429,7 +430,8 @@ def _unknown_name(
 ) -> Exception:
     name = match["name"].replace('"', "")
     column = name.rpartition(".")[2]
-    known = {column for schema in tables.values() for column in schema.names}
+    names = (name for schema in tables.values() for name in schema.names)
+    known = {name for name in names if not name.startswith(HIDDEN)}
     close = nearest(column, known)
     place = place_of_word(text.original, column)
     error = sql_error(

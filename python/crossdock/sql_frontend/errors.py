@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crossdock.errors import CrossdockError, SqlError, make_error
+from crossdock.sql_frontend.text.derived import Derived
 
 _WIDTH = 100  # of the part of a line that is shown
 
@@ -59,7 +60,10 @@ def place_of(text: str, line: int, column: int) -> int:
 
 
 def _shown(text: str, place: int | None) -> dict[str, str]:
-    """The line of the place, and a caret below it."""
+    """The line of the place, and a caret below it, in the text that was typed."""
+    while place is not None and isinstance(text, Derived):
+        place = text.place_in_origin(place)
+        text = text.origin
     if place is None or not text:
         return {}
     first = 1

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.pivoting import is_within, pivot_around, without_pivot
 from crossdock.sql_frontend.row_tables import RowTables, Written
+from crossdock.sql_frontend.text.derived import part_of, replaced
 from crossdock.sql_frontend.text.rewritten import ROW_NUMBERS
-from crossdock.sql_frontend.text.scopes import Query, brackets_of, query_of
+from crossdock.sql_frontend.text.scopes import Query, between_commas, brackets_of, query_of
 from crossdock.sql_frontend.text.select_items import needs_name
 from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
 
@@ -91,8 +92,8 @@ class _Expansion:
         )
 
     def _replaced(self, begin: int, end: int, by: str) -> str:
-        start, stop = self._tokens[begin].start, self._tokens[end - 1].end
-        return f"{self._text[:start]}{by}{self._text[stop:]}"
+        place = self._tokens[begin].start, self._tokens[end - 1].end
+        return replaced(self._text, [(*place, by)])
 
     def _query(self, number: int) -> Query:
         return query_of(self._text, self._tokens, number)
@@ -101,7 +102,9 @@ class _Expansion:
         query = self._query(number)
         begin, end, statement = pivot_around(self._text, self._tokens, number, query.level)
         select = without_pivot(
-            statement, lambda part: self._plan(query.prefix + part), self._is_over_ranks
+            part_of(statement, self._text),
+            lambda part: self._plan(query.prefix + part),
+            self._is_over_ranks,
         )
         is_statement = self._tokens[begin].lower in ("pivot", "unpivot")
         return self._replaced(begin, end, select if is_statement else f"({select})")
@@ -179,8 +182,9 @@ class _Expansion:
                 number += 2 + is_not
                 continue
             close = self._closing.get(number + 1, number + 1)
-            listed = [number + 1] if close == number + 1 else range(number + 2, close)
-            for begin, end in _between_commas(self._tokens, listed):
+            is_one = close == number + 1
+            listed = (close, close + 1) if is_one else (number + 2, close)
+            for begin, end in between_commas(self._tokens, *listed):
                 said = self._tokens[end - 1].name.lower()
                 if word in ("exclude", "except"):
                     items = {n: v for n, v in items.items() if n.lower() != said}
@@ -244,7 +248,7 @@ class _Expansion:
                 return begin + 1, end, " AND "
             begin += 1 + (word in ("group", "order"))
             begin += self._word(begin) in ("distinct", "all")
-            for first, behind in _between_commas(self._tokens, range(begin, end)):
+            for first, behind in between_commas(self._tokens, begin, end):
                 if first <= number < behind:
                     return first, behind, ", "
         raise unsupported("COLUMNS in this place", self._text, self._tokens[number].start)
@@ -268,22 +272,6 @@ class _Expansion:
             "COLUMNS of other than *, a pattern and a list of strings", self._text,
             self._tokens[number].start, "COLUMNS('^price'), or COLUMNS(* EXCLUDE (a))",
         )  # fmt: skip
-
-
-def _between_commas(tokens: Sequence[Token], numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """What stands between commas outside of brackets."""
-    if not numbers:
-        return []
-    result, first, depth = [], numbers[0], 0
-    for number in numbers:
-        token = tokens[number]
-        depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
-        if depth == 0 and token.is_operator(","):
-            result.append((first, number))
-            first = number + 1
-    if first <= numbers[-1]:
-        result.append((first, numbers[-1] + 1))
-    return result
 
 
 def _of_like(pattern: str, ignores_case: bool) -> re.Pattern[str]:

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.text.scopes import brackets_of
+from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
 from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
 
 if TYPE_CHECKING:
@@ -170,14 +170,7 @@ class _Parts:
 
     def items(self, begin: int, end: int) -> list[tuple[int, int]]:
         """What stands between commas outside of brackets."""
-        result, first, depth = [], begin, 0
-        for i in range(begin, end):
-            token = self.tokens[i]
-            depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
-            if depth == 0 and token.is_operator(","):
-                result.append((first, i))
-                first = i + 1
-        return [*result, (first, end)]
+        return between_commas(self.tokens, begin, end)
 
     def names(self, begin: int, end: int) -> set[str]:
         """The words from one token to another, in lower case."""

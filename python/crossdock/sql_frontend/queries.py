@@ -28,6 +28,7 @@ from crossdock.sql_frontend.expansion import expanded
 from crossdock.sql_frontend.kept_plans import key_of
 from crossdock.sql_frontend.pivoting import is_pivot, without_pivot
 from crossdock.sql_frontend.recursion import is_recursive
+from crossdock.sql_frontend.text.derived import part_of
 from crossdock.sql_frontend.text.list_parameters import is_list, with_list_parameters
 from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
@@ -80,12 +81,12 @@ def plan_query(
         text, parameters = with_list_parameters(text, given)
     text = respelled(text)
     if is_pivot(tokens_of(text)):
-        text = without_pivot(
+        select = without_pivot(
             text,
-            lambda part: plan_query(catalog, part, None, around, {**local}),
+            lambda part: plan_query(catalog, part_of(part, text), None, around, {**local}),
             catalog.over_ranks() is not None,
         )
-        return plan_query(catalog, text, parameters, around, local)
+        return plan_query(catalog, part_of(select, text), parameters, around, local)
     if is_recursive(tokens_of(text)):
         return _recursive(catalog, text, parameters, around)
     parts = Parts(catalog, text, given or {}, around, local)
@@ -135,7 +136,8 @@ class Parts:
                 try_="$name, {'name': value}",
             )  # fmt: skip
         given = {name: value for name, value in self._given.items() if name in named}
-        return plan_query(self._catalog, part, given or None, self._around, {**self._local})
+        written = part_of(part, self._text)
+        return plan_query(self._catalog, written, given or None, self._around, {**self._local})
 
 
 def _recursive(
@@ -171,9 +173,12 @@ def _planned_with_items(
         except (UnknownNameError, RepeatedNameError, AmbiguousNameError) as unclear:
             name, error = unclear.args
             if isinstance(unclear, RepeatedNameError):
-                names = meant.of_stars
+                sorted_by = {each.rpartition(".")[2] for each in rewritten.of_tables}
+                names = meant.renamed if name in sorted_by else meant.of_stars
             elif isinstance(unclear, AmbiguousNameError):
                 names = meant.ambiguous
+            elif name in rewritten.of_tables:
+                names = meant.no_columns
             else:
                 names = meant.items if name in rewritten.item_names else meant.numbered
                 name = name.rpartition(".")[2]

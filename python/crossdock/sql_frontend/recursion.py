@@ -11,6 +11,7 @@ from crossdock.expressions.expression import Column
 from crossdock.query_dock import QueryDock
 from crossdock.relation import Relation
 from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.text.derived import Derived
 from crossdock.sql_frontend.text.pieces import Pieces
 from crossdock.sql_frontend.text.tokens import Token
 from crossdock.sql_frontend.translation.conversions import converted
@@ -134,7 +135,7 @@ class _Recursion:
         start = pieces.tokens[0].start
         if parts:
             shown[start : start + len("with")] = "WITH"
-        return "".join(shown)
+        return Derived("".join(shown), pieces.text)
 
     def _computed(self, number: int, table: _Table) -> Relation:
         union = self._last_union(table)

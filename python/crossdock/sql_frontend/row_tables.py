@@ -12,6 +12,7 @@ from crossdock.expressions.expression import Column, Expr
 from crossdock.plan.asof_planning import Asof, numbered, numbers_of_pairs
 from crossdock.plan.planning import plan_project
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.derived import replaced
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand, Pieces
 from crossdock.sql_frontend.text.rewritten import ROW_NUMBERS, hidden_columns
 from crossdock.sql_frontend.text.scopes import Query
@@ -147,7 +148,6 @@ class RowTables:
 
     def sample(self, number: int) -> Written:
         """TABLESAMPLE at a token: a table of the rows that are drawn."""
-        pieces = self._pieces
         operand = self._lefts(number)[-1]
         if operand.behind != number or not operand.name:
             self._refuse(number, "TABLESAMPLE of what is no table with a name", _INSTEAD)
@@ -162,9 +162,8 @@ class RowTables:
             if is_share
             else relation.sample(int(size), seed=seed)
         )
-        start, stop = pieces.tokens[operand.start].start, pieces.tokens[end - 1].end
         text = f"{quoted(self._name)} AS {quoted(operand.name)}"
-        return Written(pieces.text[:start] + text + pieces.text[stop:], {self._name: drawn})
+        return Written(self._replaced([], (operand.start, end, text)), {self._name: drawn})
 
     def _size(self, number: int) -> tuple[float, bool, int | None, int]:
         """How much TABLESAMPLE draws, whether that is in percent, the seed, and what is behind."""
@@ -308,11 +307,7 @@ class RowTables:
         parts = [(tokens[o.start].start, tokens[o.behind - 1].end, text) for o, text in operands]
         begin, end, text = last
         parts.append((tokens[begin].start, tokens[end - 1].end, text))
-        written, place = "", 0
-        for start, stop, part in parts:
-            written += self._pieces.text[place:start] + part
-            place = stop
-        return written + self._pieces.text[place:]
+        return replaced(self._pieces.text, parts)
 
     def _between(self, word: str, begin: int, end: int) -> list[tuple[int, int]]:
         """What stands between a word outside of brackets."""

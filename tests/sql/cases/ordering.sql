@@ -58,3 +58,17 @@ select a, s from t order by all;
 select s, count(*) from t group by s order by all desc nulls last;
 -- ordered
 select s, a from t where a > 0 order by all desc limit 2;
+-- ordered
+select s, sum(b) as b from t group by s order by sum(b) desc, s;
+-- ordered
+select s, min(-b) as b from t group by s order by max(b), s;
+-- ordered
+select a, -b as b from t order by b + 0, a;
+-- ordered
+select a, -b as b from t order by b desc, abs(b), a;
+-- ordered
+select a, -b as Total from t order by abs(total), a;
+-- ordered
+select -x.b as b, y.v from t x join u y on x.a = y.a order by case when b > 10 then 0 else 1 end, b, v;
+-- ordered
+select * from (select s, sum(b) as b from t group by s order by sum(b) desc, s limit 2) x order by b;

@@ -11,7 +11,7 @@ select a, a_1, s_1 from (select x.*, y.* from u x join u y on x.v = y.v);
 with c as (select x.a, y.a from u x join u y on x.v = y.v + 1) select a_1, count(*) from c group by a_1;
 select v as x, a as x, s as x from u;
 select v as s, s from u;
-select a as k, v as K from u order by k;
+select a as k, v as K from u order by 1, 2;
 select distinct x.a, y.a from u x join u y on x.s = y.s order by y.a, x.a;
 select a as b, b as a from t union all select 1, 2;
 select columns('a|v') from u;

@@ -19,6 +19,7 @@ _BEFORE_OPERANDS = words_of(
     "select distinct all where and or not on when then else by having qualify case in between like "
     "limit offset"
 )
+QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 # Functions that are operators of DataFusion.
 _AS_OPERATORS = {"mod": "%", "xor": "^"}
 # Functions of one value that are written as something else: what stands before it and behind.
@@ -110,6 +111,33 @@ class FunctionCalls(Pieces):
             raise unsupported(
                 "the operator ^", self.text, token.start, try_="power(a, b), or xor(a, b) of bits"
             )
+
+    def compare_distinct(self, number: int) -> None:
+        """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one
+        operand. So `a <=> (b)`, which is IS NOT DISTINCT FROM, is written in its place."""
+        is_not = self.word_at(number - 2) == "not"
+        first = number - (3 if is_not else 2)
+        end = self.behind_operand(number + 1)
+        if self.word_at(first) != "is" or end == number + 1:
+            return
+        self.pieces |= dict.fromkeys(range(first, number), "")
+        self.pieces[first], self.pieces[number] = "<=>", "("
+        self.behind[end - 1] = ")" + ("" if is_not else " IS FALSE") + self.behind.get(end - 1, "")
+
+    def word_at(self, number: int) -> str:
+        """The word at a token, in lower case; "" where there is none."""
+        token = self.at(number)
+        return "" if token is None else token.lower
+
+    def opens_query(self, number: int) -> bool:
+        """Whether the bracket at a token, or one right behind it, holds a query."""
+        token, following = self.at(number), self.at(number + 1)
+        return (
+            token is not None
+            and token.is_operator("(")
+            and following is not None
+            and (following.lower in QUERY_STARTS or following.is_operator("("))
+        )
 
     def _begins_operand(self, number: int) -> bool:
         """Whether the operator ~ has nothing on its left. SqlError where it stands behind another

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crossdock.sql_frontend.text.derived import Change, replaced
 from crossdock.sql_frontend.text.tokens import Token, tokens_of
 
 _EMPTY = "(SELECT NULL WHERE FALSE)"
@@ -21,19 +22,18 @@ def with_list_parameters(text: str, values: Mapping[str, Any]) -> tuple[str, dic
     listed = {i: list(value) for i, value in behind_in.items() if is_list(value)}
     if not listed:
         return text, dict(values)
-    written, place, kept = "", 0, dict(values)
+    changes, kept = list[Change](), dict(values)
     for i, name in names.items():
         token = tokens[i]
-        replaced = f"${name}"
+        written = f"${name}"
         if i in listed:
             elements = {f"{name}_of_{i}_{n}": each for n, each in enumerate(listed[i], 1)}
             kept |= elements
-            replaced = f"({', '.join('$' + each for each in elements)})" if elements else _EMPTY
-        written += text[place : token.start] + replaced
-        place = token.end
+            written = f"({', '.join('$' + each for each in elements)})" if elements else _EMPTY
+        changes.append((token.start, token.end, written))
     used = {name for i, name in names.items() if i not in listed}
     spent = {names[i] for i in listed} - used
-    return written + text[place:], {k: v for k, v in kept.items() if k not in spent}
+    return replaced(text, changes), {k: v for k, v in kept.items() if k not in spent}
 
 
 def is_list(value: Any) -> bool:

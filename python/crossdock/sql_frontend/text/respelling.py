@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crossdock.sql_frontend.text.derived import Change, replaced
 from crossdock.sql_frontend.text.pieces import CLAUSES
-from crossdock.sql_frontend.text.scopes import brackets_of
+from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
 from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
 
 _TYPES = {
@@ -36,13 +37,7 @@ def respelled(text: str) -> str:
     has_end = bool(tokens) and tokens[-1].is_operator(",")
     if not has_end and not any(t.lower in _WORDS or t.is_operator(*_ARROWS) for t in tokens):
         return text
-    changes = _Respelling(text, tokens).changes()
-    parts: list[str] = []
-    place = 0
-    for start, end, by in changes:
-        parts += (text[place:start], by)
-        place = end
-    return "".join([*parts, text[place:]]) if changes else text
+    return replaced(text, _Respelling(text, tokens).changes())
 
 
 class _Respelling:
@@ -51,9 +46,9 @@ class _Respelling:
         self._tokens = tokens
         self._closing: dict[int, int] = {}
 
-    def changes(self) -> list[tuple[int, int, str]]:
+    def changes(self) -> list[Change]:
         """Places of the text, and what is written there; none within another one."""
-        changes: list[tuple[int, int, str]] = []
+        changes: list[Change] = []
         for number, token in enumerate(self._tokens):
             place = changes[-1][1] if changes else 0
             if not number or token.start < place:
@@ -67,7 +62,7 @@ class _Respelling:
             changes.append((last.start, last.end, " "))
         return changes
 
-    def _arrow(self, number: int, changes: list[tuple[int, int, str]]) -> None:
+    def _arrow(self, number: int, changes: list[Change]) -> None:
         """`j -> 'a' ->> 0` as calls of functions of paths. What an operand before it has of other
         changes becomes a part of this one."""
         begin, end = self._operand_before(number), number
@@ -109,7 +104,7 @@ class _Respelling:
             begin -= 2
         return begin
 
-    def _changes_at(self, number: int, word: str) -> list[tuple[int, int, str]]:
+    def _changes_at(self, number: int, word: str) -> list[Change]:
         if word in _ENDS and self._is_at(number - 1, ","):  # a comma behind the last of a list
             token = self._tokens[number - 1]
             return [] if word == "fetch" else [(token.start, token.end, " ")]
@@ -135,10 +130,10 @@ class _Respelling:
             self._closing = brackets_of(self._tokens)
         return self._closing.get(number, -1)
 
-    def _over(self, begin: int, end: int, by: str) -> list[tuple[int, int, str]]:
+    def _over(self, begin: int, end: int, by: str) -> list[Change]:
         return [(self._tokens[begin].start, self._tokens[end].end, by)]
 
-    def _fetch(self, number: int) -> list[tuple[int, int, str]]:
+    def _fetch(self, number: int) -> list[Change]:
         """`FETCH FIRST 2 ROWS ONLY` as `LIMIT 2`."""
         words = [self._word(number + i) for i in (1, 3, 4)]
         if words[0] not in ("first", "next") or words[1:] not in (
@@ -148,21 +143,21 @@ class _Respelling:
             return []
         return self._over(number, number + 4, f"LIMIT {self._tokens[number + 2].text}")
 
-    def _filter(self, number: int) -> list[tuple[int, int, str]]:
+    def _filter(self, number: int) -> list[Change]:
         """`FILTER (x > 1)` with WHERE."""
         is_call = self._is_at(number + 1, "(") and self._is_at(number - 1, ")")
         if not is_call or self._word(number + 2) == "where":
             return []
         return self._over(number + 1, number + 1, "(WHERE ")
 
-    def _materialized(self, number: int) -> list[tuple[int, int, str]]:
+    def _materialized(self, number: int) -> list[Change]:
         """`AS [NOT] MATERIALIZED (...)`, which is about how a query runs."""
         is_not = self._word(number - 1) == "not"
         if self._word(number - 1 - is_not) != "as" or not self._is_at(number + 1, "("):
             return []
         return self._over(number - is_not, number, "")
 
-    def _in(self, number: int) -> list[tuple[int, int, str]]:
+    def _in(self, number: int) -> list[Change]:
         """`x IN [1, 2]` with round brackets, where NULL is not among them; `x IN l` of a column."""
         if self._is_at(number + 1, "["):
             close = self._close(number + 1)
@@ -204,7 +199,7 @@ class _Respelling:
             last += 2
         return -1 if self._is_at(last + 1, "(") or self._is_at(last + 1, "[") else last
 
-    def _strftime(self, number: int) -> list[tuple[int, int, str]]:
+    def _strftime(self, number: int) -> list[Change]:
         """`strftime('%Y', d)` with the format behind."""
         close = self._close(number + 1)
         is_format = close > 0 and self._tokens[number + 2].kind == "string"
@@ -213,7 +208,7 @@ class _Respelling:
         value = self._text[self._tokens[number + 4].start : self._tokens[close].start]
         return self._over(number + 2, close - 1, f"{value}, {self._tokens[number + 2].text}")
 
-    def _type(self, number: int) -> list[tuple[int, int, str]]:
+    def _type(self, number: int) -> list[Change]:
         """A type of a cast."""
         is_type = self._is_at(number - 1, "::") or self._word(number - 1) == "as"
         return self._over(number, number, _TYPES[self._word(number)]) if is_type else []
@@ -223,16 +218,9 @@ class _Respelling:
         close = self._close(number + 1) if self._is_at(number + 1, "(") else -1
         if close <= number + 2 or self._is_at(number - 1, "."):
             return []
-        arguments, first, depth = [], number + 2, 0
-        for each in range(number + 2, close):
-            token = self._tokens[each]
-            depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
-            if depth == 0 and token.is_operator(","):
-                arguments.append((first, each))
-                first = each + 1
-        return [*arguments, (first, close)]
+        return between_commas(self._tokens, number + 2, close)
 
-    def _quantiles(self, number: int) -> list[tuple[int, int, str]]:
+    def _quantiles(self, number: int) -> list[Change]:
         """`quantile_cont(x, [0.25, 0.5])` as a list of two."""
         arguments = self._arguments(number)
         if len(arguments) != 2 or not self._is_at(arguments[1][0], "["):
@@ -248,7 +236,7 @@ class _Respelling:
             return []
         return self._over(number, last, f"CASE WHEN count({value}) > 0 THEN [{listed}] END")
 
-    def _percentile_disc(self, number: int) -> list[tuple[int, int, str]]:
+    def _percentile_disc(self, number: int) -> list[Change]:
         """`percentile_disc(0.5) WITHIN GROUP (ORDER BY x)` as `quantile_disc(x, 0.5)`."""
         close = self._close(number + 1)
         words = [self._word(close + i) for i in (1, 2, 4, 5)]
@@ -259,7 +247,7 @@ class _Respelling:
         value, share = self._said(close + 6, end), self._said(number + 2, close)
         return self._over(number, last, f"quantile_disc({value}, {share})")
 
-    def _list_fold(self, number: int) -> list[tuple[int, int, str]]:
+    def _list_fold(self, number: int) -> list[Change]:
         """`list_aggregate(l, 'sum')` as `list_sum(l)`."""
         arguments = self._arguments(number)
         if len(arguments) != 2 or self._tokens[arguments[1][0]].kind != "string":
@@ -269,7 +257,7 @@ class _Respelling:
             number, self._close(number + 1), f"list_{name}({self._said(*arguments[0])})"
         )
 
-    def _struct_pack(self, number: int) -> list[tuple[int, int, str]]:
+    def _struct_pack(self, number: int) -> list[Change]:
         """`struct_pack(a := x)` as `{'a': x}`."""
         fields = []
         for begin, end in self._arguments(number):
@@ -278,7 +266,7 @@ class _Respelling:
             fields.append(f"'{self._tokens[begin].name}': {self._said(begin + 2, end)}")
         return self._over(number, self._close(number + 1), f"{{{', '.join(fields)}}}")
 
-    def _duration(self, number: int) -> list[tuple[int, int, str]]:
+    def _duration(self, number: int) -> list[Change]:
         """`to_days(3)` of a constant as `interval '3 days'`."""
         arguments = self._arguments(number)
         if len(arguments) != 1 or not self._tokens[arguments[0][0]].text.isdecimal():

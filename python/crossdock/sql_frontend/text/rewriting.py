@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.call_arguments import call_arguments
-from crossdock.sql_frontend.text.function_calls import FunctionCalls
+from crossdock.sql_frontend.text.function_calls import QUERY_STARTS, FunctionCalls
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand
 from crossdock.sql_frontend.text.refusals import require_shallow
 from crossdock.sql_frontend.text.rewritten import (
@@ -49,7 +49,6 @@ _ALSO_COLUMNS = words_of(
     "exists cube rollup"
 )
 _NOT_COUNTED = words_of("group having limit offset fetch union intersect except distinct qualify")
-_QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_csv_rejects read_ipc parquet_scan read_arrow "
     "read_json read_json_auto read_ndjson read_delta delta_scan read_iceberg iceberg_scan"
@@ -89,7 +88,7 @@ class _Rewriting(FunctionCalls):
         self._found = Rewritten(text)
         self._using = UsingJoins(self, columns_of)
         self._unnesting = Unnesting(self)
-        self._aliases = SelectAliases(self, meant.items)
+        self._aliases = SelectAliases(self, meant, self._using.is_joined)
         self._rows = RowValues(self)
         self._windows = WindowClauses(self)
         self._zones = TimeZones(self)
@@ -111,6 +110,7 @@ class _Rewriting(FunctionCalls):
         self._unnesting.finish_names()
         self._aliases.finish()
         self._found.item_names = self._aliases.names
+        self._found.of_tables = self._aliases.of_tables
         self._windows.finish()
         self._rows.finish()
         self._unnesting.finish()
@@ -118,7 +118,7 @@ class _Rewriting(FunctionCalls):
             self.leave_out(number, source)
             self.pieces[number] = "SELECT count(*) > 0 AS rows"
         self._found.unnests = self._unnesting.count
-        self._found.aliases.update(self._using.aliases)
+        self._found.aliases.update(self._using.aliases | self._aliases.aliases)
         self._found.text, self._found._places = self.written()
         return self._found
 
@@ -147,8 +147,7 @@ class _Rewriting(FunctionCalls):
             self._using.name(number, self._queries())
             self._unnesting.name(number, self._queries())
             if not self._follows_dot(number):
-                query = self._queries()[0]
-                self._aliases.name(number, (id(query), query.part))
+                self._aliases.name(number, self._queries()[0], is_within=not frame.is_query)
         elif token.kind in ("word", "quoted") and self._follows_dot(number):
             self._unnesting.name(number, self._queries())  # w.x.field
         if token.kind == "word":
@@ -195,7 +194,7 @@ class _Rewriting(FunctionCalls):
         token = self.tokens[number]
         if token.is_operator("("):
             following = self.at(number + 1)
-            is_query = following is not None and following.lower in _QUERY_STARTS
+            is_query = following is not None and following.lower in QUERY_STARTS
             opened = _Frame(
                 is_query, opened=number, clause="" if is_query or not frame.awaits_table else "from"
             )
@@ -237,7 +236,7 @@ class _Rewriting(FunctionCalls):
         word = self.at(number + 1)
         is_equal = self.tokens[number].is_operator("=")
         quantifiers = ("any", "some") if is_equal else ("all",)
-        if word is not None and word.lower in quantifiers and self._opens_query(number + 2):
+        if word is not None and word.lower in quantifiers and self.opens_query(number + 2):
             self.pieces[number] = "IN" if is_equal else "NOT IN"
             self.pieces[number + 1] = ""
 
@@ -256,7 +255,7 @@ class _Rewriting(FunctionCalls):
             self.call(number)
             if word == "unnest":
                 self._unnesting.item(number, self._queries()[0].clause)
-        if word == "sample" and self._word_at(number - 1) == "using":
+        if word == "sample" and self.word_at(number - 1) == "using":
             raise unsupported(
                 "USING SAMPLE", self.text, self.tokens[number - 1].start, "FROM t TABLESAMPLE 10%"
             )
@@ -266,7 +265,7 @@ class _Rewriting(FunctionCalls):
             self._zones.word(number)
         if word == "similar" and following is not None and following.lower == "to":
             self.similar(number)
-        if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
+        if word in ("in", "any", "some", "all") and self.opens_query(number + 1):
             before = self.at(number - 1)
             is_compared = before is not None and before.kind == "operator"
             is_of_rows = self._rows.is_in(number)
@@ -280,7 +279,7 @@ class _Rewriting(FunctionCalls):
                 )  # fmt: skip
         self._windows.word(number)
         if word == "from" and self._is_part_of_expression(number):
-            self._compare_distinct(number)
+            self.compare_distinct(number)
         self._found.has_moment = self._found.has_moment or word in _MOMENTS
         if word == "exists" and self._queries()[0].clause == "select" and self._counts(number):
             return
@@ -288,7 +287,7 @@ class _Rewriting(FunctionCalls):
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             self._keep_all(number, word)
         if word in ("semi", "anti") and frame.clause == "from":
-            if self._word_at(number - 1) not in ("left", "right"):
+            if self.word_at(number - 1) not in ("left", "right"):
                 self.pieces[number] = f"LEFT {word}"
         elif word == "join" and frame.clause == "from":
             frame.awaits_table = True
@@ -318,7 +317,7 @@ class _Rewriting(FunctionCalls):
                 return False
             if depth == 1 and token.lower == "from" and source < 0:
                 source = each
-        if source < 0 or self._word_at(number + 2) != "select":
+        if source < 0 or self.word_at(number + 2) != "select":
             return False
         self._counted[number + 2] = source
         self.pieces[number] = ""
@@ -327,22 +326,6 @@ class _Rewriting(FunctionCalls):
     def _refuse_share(self, number: int) -> NoReturn:
         place = self.tokens[number - 1].start
         raise unsupported("LIMIT of a share", self.text, place, "TABLESAMPLE 10% of a table")
-
-    def _compare_distinct(self, number: int) -> None:
-        """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one
-        operand. So `a <=> (b)`, which is IS NOT DISTINCT FROM, is written in its place."""
-        is_not = self._word_at(number - 2) == "not"
-        first = number - (3 if is_not else 2)
-        end = self.behind_operand(number + 1)
-        if self._word_at(first) != "is" or end == number + 1:
-            return
-        self.pieces |= dict.fromkeys(range(first, number), "")
-        self.pieces[first], self.pieces[number] = "<=>", "("
-        self.behind[end - 1] = ")" + ("" if is_not else " IS FALSE") + self.behind.get(end - 1, "")
-
-    def _word_at(self, number: int) -> str:
-        token = self.at(number)
-        return "" if token is None else token.lower
 
     def _keep_all(self, number: int, word: str) -> None:
         """INTERSECT ALL and EXCEPT ALL: what is behind them, which INTERSECT binds closer, gets a
@@ -360,15 +343,6 @@ class _Rewriting(FunctionCalls):
         self._kept_all += 1
         condition = f") WHERE {quoted(KEEPS_ALL)}({self._kept_all}))"
         self.closing[end - 1] = condition + self.closing.get(end - 1, "")
-
-    def _opens_query(self, number: int) -> bool:
-        token, following = self.at(number), self.at(number + 1)
-        return (
-            token is not None
-            and token.is_operator("(")
-            and following is not None
-            and (following.lower in _QUERY_STARTS or following.is_operator("("))
-        )
 
     def _is_part_of_expression(self, number: int) -> bool:
         """IS DISTINCT FROM, WITHIN GROUP, and EXCEPT behind a star, are no clauses."""
@@ -388,7 +362,7 @@ class _Rewriting(FunctionCalls):
             token.lower == "except"
             and before.is_operator("*")
             and is_list
-            and ((self.at(number + 2) or token).lower not in _QUERY_STARTS)
+            and ((self.at(number + 2) or token).lower not in QUERY_STARTS)
         )
 
     def _end_item(self, number: int) -> None:
@@ -407,6 +381,7 @@ class _Rewriting(FunctionCalls):
             self._using.star(first, first + star, frame)
         elif is_column(words):
             self._using.item(first, number - 1)
+            self._aliases.item(first, number, frame, is_column=True)
         if is_column(words):
             plain = words[-1].name.lower()
             if plain not in frame.names:
@@ -414,7 +389,7 @@ class _Rewriting(FunctionCalls):
                 return
         elif not needs_name(words):
             if is_named(words):
-                self._aliases.item(first, number, (id(frame), frame.part))
+                self._aliases.item(first, number, frame)
                 self._name_once(number - 1, frame)
             return
         text = " ".join(self.text[words[0].start : words[-1].end].split())

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 HIDDEN = "\x02"  # begins the names of columns that no result has
+RENAMED = "\x03"  # begins other names of items, which results show without it
 ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
 # Begins the names of tables with numbers of rows: each has a column of its own name, or two that
 # begin with it.
@@ -42,12 +43,15 @@ NUMBERED = re.compile(r"(.+)_([1-9]\d*)")
 class Meant:
     """Names that mean something else than a column of that name: those of select items; those of
     further columns that a subquery has under one name, k_1 and so on; those of a star's columns,
-    which no item takes; and those of several tables, which may be one subquery without a name."""
+    which no item takes; those of several tables, which may be one subquery without a name; t.x of
+    tables that have no x, though a sort may be by it; and those of items beside such an x."""
 
     items: set[str] = field(default_factory=set)
     numbered: set[str] = field(default_factory=set)
     of_stars: set[str] = field(default_factory=set)
     ambiguous: set[str] = field(default_factory=set)
+    no_columns: set[str] = field(default_factory=set)
+    renamed: set[str] = field(default_factory=set)
 
 
 AS_THEY_STAND = Meant()
@@ -76,6 +80,7 @@ class Rewritten:
     has_in: bool = False  # IN or ANY with a subquery
     has_exists: bool = False
     item_names: set[str] = field(default_factory=set)  # that select items give
+    of_tables: set[str] = field(default_factory=set)  # t.x, in place of x, which items give, too
     unnests: int = 0  # number of UNNEST of what is no list of constants
     has_moment: bool = False  # now() and its like, which are others when the text comes again
     parameters: dict[str, None] = field(default_factory=dict)  # "1", "2" or names, in order

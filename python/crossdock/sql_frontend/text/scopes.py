@@ -53,6 +53,19 @@ def brackets_of(tokens: Sequence[Token]) -> dict[int, int]:
     return closing
 
 
+def between_commas(tokens: Sequence[Token], begin: int, end: int) -> list[tuple[int, int]]:
+    """What stands between commas outside of brackets, from one token to another; nothing behind a
+    last one."""
+    parts, first, depth = [], begin, 0
+    for number in range(begin, end):
+        token = tokens[number]
+        depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
+        if depth == 0 and token.is_operator(","):
+            parts.append((first, number))
+            first = number + 1
+    return [*parts, (first, end)] if first < end else parts
+
+
 def query_of(text: str, tokens: Sequence[Token], number: int) -> Query:
     """The innermost query around a token."""
     closing = brackets_of(tokens)

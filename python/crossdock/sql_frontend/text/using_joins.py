@@ -75,6 +75,11 @@ class UsingJoins:
         is_order = queries[0].clause == "order"
         self._used.append((number, [_query_of(each) for each in queries], is_order))
 
+    def is_joined(self, name: str, query: Frame) -> bool:
+        """Whether a name is a key of joins of a query."""
+        names = self._names.get(_query_of(query))
+        return names is not None and name in names.joined
+
     def item(self, first: int, last: int) -> None:
         """A select item that is a plain column."""
         self._items[last] = first
