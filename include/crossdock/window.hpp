@@ -24,13 +24,14 @@ struct FrameOptions {
 struct WindowFunctionItem {
   std::string
       function;  // row_number rank dense_rank percent_rank cume_dist ntile lag lead has_lag has_lead
-  // first_value last_value nth_value string_agg count sum mean min max bool_and bool_or
+  // first_value last_value nth_value string_agg count sum mean var stddev min max bool_and bool_or
   std::string column;  // "" = none
   std::string name;    // of the result's column
   int64_t n = 1;       // parts of ntile, rows of lag and lead, the row of nth_value
   std::string text;    // what stands between two strings of string_agg
   bool ignore_nulls = false;
   bool wide = false;  // sums of integers as decimal128(38, 0)
+  int ddof = 1;       // var, stddev: divisor n - ddof
   std::optional<FrameOptions>
       frame;  // none: up to the current row and its equals, or all without an order
 };

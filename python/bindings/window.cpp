@@ -38,6 +38,7 @@ crossdock::WindowFunctionItem function_of(const nb::handle& entry) {
   given.read("text", item.text);
   given.read("ignore_nulls", item.ignore_nulls);
   given.read("wide", item.wide);
+  given.read("ddof", item.ddof);
   if (const nb::object frame = given.take("frame"); frame.is_valid()) {
     item.frame = frame_of(nb::cast<nb::tuple>(frame));
   }

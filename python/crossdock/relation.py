@@ -16,7 +16,7 @@ from crossdock.expressions.orders import Order, orders_of
 from crossdock.grouping import Grouping
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.partitions import Partitions
-from crossdock.plan import planning, pushdown, row_planning, windows
+from crossdock.plan import planning, pushdown, row_planning, window_planning, windows
 from crossdock.plan.group_planning import Key, group_keys, plan_group
 from crossdock.plan.list_planning import plan_unnest
 from crossdock.plan.nodes import Node, depth_of, files_of
@@ -114,7 +114,7 @@ class Relation(RowSets, ResultFiles):
         items = named_columns(columns, named, "select()")
         if not items:
             raise make_error("CD-105", "select() needs at least one column", try_=".count()")
-        return self._with(windows.project(self._node, items, "select()"))
+        return self._with(window_planning.project(self._node, items, "select()"))
 
     def with_columns(self, /, *columns: Columns, **named: Expr) -> Relation:
         """All columns, with these computed ones, `new=expression` or `expression.alias("new")`,
@@ -126,7 +126,7 @@ class Relation(RowSets, ResultFiles):
         columns, named = self._read(columns, named)
         items.update(named_columns(columns, {}, "with_columns()"))
         items.update({name: lit(item) for name, item in named.items()})
-        plan = windows.project(self._node, list(items.items()), "with_columns()")
+        plan = window_planning.project(self._node, list(items.items()), "with_columns()")
         return self._with(plan)
 
     def drop(self, /, *columns: Columns) -> Relation:
@@ -151,7 +151,7 @@ class Relation(RowSets, ResultFiles):
         Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types), SqlError.
         """
         parts = [condition_of(each) for each in flattened(predicates)]
-        return self._with(windows.filtered(self._node, self._read(*parts)))
+        return self._with(window_planning.filtered(self._node, self._read(*parts)))
 
     def group_by(self, /, *keys: Columns, **computed: Expr | str) -> Grouping[Relation]:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.

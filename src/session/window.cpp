@@ -26,6 +26,7 @@ Result<operators::WindowItem> window_item(const WindowFunctionItem& asked, const
   item.text = asked.text;
   item.ignore_nulls = asked.ignore_nulls;
   item.wide = asked.wide;
+  item.ddof = asked.ddof;
   if (asked.frame.has_value()) {
     operators::WindowFrame frame;
     CD_ASSIGN(frame.unit, parse_choice(kUnits, "the unit of a frame", asked.frame->unit));

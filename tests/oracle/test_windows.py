@@ -129,7 +129,11 @@ def test_refused_at_once() -> None:
         for wrong, error, text in [
             (lambda: rows.select(a=xd.rank().over("p")), xd.OptionError, "needs an order"),
             (lambda: rows.select(a=xd.rank()), xd.OptionError, "no over"),
-            (lambda: rows.select(a=xd.var("x").over("p")), xd.OptionError, "not computed"),
+            (
+                lambda: rows.select(a=xd.median("x").over("p", order_by="id")),
+                xd.OptionError,
+                "whole",
+            ),
             (lambda: rows.select(a=xd.sum("x").over("p", rows=(2, 1))), xd.OptionError, "no rows"),
             (lambda: rows.select(a=xd.sum("x").over("p", range=(0, 1))), xd.OptionError, "order"),
             (lambda: rows.select(a=xd.sum("text").over("p")), xd.TypeError, "number"),
@@ -140,3 +144,31 @@ def test_refused_at_once() -> None:
         ]:
             with pytest.raises(error, match=text):
                 wrong()
+
+
+def test_aggregates_of_whole_partitions() -> None:
+    """What the engine has of groups alone, beside functions of windows."""
+    table = made_table(200, 3)
+    cases = [
+        Case(xd.median_exact("x").over("p"), "median(x) over (partition by p)"),
+        Case(xd.quantile_exact("x", 0.3).over(), "quantile_cont(x, 0.3) over ()"),
+        Case(xd.count_distinct("text").over("day"), "(select count(distinct text) from t i "
+             "where i.day is not distinct from t.day)"),
+        Case(xd.string_agg("text", "-", order_by="id").over("p", "few"),
+             "string_agg(text, '-' order by id) over (partition by p, few)"),
+        Case(xd.arg_max("i", by="id").over("r"), "arg_max(i, id) over (partition by r)"),
+        Case(xd.col("x") - xd.median_exact("x").over("p") + xd.sum("x").over(order_by="id"),
+             "x - median(x) over (partition by p) + sum(x) over (order by id)"),
+    ]  # fmt: skip
+    check(table, cases, 2)
+    with xd.connect(threads=2) as dock:
+        rows = dock.from_arrow(table)
+        kept = rows.filter(xd.col("x") > xd.median_exact("x").over("p"))
+        assert kept.columns == rows.columns
+        listed = rows.select(
+            "id", l=xd.list_agg("id", order_by=xd.desc("id")).over("few")
+        ).collect()
+        of_first = {row["id"]: row["l"] for row in listed.to_pylist()}
+    few = dict(zip(table["id"].to_pylist(), table["few"].to_pylist(), strict=True))
+    for row, ids in of_first.items():
+        assert ids == sorted((i for i in few if few[i] == few[row]), reverse=True)

@@ -139,18 +139,19 @@ def _function(draw: random.Random, has_order: bool) -> tuple[tuple[str, Any], st
         number = draw.choice([1, 2, 4])
         function = xd.nth_value(column, number, ignore_nulls=ignore)
         return ("nth", function), f"nth_value({column}, {number}{nulls})", True
-    name = draw.choice(["sum", "mean", "count", "min", "max", "rows", "all"])
+    name = draw.choice(["sum", "mean", "var", "stddev", "count", "min", "max", "rows", "all"])
     if name == "rows":
         return ("aggregate", xd.count()), "count(*)", False
     if name == "all":
         either = draw.choice(["bool_and", "bool_or"])
         return ("aggregate", getattr(xd, either)("flag")), f"{either}(flag)", False
-    if name in ("sum", "mean"):
+    if name in ("sum", "mean", "var", "stddev"):
         column = draw.choice([c for c in NUMBERS if c != "r"] + ["x"])
     elif name == "max" and column == "r":
         column = "x"
-    sql_name = "avg" if name == "mean" else name
-    sql_column = f"{column}::int" if column == "flag" and name in ("sum", "mean") else column
+    sql_name = {"mean": "avg", "var": "var_samp"}.get(name, name)
+    is_number = name not in ("count", "min", "max")
+    sql_column = f"{column}::int" if column == "flag" and is_number else column
     return ("aggregate", getattr(xd, name)(column)), f"{sql_name}({sql_column})", False
 
 

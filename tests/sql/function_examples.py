@@ -110,11 +110,7 @@ WINDOWS = {
     "lag": "lag(k) over (order by k)", "lead": "lead(k, 1, 0) over (order by k)",
     "first_value": "first_value(k) over (order by k)",
     "last_value": "last_value(k) over (order by i)",
-    "nth_value": "nth_value(k, 2) over (order by k)", "min": "min(k) over (partition by s)",
-    "max": "max(i) over ()", "sum": "sum(k) over (order by k)", "count": "count(*) over ()",
-    "avg": "avg(k) over (order by k rows 1 preceding)",
-    "bool_and": "bool_and(t) over (partition by s)",
-    "bool_or": "bool_or(t) over (partition by s)",
+    "nth_value": "nth_value(k, 2) over (order by k)",
 }  # fmt: skip
 # What DuckDB has not, or not by that name.
 OTHERS = frozenset(
@@ -187,5 +183,8 @@ _SHOWN = {
     "Of groups": "Over rows `(i, k, s, t)`: (1, 10, 'x', true), (2, 20, 'y', false), "
     "(2, 40, 'x', true), (5, 80, NULL, NULL). All take FILTER; `count`, `min` and `max` take "
     "DISTINCT; `first`, `last`, `string_agg` and `list` take ORDER BY.",
-    "Of windows": "Over the same rows, in the order of `k`.",
+    "Of windows": "Over the same rows, in the order of `k`. Functions of groups are functions of "
+    "windows, too: of any frame sums, means, variances and what is computed of these (`stddev`, "
+    "`corr`), counts and extremes; of whole partitions all others (`median`, `mode`, `list`, "
+    "`count(DISTINCT x)`).",
 }

@@ -9,9 +9,17 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
-from crossdock.expressions.expression import Alias, Call, Column, Expr, Literal, condition_of
+from crossdock.expressions.expression import (
+    Alias,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    condition_of,
+    identity,
+)
 from crossdock.expressions.orders import Order, orders_of
-from crossdock.expressions.window_expressions import Windowed
+from crossdock.expressions.window_expressions import WHOLE, Frame, Windowed
 from crossdock.option_checks import integer_of, require_flag, require_text
 from crossdock.values.arrow_kinds import is_moment, is_number
 
@@ -21,7 +29,12 @@ Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 # Functions that need the rows of a group in order.
 ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg"))
-_OF_GROUPS = (ORDERED | {"list_agg", "quantile_exact"}) - {"last"}  # no functions of windows
+# Functions that windows have of whole partitions alone: they are computed as groups.
+OF_PARTITIONS = frozenset(
+    ("count_distinct", "approx_distinct", "quantile", "quantile_exact", "arg_min", "arg_max",
+     "string_agg", "list_agg")
+)  # fmt: skip
+IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over partitions
 _SAME_TYPE = frozenset(("first", "any", "min", "max"))
 _OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
 _FLOAT_SUMS = ("fast", "exact")
@@ -51,16 +64,31 @@ class Aggregate(Windowed):
         return Alias(self, require_text(name, "alias()", '.alias("total")'))
 
     def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]:
-        if self.orders or (self.function in _OF_GROUPS):
-            raise make_error(
-                "CD-105", f"{self!r} is not computed over windows",
-                try_='xd.first_value("x").over("k", order_by="t")',
-            )  # fmt: skip
         argument = self.argument
+        if self.function == "list_agg" and argument is not None and self.condition is not None:
+            if identity(self.condition) == identity(argument.is_not_null()):
+                return self.function, argument, (*self.options, IGNORE_NULLS)
+            raise make_error(
+                "CD-105", f"{self!r} over a window would have NULL for what is left out",
+                try_='list_agg("x").over("k") of filtered rows, joined',
+            )  # fmt: skip
         if self.condition is not None:  # what is left out is NULL, which no aggregate counts
             kept = Literal(1) if argument is None else argument
             argument = Call("case", (self.condition, kept, Literal(None)))
         return self.function, argument, self.options
+
+    def _rows_of(
+        self, orders: tuple[Order, ...], frame: Frame | None
+    ) -> tuple[tuple[Order, ...], Frame | None]:
+        if not self.orders and self.function not in OF_PARTITIONS:
+            return orders, frame
+        is_whole = not orders if frame is None else frame.start is None and frame.end is None
+        if is_whole and not (orders and self.orders):
+            return self.orders or orders, WHOLE
+        raise make_error(
+            "CD-105", f"{self!r} is computed over whole partitions, in one order",
+            try_='over("k"), or over("k", order_by="t", rows=(None, None))',
+        )  # fmt: skip
 
     def columns(self) -> frozenset[str]:
         """Names of the columns it reads."""

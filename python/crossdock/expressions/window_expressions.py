@@ -36,6 +36,9 @@ class Frame:
         return f"{self.unit}=({self.start!r}, {self.end!r})"
 
 
+WHOLE = Frame("rows", None, None)
+
+
 @dataclass(frozen=True, eq=False)
 class Scope:
     """What a function is computed over: partitions, the order in them, and the frame."""
@@ -127,12 +130,18 @@ class Windowed(ABC):
         options = tuple(option for option in options if option[0] != "default")
         orders = () if order_by is None else orders_of(_listed(order_by), "over")
         keys = partition_keys(partition_by)
-        scope = Scope(tuple(keys), orders, next(iter(frames), None))
+        scope = Scope(tuple(keys), *self._rows_of(orders, next(iter(frames), None)))
         value = Over(function, argument, options, scope)
         if default is None:
             return value
         window = Over(f"has_{function}", argument, options, scope)
         return Call("case", (window, value, default))
+
+    def _rows_of(
+        self, orders: tuple[Order, ...], frame: Frame | None
+    ) -> tuple[tuple[Order, ...], Frame | None]:
+        """The order and the frame that the function sees, where these are asked for."""
+        return orders, frame
 
     @abstractmethod
     def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]: ...

@@ -36,7 +36,9 @@ _RANKS = {
 }
 _NEED_ORDER = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 _VALUES = frozenset(("lag", "lead", "first_value", "last_value", "nth_value"))
-_AGGREGATES = frozenset(("count", "sum", "mean", "min", "max", "bool_and", "bool_or"))
+_AGGREGATES = frozenset(
+    ("count", "sum", "mean", "var", "stddev", "min", "max", "bool_and", "bool_or")
+)
 _FIRST = frozenset(("first", "last", "any"))
 _FRAMED = _AGGREGATES | {"first_value", "last_value", "nth_value"}
 _MOST_INTEGER = (1 << 63) - 1
@@ -81,8 +83,8 @@ def _without_windows(
                 "CD-105", f"{expression.value!r} in {where} has no over(): it needs rows",
                 try_=f'{expression.value!r}.over("k")',
             )  # fmt: skip
-        for over in _functions_in(expression):
-            asked.setdefault(_identity_of(over), over)
+        for over in functions_in(expression):
+            asked.setdefault(identity_of(over), over)
     if not asked:
         return node, list(expressions)
     columns: dict[object, Column] = {}
@@ -94,7 +96,7 @@ def _without_windows(
         # The first one finds the rows as they come; those behind it, in the order of another.
         window = _planned(node, scope, columns, where)
         node = replace(window, position=position if number else "")
-    return node, [_replaced(expression, columns) for expression in expressions]
+    return node, [replaced(expression, columns) for expression in expressions]
 
 
 def _with_positions(node: Node) -> tuple[Window, str]:
@@ -105,13 +107,13 @@ def _with_positions(node: Node) -> tuple[Window, str]:
     return Window(node, (), (), (item,), schema), name
 
 
-def _functions_in(expression: Expr) -> list[Over]:
+def functions_in(expression: Expr) -> list[Over]:
     """The functions in an expression, those that stand in no other one."""
     if isinstance(expression, Over):
         return [expression]
     if not isinstance(expression, Call):
         return []
-    return [over for argument in expression.arguments for over in _functions_in(argument)]
+    return [over for argument in expression.arguments for over in functions_in(argument)]
 
 
 def _scopes(functions: Iterable[Over]) -> list[list[Over]]:
@@ -139,12 +141,8 @@ def _planned(
 ) -> Window:
     """A window over `node` for functions of one scope; notes the column of each."""
     for over in functions:
+        require_plain(over)
         for part in over.parts():
-            if _functions_in(part):
-                raise make_error(
-                    "CD-504", f"{over!r} is computed from another window function",
-                    try_="with_columns() for the inner one, and the outer one over its column",
-                )  # fmt: skip
             require_columns(sorted(part.columns()), node.schema, where)
     names = _Names(node)
     type_of = TypesOver(node.schema)
@@ -163,7 +161,7 @@ def _planned(
             function = "last_value" if function == "last" else "first_value"
         items.append(WindowItem(function, argument, options, frame, name))
         fields.append(field.with_name(name))
-        columns[_identity_of(over)] = Column(name)
+        columns[identity_of(over)] = Column(name)
     scope = functions[0].window  # what has no order comes last
     partition = tuple(dict.fromkeys(names.column(key) for key in scope.partition))
     orders: dict[str, Order] = {}
@@ -175,6 +173,15 @@ def _planned(
     require_sortable(below.schema.field(name) for name in orders)
     schema = pa.schema([*below.schema, *fields])
     return Window(below, partition, tuple(orders.values()), tuple(items), schema)
+
+
+def require_plain(over: Over) -> None:
+    """ExpressionError where a function is computed from another window function."""
+    if any(map(functions_in, over.parts())):
+        raise make_error(
+            "CD-504", f"{over!r} is computed from another window function",
+            try_="with_columns() for the inner one, and the outer one over its column",
+        )  # fmt: skip
 
 
 class _Names:
@@ -230,12 +237,7 @@ def _checked(over: Over, type_of: Callable[[Expr], pa.DataType]) -> tuple[pa.Fie
         if is_late(data_type):
             raise _not_taken(over, data_type)
         return pa.field(function, data_type), frame
-    if function not in _AGGREGATES:
-        raise make_error(
-            "CD-105", f"{function} is not computed over windows",
-            limits=", ".join(sorted(_AGGREGATES | {"first", "last"})),
-            try_=f"group_by().agg(...) and a join of its rows, for {function} of whole partitions",
-        )  # fmt: skip
+    assert function in _AGGREGATES, function
     if ("floats", "exact") in over.options:
         raise make_error(
             "CD-105", f"{over!r} would add without rounding, which windows do not",
@@ -334,16 +336,17 @@ def _not_taken(over: Over, given: pa.DataType) -> CrossdockError:
     )  # fmt: skip
 
 
-def _replaced(expression: Expr, columns: dict[object, Column]) -> Expr:
-    """The expression with each function replaced by its column."""
+def replaced(expression: Expr, columns: dict[object, Column]) -> Expr:
+    """The expression with each function that has a column replaced by it."""
     if isinstance(expression, Over):
-        return columns[_identity_of(expression)]
+        return columns.get(identity_of(expression), expression)
     if not isinstance(expression, Call):
         return expression
-    return expression.rewritten(lambda part: _replaced(part, columns))
+    return expression.rewritten(lambda part: replaced(part, columns))
 
 
-def _identity_of(over: Over) -> object:
+def identity_of(over: Over) -> object:
+    """What functions have in common that give the same values."""
     argument = None if over.argument is None else _nested_identity(over.argument)
     options = tuple((name, repr(value)) for name, value in over.options)
     return over.function, argument, options, over.window.frame, _scope_identity(over)
@@ -358,4 +361,4 @@ def _scope_identity(over: Over) -> tuple[Any, Any]:
 
 
 def _nested_identity(expression: Expr) -> object:
-    return repr(expression) if _functions_in(expression) else identity(expression)
+    return repr(expression) if functions_in(expression) else identity(expression)

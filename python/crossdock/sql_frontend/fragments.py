@@ -15,7 +15,7 @@ from crossdock.files.sources import ArrowSource
 from crossdock.plan.group_planning import plan_group
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_scan
-from crossdock.plan.windows import project
+from crossdock.plan.window_planning import project
 from crossdock.sql_frontend.binding import (
     UnknownNameError,
     UnknownTableError,

@@ -1,7 +1,8 @@
-// Counts, sums, means and extremes over frames.
+// Counts, sums, means, variances and extremes over frames.
 #include <cmath>
 #include <optional>
 
+#include "operators/group_by/accumulator.hpp"
 #include "operators/window/sliding_state.hpp"
 #include "operators/window/window_function.hpp"
 #include "table/row_order.hpp"
@@ -75,6 +76,28 @@ struct IntegerSumOps {
   }
 };
 
+// Moments of parts are put together without a look at their values, so frames of equal ones have a variance of 0.
+struct MomentsOps {
+  using State = Moments;
+  const WindowValues* values = nullptr;
+  double unit = 1;  // of decimals
+  static State empty() { return {}; }
+  void add(State& state, uint32_t position) const {
+    if (values->is_valid(position)) state.add(number(position));
+  }
+  static void combine(State& state, const State& later) { state.merge(later); }
+  double number(uint32_t position) const {
+    switch (values->form()) {
+      case ValueForm::kReal:
+        return values->real(position);
+      case ValueForm::kSigned:
+        return static_cast<double>(values->integer(position));
+      default:
+        return static_cast<double>(values->wide(position)) / unit;
+    }
+  }
+};
+
 // The position of the value that comes first in an order.
 struct FirstInOrderOps {
   struct State {
@@ -102,6 +125,11 @@ struct FirstInOrderOps {
   }
 };
 
+double unit_of(const DataType& type) {
+  const DataType& values = value_type(type);
+  return values.id == TypeId::kDecimal128 ? std::pow(10.0, values.scale) : 1;
+}
+
 Int128 digits_limit() {
   constexpr int kDecimalDigits = 38;
   Int128 limit = 1;
@@ -114,10 +142,8 @@ class SumWriter {
  public:
   SumWriter(const WindowContext& context, const WindowItem& item, DataType type)
       : item_(&item), type_(type), column_(type) {
-    if (item.column < 0) return;
-    const DataType& input = context.rows->store()->schema()->fields[item.column].type;
-    const DataType& values = value_type(input);
-    if (values.id == TypeId::kDecimal128) unit_ = std::pow(10.0, values.scale);
+    if (item.column >= 0)
+      unit_ = unit_of(context.rows->store()->schema()->fields[item.column].type);
   }
 
   Status begin(int64_t rows, BatchMemory& memory) {
@@ -149,6 +175,13 @@ class SumWriter {
                           ? static_cast<Int128>(word)
                           : static_cast<Int128>(static_cast<int64_t>(word));
     fits_ = fits_ && state.wraps == 0 && back == state.sum;
+  }
+  void set(int32_t i, const Moments& state) {
+    valid_[i] = state.count > item_->ddof && state.count > 0 ? 1 : 0;
+    const double variance =
+        valid_[i] == 0 ? 0 : state.squares / static_cast<double>(state.count - item_->ddof);
+    words_[i] = __builtin_bit_cast(
+        uint64_t, item_->function == WindowFunction::kStddev ? std::sqrt(variance) : variance);
   }
   void copy(int32_t i, int32_t from) {
     words_[i] = words_[from];
@@ -373,10 +406,13 @@ class PreparedExtreme final : public PreparedAggregate<FirstInOrderOps, ExtremeW
 };
 
 template <class Ops>
-Prepared prepare_sum(const WindowContext& context, const WindowItem& item, DataType type) {
+Prepared prepare_sum(const WindowContext& context,
+                     const WindowItem& item,
+                     DataType type,
+                     Ops ops = {}) {
   auto sum = std::make_unique<PreparedAggregate<Ops, SumWriter>>(context, item, std::move(type));
   CD_TRY(sum->load_values());
-  CD_TRY(sum->finish({}));
+  CD_TRY(sum->finish(ops));
   return std::unique_ptr<PreparedFunction>(std::move(sum));
 }
 
@@ -397,6 +433,12 @@ Prepared prepare_aggregate(const WindowContext& context, const WindowItem& item,
   switch (item.function) {
     case WindowFunction::kCount:
       return prepare_count(context, item, std::move(type));
+    case WindowFunction::kVar:
+    case WindowFunction::kStddev: {
+      MomentsOps ops;
+      ops.unit = unit_of(context.rows->store()->schema()->fields[item.column].type);
+      return prepare_sum<MomentsOps>(context, item, std::move(type), ops);
+    }
     case WindowFunction::kSum:
     case WindowFunction::kMean:
       switch (value_form(context.rows->store()->schema()->fields[item.column].type)) {

@@ -29,6 +29,8 @@ constexpr Choice<WindowFunction> kFunctions[] = {
     {"count", WindowFunction::kCount},
     {"sum", WindowFunction::kSum},
     {"mean", WindowFunction::kMean},
+    {"var", WindowFunction::kVar},
+    {"stddev", WindowFunction::kStddev},
     {"min", WindowFunction::kMin},
     {"max", WindowFunction::kMax},
     {"bool_and", WindowFunction::kBoolAnd},
@@ -45,6 +47,10 @@ AggregateFunction aggregate_of(WindowFunction function) {
       return AggregateFunction::kSum;
     case WindowFunction::kMean:
       return AggregateFunction::kMean;
+    case WindowFunction::kVar:
+      return AggregateFunction::kVar;
+    case WindowFunction::kStddev:
+      return AggregateFunction::kStddev;
     case WindowFunction::kMin:
       return AggregateFunction::kMin;
     case WindowFunction::kMax:
@@ -136,6 +142,12 @@ Status check_item(const WindowSpec& spec, const WindowItem& item, const Schema& 
   if (counts && item.n < 1) {
     return make_error(
         ErrorCode::kInvalidArgument, "{} of {} parts or rows\n  try      at least 1", name, item.n);
+  }
+  if (item.ddof < 0) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "ddof of '{}' is {}, but must not be negative",
+                      item.name,
+                      item.ddof);
   }
   return check_frame(spec, item, input);
 }

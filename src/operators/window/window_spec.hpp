@@ -31,6 +31,8 @@ enum class WindowFunction : uint8_t {
   kCount,      // of rows without a column, of values with one
   kSum,
   kMean,
+  kVar,
+  kStddev,
   kMin,
   kMax,
   kBoolAnd,
@@ -68,6 +70,7 @@ struct WindowItem {
   bool ignore_nulls = false;  // of the value functions
   std::string text;           // string_agg: what stands between two strings
   bool wide = false;          // sums of integers as decimal128(38, 0)
+  int ddof = 1;               // var, stddev: the divisor is n - ddof
   // None: up to the current row and those equal to it in the order; without an order, all rows.
   std::optional<WindowFrame> frame;
 };

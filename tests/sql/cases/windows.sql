@@ -40,3 +40,18 @@ select d, count(*) over (order by d range between interval '1 day' preceding and
 select ts, count(*) over (order by ts range between interval '7 hours' preceding and current row) as n from events where ts is not null;
 select ts, count(*) over (order by ts range between interval '8 hours 30 minutes' preceding and interval '1' second preceding) as n from events where ts is not null;
 select any_value(a) over (partition by s) is not null as x from t where a is not null;
+select a, sum(b) over (order by s groups between 1 preceding and current row) from t;
+select a, count(*) over (order by s groups between current row and 1 following), max(b) over (order by s groups 1 preceding) from t;
+select a, count(*) over (order by s groups between unbounded preceding and 1 preceding) from t;
+select a, stddev(b) over (), var_pop(b) over (partition by s order by d), stddev_pop(m) over (order by d rows 1 preceding) from t;
+select a, corr(a, v) over (order by v rows 2 preceding), regr_slope(v, a) over () from u;
+select a, median(b) over (partition by s), quantile_cont(b, 0.25) over () from t;
+select a, quantile_disc(b, 0.5) over (), mode(s) over (), bit_or(b) over (partition by s), product(a) over () from t;
+select a, count(distinct s) over (), count(distinct s) filter (where a > 1) over (partition by bo) from t;
+select a, list(b order by d desc) over (partition by s), string_agg(s, '-' order by d) over () from t;
+select a, list(a) over (order by v rows between unbounded preceding and unbounded following) from u;
+select v, arg_max(s, v) over (partition by a), max_by(v, s) over () from u;
+select s, sum(b), median(sum(b)) over () from t group by s;
+select a from t qualify b >= median(b) over ();
+select a, b - median(b) over (partition by s) + row_number() over (order by d) from t;
+select a, sum(b) over (order by d rows between 1 preceding and 1 following exclude no others) from t;

@@ -19,7 +19,9 @@ KEEPS_ALL = HIDDEN + "all"
 UNNEST = HIDDEN + "unnest"
 ZONED = HIDDEN + "zoned"  # instants of AT TIME ZONE, and the times that clocks show
 LOCAL = HIDDEN + "local"
+DISTINCT_MARK = HIDDEN + "distinct"  # of a window function of values that count once
 RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
+GROUPS_MARK = 1 << 60  # the same of GROUPS
 INTERVAL_MARK = 1 << 61  # the same of one in microseconds
 # Stand for operators that DataFusion has not, beside operators of the same precedence: `a // b` is
 # a * WHOLE / b, and `~a` is INVERTED & a.

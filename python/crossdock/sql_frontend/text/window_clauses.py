@@ -6,11 +6,21 @@ from __future__ import annotations
 
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.pieces import Pieces
-from crossdock.sql_frontend.text.rewritten import INTERVAL_MARK, RANGE_MARK
+from crossdock.sql_frontend.text.rewritten import (
+    DISTINCT_MARK,
+    GROUPS_MARK,
+    INTERVAL_MARK,
+    RANGE_MARK,
+)
+from crossdock.sql_frontend.text.tokens import words_of
 from crossdock.sql_frontend.translation.intervals import parsed_interval
 
 _DAY_US = 86_400_000_000
-_WORDS = frozenset(("over", "preceding", "following", "ignore", "respect", "filter"))
+_WORDS = words_of("over preceding following ignore respect filter groups exclude")
+_BOUNDS = ("preceding", "following", "row")
+_ORDER_BY = " ORDER BY "
+_ALL_ROWS = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+_MARKS = {"rows": 0, "range": RANGE_MARK, "groups": GROUPS_MARK}
 _OF_ROWS = frozenset(("first_value", "last_value", "nth_value", "lag", "lead", "first", "last"))
 
 
@@ -20,6 +30,7 @@ class WindowClauses:
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self._filters: list[int] = []  # FILTER before OVER
+        self._calls: list[tuple[int, int]] = []  # the bracket of a call, and its OVER
         self._ignored: list[tuple[int, int]] = []  # arguments whose NULLs do not count
 
     def word(self, number: int) -> None:
@@ -29,11 +40,15 @@ class WindowClauses:
             return
         following = self._word(number + 1)
         if word == "over":
-            self._require_plain_call(number - 1)
+            self._call_before(number)
+        elif word == "exclude" and following in ("current", "group", "ties", "no"):
+            self._excluded(number, following)
         elif word in ("preceding", "following"):
             self._bound(number)
         elif word in ("ignore", "respect") and following == "nulls":
             self._nulls(number)
+        elif word == "groups" and (following == "between" or self._word(number + 2) in _BOUNDS):
+            self._groups(number)
         elif word == "filter" and self._is_of_window(number + 1):
             self._filters.append(number)
 
@@ -61,19 +76,13 @@ class WindowClauses:
                 return number
         return -1
 
-    def _require_plain_call(self, number: int) -> None:
-        """Of the call of a window function, plans have neither DISTINCT nor ORDER BY."""
-        depth = 0
-        for each in range(number, -1, -1):
-            token = self._pieces.tokens[each]
-            depth += token.is_operator(")") - token.is_operator("(")
-            if depth <= 0:
-                return
-            if depth == 1 and token.lower in ("distinct", "order"):
-                raise unsupported(
-                    f"{token.text.upper()} in the call of a window function", self._pieces.text,
-                    token.start, "a GROUP BY in a query of its own, joined",
-                )  # fmt: skip
+    def _call_before(self, number: int) -> None:
+        """Notes the call that a window is of; the bracket of its FILTER is none."""
+        opened = self._opening(number - 1)
+        if self._word(opened - 1) == "filter":
+            opened = self._opening(opened - 2)
+        if opened > 0:
+            self._calls.append((opened, number))
 
     def _nulls(self, number: int) -> None:
         """IGNORE NULLS, within the call or behind it, as a choice between the same values."""
@@ -101,6 +110,26 @@ class WindowClauses:
                 return each
         return -1
 
+    def _groups(self, number: int) -> None:
+        """GROUPS as ROWS, with marks on numbers of groups; CURRENT ROW is 0 groups away."""
+        pieces = self._pieces
+        pieces.pieces[number] = "ROWS"
+        end = number + 1
+        while (token := pieces.at(end)) is not None and not token.is_operator(")"):
+            if self._word(end) == "current":
+                is_end = self._word(end - 1) == "and"
+                pieces.pieces[end] = str(GROUPS_MARK)
+                pieces.pieces[end + 1] = "FOLLOWING" if is_end else "PRECEDING"
+            end += 1
+
+    def _excluded(self, number: int, following: str) -> None:
+        if following != "no":  # which is what frames do anyway
+            raise unsupported(
+                "EXCLUDE in a frame", self._pieces.text, self._pieces.tokens[number].start,
+                "sum(x) OVER (...) - x, of the current row",
+            )  # fmt: skip
+        self._pieces.leave_out(number, number + 3)
+
     def _bound(self, number: int) -> None:
         """A distance before PRECEDING or FOLLOWING."""
         pieces = self._pieces
@@ -113,11 +142,11 @@ class WindowClauses:
                 "a bound of a frame that is no whole number and no interval", pieces.text,
                 bound.start, "over(..., range=(-1.5, 0)) of the relation",
             )  # fmt: skip
-        while unit and self._word(unit) not in ("rows", "range", "groups"):
+        while unit and self._word(unit) not in _MARKS:
             unit -= 1
-        is_range = self._word(unit) == "range"
+        mark = _MARKS.get(self._word(unit), 0)
         if begin >= 0:
-            if not is_range:
+            if mark != RANGE_MARK:
                 raise unsupported("an interval of rows", pieces.text, bound.start, "RANGE")
             distance = self._distance(begin, number)
             pieces.leave_out(begin, number)
@@ -127,9 +156,9 @@ class WindowClauses:
                 f"a distance of {RANGE_MARK} or more in a frame", pieces.text, bound.start,
                 "UNBOUNDED PRECEDING or FOLLOWING",
             )  # fmt: skip
-        elif is_range:
-            pieces.pieces[number - 1] = str(RANGE_MARK + int(bound.text))
-        if is_range:
+        else:
+            pieces.pieces[number - 1] = str(mark + int(bound.text))
+        if mark:
             pieces.pieces[unit] = "ROWS"
 
     def _distance(self, begin: int, end: int) -> int:
@@ -153,6 +182,48 @@ class WindowClauses:
             pieces.behind[end - 1] = pieces.behind.get(end - 1, "") + f", {value}, {value})"
         for number in self._filters:
             self._write_filter(number)
+        for opened, over in self._calls:
+            self._move_order(opened, over)
+
+    def _move_order(self, opened: int, over: int) -> None:
+        """The order of the rows of a call, and a mark for DISTINCT, which plans have not, as the
+        order of its window, of which it then is all rows."""
+        pieces, close = self._pieces, self._pieces.behind_bracket(opened) - 1
+        begin = self._order_within(opened, close)
+        is_distinct = self._word(opened + 1) == "distinct"
+        if begin < 0 and not is_distinct:
+            return
+        behind = pieces.behind_bracket(over + 1) - 1
+        words = {self._word(each) for each in range(over + 2, behind)}
+        if not self._is_at(over + 1, "(") or words & {"order", *_MARKS}:
+            raise unsupported(
+                "DISTINCT or ORDER BY in the call of a window function beside an order of the "
+                "window", pieces.text, pieces.tokens[opened + 1 if is_distinct else begin].start,
+                "OVER (PARTITION BY ...)",
+            )  # fmt: skip
+        orders = []
+        if begin >= 0:
+            written = pieces.taken_out(begin, close + 1)
+            kept, _, order = written.upper().partition(_ORDER_BY.strip())
+            orders.append(written[len(written) - len(order) :].rstrip().removesuffix(")"))
+            pieces.pieces[close] = written[: len(kept)] + ")"
+        if is_distinct:
+            pieces.pieces[opened + 1] = ""
+            orders.append(f"'{DISTINCT_MARK}'")
+        moved = _ORDER_BY + ", ".join(orders) + _ALL_ROWS
+        pieces.before[behind] = pieces.before.get(behind, "") + moved
+
+    def _order_within(self, opened: int, close: int) -> int:
+        """The token of a call at which the order of its rows begins; -1 where it has none."""
+        depth = 0
+        for number in range(opened + 1, close + 1):
+            token = self._pieces.tokens[number]
+            if depth == 0 and (
+                token.lower == "order" or _ORDER_BY in self._pieces.pieces.get(number, "")
+            ):
+                return number
+            depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
+        return -1
 
     def _write_filter(self, number: int) -> None:
         pieces = self._pieces
@@ -169,7 +240,6 @@ class WindowClauses:
                 pieces.tokens[number].start, "count(*) FILTER (...)",
             )  # fmt: skip
         end = next(iter(pieces.commas(opened, close)), close)
-        pieces.before[opened + 1] = f"CASE WHEN {condition} THEN (" + pieces.before.get(
-            opened + 1, ""
-        )
+        begin = opened + 1 + (self._word(opened + 1) == "distinct")
+        pieces.before[begin] = f"CASE WHEN {condition} THEN (" + pieces.before.get(begin, "")
         pieces.behind[end - 1] = pieces.behind.get(end - 1, "") + ") END"

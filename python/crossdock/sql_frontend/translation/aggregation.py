@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crossdock.expressions import aggregates
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import (
     Column,
@@ -18,61 +17,28 @@ from crossdock.expressions.expression import (
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.translation.building import Builder, name_for, unused
+from crossdock.sql_frontend.translation.called_aggregates import (
+    AGGREGATES,
+    DISTINCT,
+    EXTREMES,
+    OF_ORDER,
+    QUANTILES,
+    SAME_WHEN_DISTINCT,
+    called,
+    quantile_of,
+)
 from crossdock.sql_frontend.translation.folding import constant
-from crossdock.sql_frontend.translation.functions import is_null
 from crossdock.sql_frontend.translation.joins import joined, same_value
+from crossdock.sql_frontend.translation.messages import DIRECTIONS
 from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, FOLDS, composed
-from crossdock.sql_frontend.translation.values import Values, plain_number, widened_integer
-from crossdock.sql_frontend.translation.window_values import DIRECTIONS
+from crossdock.sql_frontend.translation.values import Values
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-_DISTINCT = 2  # AGGREGATION_INVOCATION_DISTINCT
 _ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))
-_OF_ROWS = frozenset(
-    ("first_value", "last_value", "string_agg", "array_agg")
-)  # that see them in an order
-_PLAIN = {
-    "min": aggregates.min,
-    "max": aggregates.max,
-    "bool_and": aggregates.bool_and,
-    "bool_or": aggregates.bool_or,
-    "any_value": aggregates.any,
-    "median": aggregates.median_exact,
-    "approx_median": aggregates.median,
-    "approx_distinct": aggregates.approx_distinct,
-}
-_EXTREMES: dict[object, Callable[..., Aggregate]] = {
-    HIDDEN + "arg_min": aggregates.arg_min,
-    HIDDEN + "arg_max": aggregates.arg_max,
-}
-_SPREADS = {
-    "stddev": (aggregates.stddev, 1),
-    "stddev_samp": (aggregates.stddev, 1),
-    "stddev_pop": (aggregates.stddev, 0),
-    "var": (aggregates.var, 1),
-    "var_samp": (aggregates.var, 1),
-    "var_sample": (aggregates.var, 1),
-    "var_pop": (aggregates.var, 0),
-}
-_SKETCHES = frozenset(("approx_percentile_cont",))
-_QUANTILES = frozenset(("approx_percentile_cont", "quantile_cont", "percentile_cont"))
-AGGREGATES = frozenset(("count", "sum", "avg", *_PLAIN, *_SPREADS, *_OF_ROWS, *_QUANTILES))
-_SAME_WHEN_DISTINCT = frozenset(
-    ("min", "max", "bool_and", "bool_or", "any_value", "approx_distinct")
-)
-
 Item = tuple[str, Aggregate]
-
-
-def _separator(arguments: Sequence[Expr]) -> str:
-    if len(arguments) < 2:
-        return ","
-    separator = constant(arguments[1], "a separator of string_agg")
-    return "" if separator is None else str(separator)
 
 
 @dataclass(frozen=True)
@@ -83,11 +49,6 @@ class OfOnce:
     value: Expr
     condition: Expr | None
     aggregate: Callable[[str], Aggregate]
-
-
-def _quantile(value: Expr, share: float, is_sketch: bool) -> Aggregate:
-    build = aggregates.quantile if is_sketch else aggregates.quantile_exact
-    return build(value, share)
 
 
 class Aggregation:
@@ -158,8 +119,8 @@ class Aggregation:
         """Whether a measure is of distinct values, and no function knows them by itself."""
         measure = message.measure
         name = self._functions[measure.function_reference]
-        is_known = name == "count" or name in _SAME_WHEN_DISTINCT or name not in AGGREGATES
-        return measure.invocation == _DISTINCT and not is_known and bool(measure.arguments)
+        is_known = name == "count" or name in SAME_WHEN_DISTINCT or name not in AGGREGATES
+        return measure.invocation == DISTINCT and not is_known and bool(measure.arguments)
 
     def _of_once(self, message: Message, number: int) -> str:
         measure = message.measure
@@ -173,9 +134,9 @@ class Aggregation:
                 )  # fmt: skip
 
         def aggregate(column: str) -> Aggregate:
-            known = self._called(function, [Column(column), *others], distinct=False)
+            known = called(function, [Column(column), *others], self._values, distinct=False)
             orders = [replace(order, by=Column(column)) for order in self._orders(measure)]
-            return replace(known, orders=tuple(orders)) if function in _OF_ROWS else known
+            return replace(known, orders=tuple(orders)) if function in OF_ORDER else known
 
         condition = self._values(message.filter) if message.HasField("filter") else None
         self.of_once.append(OfOnce(f"{function} of once {number}", value, condition, aggregate))
@@ -191,7 +152,7 @@ class Aggregation:
             name = str(mark.value)
         if name not in COMPOSED:
             return {"item": self._aggregate(message, arguments)}, Column("item")
-        if measure.invocation == _DISTINCT:
+        if measure.invocation == DISTINCT:
             raise unsupported(f"{name}(DISTINCT ...)", try_="a SELECT DISTINCT below")
         parts, whole = composed(name, arguments, self._share_of(measure))
         if message.HasField("filter"):
@@ -211,10 +172,11 @@ class Aggregation:
     def _aggregate(self, message: Message, arguments: list[Expr]) -> Aggregate:
         measure = message.measure
         name = self._functions[measure.function_reference]
-        aggregate = self._called(name, arguments, measure.invocation == _DISTINCT)
-        if name in _QUANTILES and len(measure.sorts):
+        is_distinct = measure.invocation == DISTINCT
+        aggregate = called(name, arguments, self._values, distinct=is_distinct)
+        if name in QUANTILES and len(measure.sorts):
             aggregate = self._of_order(aggregate, self._orders(measure))
-        elif name in _OF_ROWS:
+        elif name in OF_ORDER:
             aggregate = self._of_rows(aggregate, measure)
         elif len(measure.sorts) and name not in _ORDERLESS:
             raise unsupported(
@@ -225,33 +187,6 @@ class Aggregation:
             aggregate = aggregate.where(self._values(message.filter))
         return aggregate
 
-    def _called(self, name: str, arguments: list[Expr], distinct: bool) -> Aggregate:
-        first = arguments[0] if arguments else None
-        if name not in AGGREGATES:
-            raise unsupported(f"the aggregate {name}", word=name)
-        if name == "count":
-            return self._count(arguments, distinct)
-        if first is None:
-            raise unsupported(f"{name}() of nothing")
-        if name == "sum":
-            return aggregates.sum(widened_integer(self._values, first))
-        if name == "avg":
-            return aggregates.mean(plain_number(self._values, first))
-        if name in _PLAIN:
-            return _PLAIN[name](first)
-        if name in ("first_value", "last_value"):
-            of_row = aggregates.first if name == "first_value" else aggregates.last
-            return of_row(first, ignore_nulls=False)
-        if name == "array_agg":
-            return aggregates.list_agg(first)
-        if name == "string_agg":
-            return aggregates.string_agg(first, _separator(arguments))
-        if name in _SPREADS:
-            build, ddof = _SPREADS[name]
-            return build(plain_number(self._values, first), ddof)
-        share = float(constant(arguments[1], "a share"))
-        return _quantile(plain_number(self._values, first), share, name in _SKETCHES)
-
     def _of_order(self, quantile: Aggregate, orders: tuple[Order, ...]) -> Aggregate:
         """A quantile WITHIN GROUP (ORDER BY x): of x, counted from the end where it descends."""
         assert quantile.argument is not None
@@ -259,31 +194,21 @@ class Aggregation:
             raise unsupported("a quantile in this order", word="within", try_="ORDER BY one column")
         share = float(dict(quantile.options)["q"])
         from_end = 1.0 - share if orders[0].descending else share
-        return _quantile(quantile.argument, from_end, quantile.function == "quantile")
+        return quantile_of(quantile.argument, from_end, is_sketch=quantile.function == "quantile")
 
     def _of_rows(self, aggregate: Aggregate, measure: Message) -> Aggregate:
         """The aggregate of rows in their order, or of the row at an extreme."""
         assert aggregate.argument is not None
         last = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
         orders = self._orders(measure)
-        if isinstance(last, Literal) and last.value in _EXTREMES:
-            return _EXTREMES[last.value](aggregate.argument, orders[0].by)
+        if isinstance(last, Literal) and last.value in EXTREMES:
+            return EXTREMES[last.value](aggregate.argument, orders[0].by)
         return replace(aggregate, orders=orders)
 
     def _orders(self, measure: Message) -> tuple[Order, ...]:
         """The order of the rows that an aggregate sees; constants order nothing."""
         sorts = [(self._values(each.expr), DIRECTIONS[each.direction]) for each in measure.sorts]
         return tuple(Order(by, *how) for by, how in sorts if not isinstance(by, Literal))
-
-    def _count(self, arguments: list[Expr], distinct: bool) -> Aggregate:
-        if len(arguments) > 1:
-            raise unsupported(
-                "count() of several columns", try_="count(*) of (select distinct a, b ...)"
-            )
-        first = arguments[0] if arguments else Literal(1)
-        if isinstance(first, Literal) and not distinct and not is_null(first):
-            return aggregates.count()
-        return aggregates.count_distinct(first) if distinct else aggregates.count(first)
 
 
 def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple[Node, list[str]]:

@@ -10,7 +10,7 @@ from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Call, Column, Expr, conjuncts, identity
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Over
-from crossdock.plan import windows
+from crossdock.plan import window_planning
 from crossdock.plan.group_planning import plan_group
 from crossdock.plan.list_planning import plan_unnest
 from crossdock.plan.nodes import Filter, JoinOptions, Node
@@ -60,7 +60,7 @@ class Builder:
         ):
             return node
         key = ("project", id(node), _items_key(items))
-        return self._once(key, lambda: windows.project(node, items, "SELECT"))
+        return self._once(key, lambda: window_planning.project(node, items, "SELECT"))
 
     def with_columns(self, node: Node, items: Sequence[tuple[str, Expr]]) -> Node:
         """All columns, and these behind them."""

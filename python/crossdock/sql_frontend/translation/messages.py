@@ -11,6 +11,10 @@ from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import UNNEST
 
+DIRECTIONS = {  # descending, NULLs first
+    1: (False, True), 2: (False, False), 3: (True, True), 4: (True, False),
+}  # fmt: skip
+
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 

@@ -30,6 +30,7 @@ from crossdock.sql_frontend.translation.grouping_sets import grouping_sets
 from crossdock.sql_frontend.translation.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.translation.marks import marked, not_in
 from crossdock.sql_frontend.translation.messages import (
+    DIRECTIONS,
     Functions,
     all_joins,
     fields_within,
@@ -41,7 +42,6 @@ from crossdock.sql_frontend.translation.messages import (
 from crossdock.sql_frontend.translation.subqueries import Beside, Translator
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, column_names, constant_of
 from crossdock.sql_frontend.translation.values import RETURN_NULL, Subquery, Values
-from crossdock.sql_frontend.translation.window_values import DIRECTIONS
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -76,7 +76,7 @@ class Values:
 
     def __call__(self, message: Message) -> Expr:
         """The expression. SqlError for what expressions have not."""
-        expression = self._any(message)
+        expression = self.any_of(message)
         if not isinstance(expression, Expr):
             raise unsupported(
                 "an interval by itself", try_="x + interval '1' day, of a date or timestamp"
@@ -89,7 +89,8 @@ class Values:
             self._types = TypesOver(self._schema())
         return self._types(expression)
 
-    def _any(self, message: Message) -> Expr | Moving:
+    def any_of(self, message: Message) -> Expr | Moving:
+        """An expression, or an interval and the like, which are a part of one."""
         kind = message.WhichOneof("rex_type")
         if kind == "selection":
             return self._field(message.selection)
@@ -105,7 +106,7 @@ class Values:
             return self._listed(message.singular_or_list)
         if kind == "window_function":
             name = self._names[message.window_function.function_reference]
-            return window_value(message.window_function, name, self._any)
+            return window_value(message.window_function, name, self)
         if kind == "subquery" and self._subquery is not None:
             return self._subquery(message.subquery)
         if kind == "subquery":
@@ -138,7 +139,7 @@ class Values:
             number = unnest_number(message.arguments[1].value, self._names)
             if number:
                 return Column(unnest_column(number))
-        operands = [self._any(argument.value) for argument in message.arguments]
+        operands = [self.any_of(argument.value) for argument in message.arguments]
         arguments = [argument for argument in operands if isinstance(argument, Expr)]
         if name == "date_bin":
             return folded(self._bucket(operands[0], arguments[-1]))
@@ -149,7 +150,7 @@ class Values:
         if name in _COMPARISONS:
             return folded(self._comparison(name, arguments))
         if name == "bitwise_and" and _is_mark(arguments[0], INVERTED):
-            return self._narrow(arguments[1]).bit_not()
+            return self.narrow(arguments[1]).bit_not()
         if name in (ZONED, LOCAL):
             return folded(self._at_zone(name, arguments))
         if name == "arrow_cast":
@@ -281,7 +282,7 @@ class Values:
     def _compared(self, arguments: list[Expr]) -> list[Expr]:
         """Both sides of a comparison without casts that change no value: integers and decimals
         compare exactly, a decimal and a double as doubles."""
-        plain = [folded(self._exact(self._narrow(argument))) for argument in arguments]
+        plain = [folded(self._exact(self.narrow(argument))) for argument in arguments]
         kinds = [None if isinstance(each, Literal) else self.type_of(each) for each in plain]
         known = [kind for kind in kinds if kind is not None]
         if any(map(pa.types.is_floating, known)) and any(map(pa.types.is_decimal, known)):
@@ -291,7 +292,7 @@ class Values:
             ]
         return plain
 
-    def _narrow(self, expression: Expr) -> Expr:
+    def narrow(self, expression: Expr) -> Expr:
         if not is_cast_to(expression, pa.types.is_integer):
             return expression
         assert isinstance(expression, Call)
@@ -307,10 +308,10 @@ class Values:
 
     def _quotient(self, left: Expr, right: Expr) -> Expr:
         """A division of doubles: statements were rewritten so that there is no other."""
-        sides = [folded(self._without_float_cast(side)) for side in (left, right)]
+        sides = [folded(self.without_float_cast(side)) for side in (left, right)]
         return sides[0] / sides[1]
 
-    def _without_float_cast(self, expression: Expr) -> Expr:
+    def without_float_cast(self, expression: Expr) -> Expr:
         if not is_cast_to(expression, pa.types.is_float64):
             return expression
         assert isinstance(expression, Call)
@@ -393,7 +394,7 @@ class Values:
         return (value * Literal(Decimal(10**scale))).cast(pa.int64())
 
     def _cast(self, message: Message) -> Expr | Moving:
-        inner = self._any(message.input)
+        inner = self.any_of(message.input)
         if not isinstance(inner, Expr):
             return inner
         kind = message.type.WhichOneof("kind")
@@ -460,7 +461,7 @@ class Values:
             return whole if whole is not None else Literal(False)
         values = [option.value for option in options if isinstance(option, Literal)]
         known = [value for value in values if not _is_null(value)]
-        membership = self._exact(self._narrow(subject)).is_in(known)
+        membership = self._exact(self.narrow(subject)).is_in(known)
         if len(known) < len(values):  # NULL in the list: no row is known not to be in it
             return when(membership).then(True).otherwise(Literal(None))
         return membership
@@ -481,13 +482,3 @@ def _is_whole(expression: Expr) -> bool:
 
 def _is_null(value: Any) -> bool:
     return value is None or (hasattr(value, "is_valid") and not value.is_valid)
-
-
-def widened_integer(values: Values, expression: Expr) -> Expr:
-    """The argument of a sum or count without a cast to a wider integer, which sums have anyway."""
-    return values._narrow(expression)
-
-
-def plain_number(values: Values, expression: Expr) -> Expr:
-    """The argument of a mean without a cast to a double, which means have anyway."""
-    return values._without_float_cast(expression)

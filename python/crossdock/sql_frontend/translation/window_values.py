@@ -4,28 +4,40 @@ NULLS, stands in the arguments."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from crossdock.expressions import aggregates, window_expressions
-from crossdock.expressions.expression import Call, Expr, Literal, identity
+from crossdock.expressions import window_expressions
+from crossdock.expressions.aggregates import OF_PARTITIONS, Aggregate
+from crossdock.expressions.expression import Call, Column, Expr, Literal, identity
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Windowed, WindowFunction
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.text.rewritten import INTERVAL_MARK, RANGE_MARK
-from crossdock.sql_frontend.translation.folding import constant
+from crossdock.sql_frontend.text.rewritten import (
+    DISTINCT_MARK,
+    GROUPS_MARK,
+    INTERVAL_MARK,
+    RANGE_MARK,
+)
+from crossdock.sql_frontend.translation.called_aggregates import (
+    EXTREMES,
+    SAME_WHEN_DISTINCT,
+    Reading,
+    called,
+)
+from crossdock.sql_frontend.translation.folding import constant, folded
 from crossdock.sql_frontend.translation.functions import is_null
 from crossdock.sql_frontend.translation.intervals import Interval
+from crossdock.sql_frontend.translation.messages import DIRECTIONS
+from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, FOLDS, composed
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-_DISTINCT = 2
-_ROWS, _RANGE = 1, 2
-DIRECTIONS = {  # descending, NULLs first
-    1: (False, True), 2: (False, False), 3: (True, True), 4: (True, False),
-}  # fmt: skip
+    Window = tuple[list[Expr], list[Order], dict[str, Any]]  # partition, order and frame
+
+_ROWS = 1
 _PLAIN: dict[str, Callable[[], WindowFunction]] = {
     "row_number": window_expressions.row_number,
     "rank": window_expressions.rank,
@@ -36,39 +48,76 @@ _PLAIN: dict[str, Callable[[], WindowFunction]] = {
 _OF_ONE: dict[str, Callable[[Expr], Windowed]] = {
     "first_value": window_expressions.first_value,
     "last_value": window_expressions.last_value,
-    "min": aggregates.min,
-    "max": aggregates.max,
-    "sum": aggregates.sum,
-    "avg": aggregates.mean,
-    "bool_and": aggregates.bool_and,
-    "bool_or": aggregates.bool_or,
     "any_value": lambda x: window_expressions.first_value(x, ignore_nulls=True),
 }
 _OF_PLACES = frozenset(("first_value", "last_value", "nth_value", "lag", "lead"))
-WINDOW_FUNCTIONS = frozenset((*_PLAIN, *_OF_ONE, "count", "ntile", "lag", "lead", "nth_value"))
+_OF_ROWS = frozenset((*_PLAIN, *_OF_ONE, "ntile", "lag", "lead", "nth_value"))
+WINDOW_FUNCTIONS = _OF_ROWS
 _WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
 
 
-def window_value(message: Message, name: str, translated: Callable[[Message], Any]) -> Expr:
-    """The function `name` of a WindowFunction message; `translated` gives its expressions, and
-    Interval for those of a range. SqlError for functions and frames that windows have not."""
-    if message.invocation == _DISTINCT:
-        raise unsupported(f"{name}(DISTINCT ...) over a window", word="distinct")
-    arguments = [translated(argument.value) for argument in message.arguments]
-    partition = [translated(each) for each in message.partitions]
-    orders = []
+def window_value(message: Message, name: str, values: Reading) -> Expr:
+    """The function `name` of a WindowFunction message, of expressions that `values` translates.
+    SqlError for functions and frames that windows have not."""
+    arguments: list[Any] = [values.any_of(argument.value) for argument in message.arguments]
+    partition = [values.any_of(each) for each in message.partitions]
+    marks, orders = [], []
     for each in message.sorts:
-        by = translated(each.expr)
-        if not isinstance(by, Literal):
+        by = folded(values.any_of(each.expr))
+        if isinstance(by, Literal):
+            marks.append(by.value)
+        else:
             orders.append(Order(by, *DIRECTIONS[each.direction]))
+    is_distinct = DISTINCT_MARK in marks and name not in SAME_WHEN_DISTINCT
     keys = [each for each in partition if not isinstance(each, Literal)]
-    frame = {} if name in _WITHOUT_FRAME else _frame(message, bool(orders), translated)
+    frame = {} if name in _WITHOUT_FRAME else _frame(message, bool(orders), values.any_of)
+    window = (keys, orders, frame)
+    if name == "first_value" and marks and marks[-1] in EXTREMES:
+        return _over(name, EXTREMES[marks[-1]](arguments[0], orders[0].by), (keys, [], {}))
+    if name == "first_value" and marks and marks[-1] in FOLDS:
+        return _composed(str(marks[-1]), arguments, window, marks[0])
+    if is_distinct and name != "count":
+        raise unsupported(
+            f"{name}(DISTINCT ...) over a window", word="distinct",
+            try_=f"{name}(DISTINCT ...) with GROUP BY in a query of its own, joined",
+        )  # fmt: skip
+    if name in COMPOSED:
+        return _composed(name, arguments, window)
+    if name not in _OF_ROWS:
+        return _over(name, called(name, arguments, values, distinct=is_distinct), window)
     if arguments and name in _OF_PLACES and _is_chosen_of_one(arguments[0]):
         function = _function(name, [arguments[0].arguments[0], *arguments[1:]])
         assert isinstance(function, WindowFunction)
         function = replace(function, options=(*function.options, ("ignore_nulls", True)))
-        return function.over(*keys, order_by=orders or None, **frame)
-    return _function(name, arguments).over(*keys, order_by=orders or None, **frame)
+        return _over(name, function, window)
+    return _over(name, _function(name, arguments), window)
+
+
+def _over(name: str, function: Windowed, window: Window) -> Expr:
+    keys, orders, frame = window
+    if isinstance(function, Aggregate) and function.function in OF_PARTITIONS:
+        if orders and frame != {"rows": (None, None)}:
+            raise unsupported(
+                f"{name} over other than whole partitions", word="over",
+                try_="ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING, or no ORDER BY",
+            )  # fmt: skip
+        frame = {"rows": (None, None)}
+    return function.over(*keys, order_by=orders or None, **frame)
+
+
+def _composed(name: str, arguments: list[Any], window: Window, option: object = None) -> Expr:
+    """What is computed from several aggregates, each over the window."""
+    parts, whole = composed(name, arguments, option)
+    columns = {part: _over(name, item, window) for part, item in parts.items()}
+    return _with_parts(whole, columns)
+
+
+def _with_parts(expression: Expr, parts: Mapping[str, Expr]) -> Expr:
+    if isinstance(expression, Column):
+        return parts[expression.name]
+    if isinstance(expression, Call):
+        return expression.rewritten(lambda each: _with_parts(each, parts))
+    return expression
 
 
 def _is_chosen_of_one(value: Expr) -> TypeGuard[Call]:
@@ -79,16 +128,10 @@ def _is_chosen_of_one(value: Expr) -> TypeGuard[Call]:
 
 
 def _function(name: str, arguments: list[Expr]) -> Windowed:
-    if name not in WINDOW_FUNCTIONS:
-        raise unsupported(f"the window function {name}", word=name)
     if name in _PLAIN:
         return _PLAIN[name]()
-    if not arguments and name != "count":
+    if not arguments:
         raise sql_error(f"{name}() of nothing", try_=f"{name}(x)")
-    if name == "count":
-        first = arguments[0] if arguments else Literal(1)
-        is_row = isinstance(first, Literal) and not is_null(first)
-        return aggregates.count() if is_row else aggregates.count(first)
     if name == "ntile":
         return window_expressions.ntile(constant(arguments[0], "a number of parts of ntile"))
     if name in ("lag", "lead"):
@@ -112,26 +155,32 @@ def _frame(
     """The frame of a function, as `over` takes it."""
     start = _bound(message.lower_bound, translated)
     end = _bound(message.upper_bound, translated)
-    if message.bounds_type == _ROWS and (_is_range(start) or _is_range(end)):
-        return {"range": (_distance_of(start), _distance_of(end))}
+    if message.bounds_type == _ROWS and (_is_marked(start) or _is_marked(end)):
+        counts_groups = any(_is_of_groups(bound) for bound in (start, end))
+        unit = "groups" if counts_groups else "range"
+        return {unit: (_distance_of(start), _distance_of(end))}
     if message.bounds_type == _ROWS:
         return {} if start is None and end is None and not is_ordered else {"rows": (start, end)}
-    if message.bounds_type != _RANGE:
-        raise unsupported("a frame in GROUPS", word="groups")
     if not is_ordered:  # all rows are equal in no order
         return {}
     return {"range": (start, end)}
 
 
-def _is_range(bound: Any) -> bool:
+def _is_marked(bound: Any) -> bool:
     return isinstance(bound, int) and abs(bound) >= RANGE_MARK
 
 
+def _is_of_groups(bound: Any) -> bool:
+    return _is_marked(bound) and GROUPS_MARK <= abs(bound) < INTERVAL_MARK
+
+
 def _distance_of(bound: Any) -> Any:
-    """A bound without the mark of RANGE."""
-    if not _is_range(bound):
+    """A bound without the mark of RANGE or GROUPS."""
+    if not _is_marked(bound):
         return bound
     distance = abs(bound)
+    if _is_of_groups(bound):
+        return (distance - GROUPS_MARK) * (1 if bound > 0 else -1)
     if distance >= INTERVAL_MARK:
         moved = datetime.timedelta(microseconds=distance - INTERVAL_MARK)
         return moved if bound > 0 else -moved
