@@ -107,7 +107,6 @@ STATEMENTS = (
     "select a, exists (select 1 from u where u.a > t.a) from t",
     "select a, exists (select a from u where u.a = t.a group by a) from t",
     "select a from t where a in (select v from u where u.s = t.s) or b > 1",
-    "select a from t where a > all (select v from u)",
     "select a from t where not ((a, s) in (select a, s from u))",
     "select (a, s) in (select a, s from u) from t",
     "select a from t where (a, b) = (1, 2, 3)",

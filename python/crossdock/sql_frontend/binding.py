@@ -414,7 +414,11 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
         return sql_error(_plain(said), text.original, len(text.original.rstrip()))
     if (match := _PLACE.search(said)) is not None:
         where = text.place_of(place_of(text.text, int(match[1]), int(match[2])))
-        return sql_error(_plain(_PLACE.sub("", said)), text.original, where)
+        plain = _plain(_PLACE.sub("", said))
+        typed = re.match(r"\w+", text.original[where:])
+        if typed is not None:  # AS is written before names without one
+            plain = plain.replace("found: AS", f"found: {typed[0]}")
+        return sql_error(plain, text.original, where)
     for pattern, what, word, instead in _REFUSALS:
         if re.search(pattern, said):
             place = place_of_word(text.original, word)

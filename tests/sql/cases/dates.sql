@@ -65,3 +65,4 @@ select d from t where d::timestamp < timestamp '9999-12-31 00:00:00' and d::time
 select x from (select timestamp '9999-12-31 23:59:59' as x union all select ts from events) v where x::timestamp > '2020-01-01' and x < '9999-12-31 23:59:59.5';
 select to_timestamp(a * 100000), to_timestamp(1700000000.5), to_timestamp(a) > '1970-01-01 00:00:02+00' from t;
 select date_add(d, interval 1 month), date_add(d, interval '2 days') from t;
+select ts + interval '90 minutes' later, ts - interval '1' day before, ts + interval 2 hours from events;

@@ -126,3 +126,5 @@ select case when a > 1 then 1 end big, null none, a is null missing from t;
 select e.user, e.user.name, user.name as u, t.values + 1 as v, t.trim from (select {'name': 1} as user) e, (select 1 as "values", 2 as "trim") t;
 select isinf(f / 0), isinf(f), isfinite(f), isfinite(f / 0), isfinite('nan'::double), unicode(s), ord(s) from t;
 select typeof(a), typeof(s), typeof(d), typeof(m), typeof(f), typeof(bo), typeof(d::timestamp), typeof([a]), typeof({'x': a, 'y': s}), typeof(d::timestamptz), typeof(1.5) from t;
+select a top, rank() over (order by a) = 1 percent, {'x': a} s from t;
+select [{'p': a}][1].p, {'x': a}.x + 1 from t;

@@ -147,3 +147,4 @@ select t.a from t anti join u on true;
 select t.a, v from t join u on t.a = u.a and 1 = 1 and not false;
 select t.a, v from t join u on t.a = u.a or false;
 select t.a, v from t join u on t.a = u.a and (u.v > 1 or null);
+select t.b a from t full join u using (a);

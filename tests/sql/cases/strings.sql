@@ -49,3 +49,4 @@ select starts_with('annabel', s), ends_with('a_b', s), contains('ann and bob', s
 
 -- from the end
 select substr(s, -2), substr(s, -1), substring(s, -3, 2), substring(s, -9, 8), substr(s, 0, 2) from names;
+select strlen(s), length(s) from names;

@@ -55,3 +55,5 @@ select s, sum(b), median(sum(b)) over () from t group by s;
 select a from t qualify b >= median(b) over ();
 select a, b - median(b) over (partition by s) + row_number() over (order by d) from t;
 select a, sum(b) over (order by d rows between 1 preceding and 1 following exclude no others) from t;
+select a, sum(b) over (w rows between 1 preceding and current row) from t window w as (partition by bo order by d);
+select a, sum(b) over v, count(*) over (w) from t window w as (partition by bo), v as (w order by d);

@@ -35,7 +35,7 @@ SYNONYMS = {
     "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
     "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
-    "strlen": "length", "approx_count_distinct": "approx_distinct",
+    "strlen": "octet_length", "approx_count_distinct": "approx_distinct",
     "approx_quantile": "approx_percentile_cont", "grouping_id": "grouping",
     "list_value": "make_array", "list_pack": "make_array", "struct_extract": "get_field",
     "first": "first_value", "last": "last_value",
@@ -93,6 +93,18 @@ class FunctionCalls(Pieces):
             self._write_operator(number, _AS_OPERATORS[word])
         if (name := self.pieces.get(number, word)) in ADDED:
             self._complete(number, name)
+
+    def field_behind(self, number: int) -> bool:
+        """`l[1].x` and `f(y).x` with the field in brackets, as DataFusion has it."""
+        before, name, following = (self.at(number + i) for i in (-1, 1, 2))
+        if before is None or name is None or not before.is_operator(")", "]", "}"):
+            return False
+        is_call = following is not None and following.is_operator("(")
+        if name.kind not in ("word", "quoted") or is_call:
+            return False
+        self.pieces[number] = ""
+        self.pieces[number + 1] = "['" + name.name.replace("'", "''") + "']"
+        return True
 
     def operator_without_like(self, number: int) -> None:
         """An operator that DataFusion has not, or binds differently."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.text.rewritten import FileCall, stem_of
-from crossdock.sql_frontend.text.select_items import ends_value, is_operator_word
+from crossdock.sql_frontend.text.select_items import ends_value, is_operator_word, is_unit
 from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
 
 # Words that end a list of select items at the depth where it began.
@@ -90,8 +90,7 @@ class Pieces:
         token, before = self.tokens[number], self.tokens[number - 1]
         if token.kind not in ("word", "quoted") or is_operator_word(token):
             return False
-        is_unit = number > 1 and self.tokens[number - 2].lower == "interval"
-        return ends_value(before) and not is_unit
+        return ends_value(before) and not is_unit(self.tokens[max(number - 2, 0) : number + 1])
 
     def commas(self, begin: int, end: int) -> list[int]:
         """Those between the arguments that stand between two brackets."""

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from crossdock.sql_frontend.text.derived import Change, replaced
 from crossdock.sql_frontend.text.pieces import CLAUSES
-from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
+from crossdock.sql_frontend.text.scopes import between_commas, brackets_of, query_of
 from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
 
 _TYPES = {
-    "hugeint": "decimal(38, 0)", "ubigint": "bigint unsigned", "uinteger": "integer unsigned",
+    "hugeint": "decimal(38, 0)", "blob": "bytea", "ubigint": "bigint unsigned",
+    "uinteger": "integer unsigned",
     "usmallint": "smallint unsigned", "utinyint": "tinyint unsigned",
 }  # fmt: skip
 _ARROWS = {"->": "json_extract", "->>": "json_extract_string"}
@@ -22,11 +23,12 @@ _DURATIONS = {
     for unit in ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
 }
 _WORDS = (
-    words_of("fetch filter materialized in strftime struct_pack percentile_disc")
+    words_of("fetch filter materialized in strftime struct_pack percentile_disc over window")
     | words_of("from group having order limit")
     | frozenset((*_TYPES, *_QUANTILES, *_LIST_FOLDS, *_DURATIONS))
 )
 _ENDS = CLAUSES
+_OF_WINDOWS = words_of("partition order rows range groups")
 # Words behind which an operand begins that is as long as it stands.
 _BEFORE = words_of("select where and or not on when then else having qualify distinct all case")
 
@@ -111,7 +113,8 @@ class _Respelling:
         change = {
             "fetch": self._fetch, "filter": self._filter, "materialized": self._materialized,
             "in": self._in, "strftime": self._strftime, "struct_pack": self._struct_pack,
-            "percentile_disc": self._percentile_disc,
+            "percentile_disc": self._percentile_disc, "over": self._over_window,
+            "window": self._windows,
             **dict.fromkeys(_TYPES, self._type), **dict.fromkeys(_QUANTILES, self._quantiles),
             **dict.fromkeys(_LIST_FOLDS, self._list_fold),
             **dict.fromkeys(_DURATIONS, self._duration),
@@ -176,6 +179,8 @@ class _Respelling:
         return self._over(begin, last, f"(NOT {call})" if is_not else call)
 
     def _said(self, begin: int, end: int) -> str:
+        if begin >= end:
+            return ""
         return self._text[self._tokens[begin].start : self._tokens[end - 1].end]
 
     def _name_before(self, number: int) -> int:
@@ -246,6 +251,39 @@ class _Respelling:
         end = last - (self._word(last - 1) == "asc")
         value, share = self._said(close + 6, end), self._said(number + 2, close)
         return self._over(number, last, f"quantile_disc({value}, {share})")
+
+    def _over_window(self, number: int) -> list[Change]:
+        """`OVER (w ROWS ...)` with what w is of, which DataFusion leaves out."""
+        return self._based(number + 1, number) if self._is_at(number + 1, "(") else []
+
+    def _windows(self, number: int) -> list[Change]:
+        """`WINDOW v AS (w ORDER BY ...)` in the same way."""
+        opened = self._windows_at(number).values()
+        return [change for each in opened for change in self._based(each, number)]
+
+    def _windows_at(self, number: int) -> dict[str, int]:
+        """The brackets of the windows that the query around a token names."""
+        begin, end = query_of(self._text, self._tokens, number).clause("window")
+        named = between_commas(self._tokens, begin + 1, end)
+        return {self._tokens[first].name.lower(): first + 2 for first, _ in named}
+
+    def _based(self, opened: int, number: int) -> list[Change]:
+        """The change of the name that a window begins with."""
+        known = self._windows_at(number)
+        written = self._window_named(opened + 1, known, len(known))
+        return self._over(opened + 1, opened + 1, written) if written is not None else []
+
+    def _window_named(self, number: int, known: dict[str, int], depth: int) -> str | None:
+        """What stands in the brackets of the window that a token names; None where it is none."""
+        opened = known.get(self._tokens[number].name.lower())
+        is_name = self._tokens[number].kind in ("word", "quoted")
+        if opened is None or not is_name or self._word(number) in _OF_WINDOWS or not depth:
+            return None
+        begin, close = opened + 1, self._close(opened)
+        base = self._window_named(begin, known, depth - 1) if begin < close else None
+        return self._said(begin, close) if base is None else (
+            f"{base} {self._said(begin + 1, close)}"
+        )  # fmt: skip
 
     def _list_fold(self, number: int) -> list[Change]:
         """`list_aggregate(l, 'sum')` as `list_sum(l)`."""

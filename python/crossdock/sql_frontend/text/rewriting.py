@@ -12,6 +12,7 @@ from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.call_arguments import call_arguments
 from crossdock.sql_frontend.text.function_calls import QUERY_STARTS, FunctionCalls
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand
+from crossdock.sql_frontend.text.quantifiers import Quantifiers
 from crossdock.sql_frontend.text.refusals import require_shallow
 from crossdock.sql_frontend.text.rewritten import (
     AS_THEY_STAND,
@@ -90,6 +91,7 @@ class _Rewriting(FunctionCalls):
         self._unnesting = Unnesting(self)
         self._aliases = SelectAliases(self, meant, self._using.is_joined)
         self._rows = RowValues(self)
+        self._quantifiers = Quantifiers(self)
         self._windows = WindowClauses(self)
         self._zones = TimeZones(self)
         self._counted: dict[int, int] = {}  # SELECT of an EXISTS that is a number -> its FROM
@@ -112,6 +114,7 @@ class _Rewriting(FunctionCalls):
         self._found.item_names = self._aliases.names
         self._found.of_tables = self._aliases.of_tables
         self._windows.finish()
+        self._quantifiers.finish()
         self._rows.finish()
         self._unnesting.finish()
         for number, source in self._counted.items():
@@ -221,24 +224,15 @@ class _Rewriting(FunctionCalls):
             self._end_item(number)
             frame.awaits_table = frame.clause == "from"
             frame.tables = []
+        elif token.is_operator(".") and self.field_behind(number):
+            return number + 2
         elif token.is_operator("/"):
             self.pieces[number] = "* 1::double /"
         elif token.is_operator("%") and frame.clause == "limit":
             self._refuse_share(number)
-        elif token.is_operator("=", "<>", "!="):
-            self._any_as_in(number)
         else:
             self.operator_without_like(number)
         return number + 1
-
-    def _any_as_in(self, number: int) -> None:
-        """`= ANY (query)` is IN, and `<> ALL (query)` NOT IN."""
-        word = self.at(number + 1)
-        is_equal = self.tokens[number].is_operator("=")
-        quantifiers = ("any", "some") if is_equal else ("all",)
-        if word is not None and word.lower in quantifiers and self.opens_query(number + 2):
-            self.pieces[number] = "IN" if is_equal else "NOT IN"
-            self.pieces[number + 1] = ""
 
     def _close(self, number: int) -> None:
         self._end_item(number)
@@ -267,16 +261,12 @@ class _Rewriting(FunctionCalls):
             self.similar(number)
         if word in ("in", "any", "some", "all") and self.opens_query(number + 1):
             before = self.at(number - 1)
-            is_compared = before is not None and before.kind == "operator"
             is_of_rows = self._rows.is_in(number)
             self._found.has_exists = self._found.has_exists or is_of_rows
-            is_in = not is_of_rows and (word == "in" or is_compared)
+            is_in = word == "in" and not is_of_rows
+            if word != "in" and before is not None and before.kind == "operator":
+                is_in = self._quantifiers.word(number)
             self._found.has_in = self._found.has_in or is_in
-            if word != "in" and is_compared and self.pieces.get(number) != "":
-                raise unsupported(
-                    f"a comparison with {word.upper()} of a query", self.text,
-                    self.tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
-                )  # fmt: skip
         self._windows.word(number)
         if word == "from" and self._is_part_of_expression(number):
             self.compare_distinct(number)
@@ -390,6 +380,9 @@ class _Rewriting(FunctionCalls):
         elif not needs_name(words):
             if is_named(words):
                 self._aliases.item(first, number, frame)
+                if words[-2].lower != "as":  # which words such as TOP need to be names
+                    self.before[number - 1] = "AS " + self.before.get(number - 1, "")
+                    self._using.given(number - 1)
                 self._name_once(number - 1, frame)
             return
         text = " ".join(self.text[words[0].start : words[-1].end].split())

@@ -14,7 +14,19 @@ _OPERATOR_WORDS = words_of(
 )
 _CONSTANTS = words_of("null true false current_date current_timestamp current_time")
 _TYPE_ENDS = words_of("precision zone varying")  # x::double precision
+_UNITS = words_of(
+    "millennium millennia century centurie decade year quarter month week day hour minute second "
+    "millisecond microsecond"
+)
 _VALUE_WORDS = words_of("null true false end nulls last first precision varying zone")
+
+
+def is_unit(words: Sequence[Token]) -> bool:
+    """Whether words end with the unit of an interval: `interval 3 day`, and no name behind one."""
+    if len(words) < 3 or words[-3].lower != "interval":
+        return False
+    is_number = not any(letter.isalpha() for letter in words[-2].text)
+    return is_number and words[-1].lower.removesuffix("s") in _UNITS
 
 
 def is_operator_word(word: Token) -> bool:
@@ -65,9 +77,9 @@ def is_named(words: Sequence[Token]) -> bool:
         return True
     if last.kind not in ("word", "quoted") or last.lower in _VALUE_WORDS:
         return False
-    if len(words) > 2 and words[-3].lower == "interval":
+    if is_unit(words):
         return False
     if before.kind == "operator":
-        return before.is_operator(")", "]")
+        return before.is_operator(")", "]", "}")
     is_type = len(words) > 3 and words[-3].is_operator("::")  # x::date day
     return is_type or before.lower not in _OPERATOR_WORDS or before.lower in _TYPE_ENDS

@@ -65,6 +65,7 @@ class UsingJoins:
         # Tokens that may be keys, their queries, the inner one first, and whether they order the
         # result.
         self._used: list[tuple[int, list[Query], bool]] = []
+        self._given: set[int] = set()
         self.aliases: dict[str, str] = {}  # of columns of the result -> what they are called
         self._items: dict[int, int] = {}  # the last token of a plain select item -> its first
         self._stars: list[tuple[int, int, Query]] = []  # items with a star: first, last, query
@@ -79,6 +80,10 @@ class UsingJoins:
         """Whether a name is a key of joins of a query."""
         names = self._names.get(_query_of(query))
         return names is not None and name in names.joined
+
+    def given(self, number: int) -> None:
+        """A token that is a name for an item, without AS, and no key."""
+        self._given.add(number)
 
     def item(self, first: int, last: int) -> None:
         """A select item that is a plain column."""
@@ -252,6 +257,8 @@ class UsingJoins:
         for is_order in (False, True):
             for number, queries, orders in self._used:
                 names = [self._names.get(query, _Names()) for query in queries]
+                if number in self._given:
+                    continue
                 if orders == is_order and self._pieces.pieces.get(number) != "":
                     self._write_name(number, names, is_order)
 

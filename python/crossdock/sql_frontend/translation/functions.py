@@ -311,6 +311,7 @@ FUNCTIONS: dict[str, Build] = {
     "upper": lambda a: a[0].upper(),
     "btrim": _strip,
     "character_length": lambda a: a[0].length(),
+    "octet_length": lambda a: a[0].cast("binary").length(),
     "like": _like("like"),
     "ilike": _like("ilike"),
     "make_array": lambda a: Call("list_of", tuple(a)) if a else Literal(_NO_ELEMENTS),
