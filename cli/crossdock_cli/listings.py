@@ -2,6 +2,7 @@
 --where. Nothing in the text is run.
 
 --agg  n=count(*), s=sum(price * (1 - discount)), q=quantile(x, 0.9) where x > 0
+--agg  count(*) as n, sum(price) / count(*) as mean     (SQL, by the name behind AS)
 --by   a, b desc, c desc nulls first             (sort)
 --by   city, year=year(day)                      (groupby, partition)
 --on   id, day=date                              (join)
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import click
 import crossdock as xd
 from crossdock.expressions.expression import Column
 
@@ -61,10 +64,48 @@ _SYNONYMS = {
 Item = TypeVar("Item")
 
 
-def parse_aggregates(text: str, option: str = "--agg") -> dict[str, xd.Aggregate]:
-    """Result name -> aggregate; click.UsageError with the place where the text says none."""
-    parser = _ListParser(text, option)
-    return dict(parser.distinctly_named(parser.aggregate))
+def parse_aggregates(text: str, option: str = "--agg") -> dict[str, xd.Aggregate | str]:
+    """Result name -> aggregate, or its text where it is SQL, with the name behind AS;
+    click.UsageError with the place where the text says none."""
+    items: dict[str, xd.Aggregate | str] = {}
+    for start, stop, name in _with_names(text):
+        if name:
+            read: dict[str, xd.Aggregate | str] = {name: text[start:stop]}
+        else:
+            parser = _ListParser(" " * start + text[start:stop], option)
+            parser.text = text  # whose places errors show
+            read = dict(parser.distinctly_named(parser.aggregate))
+        for twice in read.keys() & items.keys():
+            raise click.UsageError(f"{option}: {twice!r} is there twice: {text}")
+        items |= read
+    return items
+
+
+def _with_names(text: str) -> list[tuple[int, int, str]]:
+    """Where the items of a list begin and end, and the names that they have behind AS; the whole
+    list without a name where there are none."""
+    whole = [(0, len(text), "")]
+    if not re.search(r"\bas\b", text, re.IGNORECASE):
+        return whole
+    from crossdock.sql_frontend.text.scopes import between_commas
+    from crossdock.sql_frontend.text.tokens import tokens_of
+
+    try:
+        tokens = tokens_of(text)
+    except xd.SqlError:  # which the parser of lists says in its own words
+        return whole
+    items = []
+    for begin, end in between_commas(tokens, 0, len(tokens)):
+        if begin == end:
+            return whole
+        last = tokens[end - 1]
+        is_named = end - begin > 2 and tokens[end - 2].lower == "as"
+        if is_named and last.kind in ("word", "quoted"):
+            stop = tokens[end - 3].end
+            items.append((tokens[begin].start, stop, last.name))
+        else:
+            items.append((tokens[begin].start, last.end, ""))
+    return items if any(name for _, _, name in items) else whole
 
 
 def parse_orders(text: str, option: str = "--by") -> list[xd.Order]:

@@ -140,3 +140,15 @@ def test_keys_may_be_called_what_parameters_are_called(crossdock: Any, folder: P
     assert crossdock("partition", "names.parquet", "--by", "self,by,partitions").code == 0
     refused = crossdock("partition", "names.parquet", "--by", "by=self % 2")
     assert (refused.code, "cannot be named 'by'" in refused.err) == (2, True)
+
+
+def test_aggregates_in_sql(crossdock: Any, folder: Path) -> None:
+    items = "n=count(*), sum(cost) / count(*) as Mean, count(*) filter (where cost > 3) as many"
+    [row] = records(crossdock, "visits.parquet", "--agg", items)
+    [plain] = records(
+        crossdock, "visits.parquet", "--agg",
+        "n=count(*), s=sum(cost), many=count(*) where cost > 3",
+    )  # fmt: skip
+    assert list(row) == ["n", "Mean", "many"]
+    assert (row["n"], row["many"]) == (plain["n"], plain["many"])
+    assert row["Mean"] == pytest.approx(plain["s"] / plain["n"])

@@ -58,6 +58,12 @@ PARSERS: tuple[Callable[[str, str], Any], ...] = (
         ("b=bool_and(x = 1)", {"b": "bool_and(x == 1)"}),
         ("m=median(x)", {"m": "quantile(x, q=0.5)"}),
         ("count=count(*), sum=sum(sum)", {"count": "count()", "sum": "sum(sum)"}),
+        ("sum(x) as t", {"t": "'sum(x)'"}),
+        ("sum(a, wide=true), round(sum(x) / count(*), 2) AS \"the mean\", c=sum(cast(x as int64))",
+         {"sum_a": "sum(a, wide=True)", "the mean": "'round(sum(x) / count(*), 2)'",
+          "c": "sum(x.cast(int64))"}),
+        ("string_agg(s, ',' order by t) filter (where u in (1, 2)) as l",
+         {"l": "\"string_agg(s, ',' order by t) filter (where u in (1, 2))\""}),
     ],
 )  # fmt: skip
 def test_aggregates(text: str, expected: dict[str, str]) -> None:
@@ -94,6 +100,7 @@ def test_keys_and_names() -> None:
     [
         (parse_aggregates, "n=count(*), s=summ(x)", 14, "did you mean sum?"),
         (parse_aggregates, "n=count(*) s=sum(x)", 11, "a comma is missing"),
+        (parse_aggregates, "max(x) as m, s=summ(x)", 15, "did you mean sum?"),
         (parse_aggregates, "q=quantile(x, 2)", 14, "not a share"),
         (parse_aggregates, "q=quantile(x)", 12, "the share is missing"),
         (parse_aggregates, "q=quantile(x, y)", 14, "a constant"),

@@ -26,6 +26,7 @@ OPTIONS = (
         'crossdock groupby lineitem.parquet --by l_shipmode --agg "n=count(*), q=sum(l_quantity)"',
         'crossdock groupby sales.csv --by "city, year=year(day)" --agg "mean(price)" --sort city',
         'crossdock groupby log.parquet --agg "n=count(*), p99=quantile(ms, 0.99) where ok" --json',
+        'crossdock groupby log.parquet --agg "sum(ms) / count(*) as mean, max(ms) as most"',
     ),
     short_help="Aggregate the rows of a file by keys.",
     epilog=results.EPILOG,
@@ -42,7 +43,8 @@ def command(file: str, **options: Any) -> None:
     a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather, .ipc) or CSV.
 
     Without --by there is one row over all rows; without --agg each combination of keys is shown
-    once. An aggregate may have a condition of its own: sum(x) where y > 0. NULL keys are a group.
+    once. An aggregate may have a condition of its own: sum(x) where y > 0. What ends with AS and a
+    name is SQL, computed from aggregates. NULL keys are a group.
     """
     from crossdock.plan.group_planning import group_keys
 
