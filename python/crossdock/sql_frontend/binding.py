@@ -73,6 +73,8 @@ _REFUSALS = (
     ("OuterReferenceColumn|outer_ref",
      "a subquery that uses a column of the outer query in this way", "select",
      "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
+    ("Unsupported plan type: <subquery>",
+     "LATERAL of this shape", "lateral", "a join with a GROUP BY, or with row_number()"),
     ("SimilarTo", "SIMILAR TO a pattern that is no constant", "similar",
      "LIKE, or several with OR"),
     ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE in a subquery", "recursive",

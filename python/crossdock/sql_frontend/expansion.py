@@ -12,6 +12,7 @@ from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.pivoting import is_within, pivot_around, without_pivot
 from crossdock.sql_frontend.row_tables import RowTables, Written
 from crossdock.sql_frontend.text.derived import part_of, replaced
+from crossdock.sql_frontend.text.laterals import Laterals
 from crossdock.sql_frontend.text.rewritten import ROW_NUMBERS
 from crossdock.sql_frontend.text.scopes import Query, between_commas, brackets_of, query_of
 from crossdock.sql_frontend.text.select_items import needs_name
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from crossdock.relation import Relation
 
 Plan = Callable[[str], "Relation"]
-_WORDS = words_of("columns rename like ilike all pivot unpivot select asof positional tablesample")
+_WORDS = words_of(
+    "columns rename like ilike all pivot unpivot select asof positional tablesample lateral limit"
+)
 _OF_ROWS = {"asof": "asof", "positional": "positional", "tablesample": "sample"}
 _BEFORE_SELECT = words_of("union all intersect except by explain")
 _CONDITIONS = ("where", "having", "qualify")
@@ -72,6 +75,9 @@ class _Expansion:
             return self._pivot(number) if is_within(self._tokens, number) else None
         if word == "select":
             return self._from_first(number)
+        if word in ("lateral", "limit"):
+            laterals = Laterals(self._text)
+            return laterals.lateral(number) if word == "lateral" else laterals.value(number)
         if word == "all":
             return self._order_by_all(number)
         if word == "columns" and self._is_at(number + 1, "("):

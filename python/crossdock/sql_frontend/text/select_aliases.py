@@ -95,12 +95,12 @@ class SelectAliases:
         for use in self._used:
             if use.clause in _BY_NAME:
                 self._write_of_result(use)
+        meant = [e for e in self._items if not e.is_column and e.name in self._meant.items]
         queries: dict[str, set[int]] = {}
-        for item in self._items:
+        for item in meant:
             queries.setdefault(item.name, set()).add(id(item.query))
-        for item in self._items:
-            is_meant = not item.is_column and item.name in self._meant.items
-            if not is_meant or len(queries[item.name]) > 1:
+        for item in meant:
+            if len(queries[item.name]) > 1:
                 continue
             for use in self._used:
                 is_same = use.query is item.query and use.part == item.part

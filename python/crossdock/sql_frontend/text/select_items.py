@@ -75,7 +75,8 @@ def is_named(words: Sequence[Token]) -> bool:
     last, before = words[-1], words[-2]
     if before.lower == "as":
         return True
-    if last.kind not in ("word", "quoted") or last.lower in _VALUE_WORDS:
+    is_value = last.lower in _VALUE_WORDS and last.lower not in ("first", "last")
+    if last.kind not in ("word", "quoted") or is_value:
         return False
     if is_unit(words):
         return False

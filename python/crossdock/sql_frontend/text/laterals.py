@@ -1,0 +1,211 @@
+"""The first rows for each row of another table: LATERAL with LIMIT, and the one row of a value that
+is a query with LIMIT 1. DataFusion takes neither apart. The rows of the first are numbered by what
+they have in common with the other table, and joined; the second is an aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.derived import replaced
+from crossdock.sql_frontend.text.pieces import Pieces
+from crossdock.sql_frontend.text.rewritten import HIDDEN
+from crossdock.sql_frontend.text.scopes import Query, between_commas, query_of
+from crossdock.sql_frontend.text.select_items import is_named
+from crossdock.sql_frontend.text.tokens import quoted, words_of
+
+_SETS = words_of("union intersect except")
+_NO_VALUES = _SETS | words_of("in exists any some all lateral from join as")
+_INSTEAD = "row_number() OVER (PARTITION BY ... ORDER BY ...) in a subquery, joined"
+
+
+class Laterals:
+    """Those of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._pieces = Pieces(text)
+        self._tokens = self._pieces.tokens
+
+    def lateral(self, number: int) -> str | None:
+        """The text with the LATERAL at a token written as a join; None where it has no LIMIT."""
+        opened = number + 1
+        if not self._is_at(opened, "(") or self._word(opened + 1) != "select":
+            return None
+        inner = query_of(self._text, self._tokens, opened + 1)
+        if "limit" not in inner.clauses:
+            return None
+        kinds = {"select", "from", "where", "group", "having", "order", "limit", "offset"}
+        if inner.clauses.keys() - kinds or self._word(opened + 2) == "distinct":
+            self._refuse(number)
+        pairs, rest = self._correlation(inner, number)
+        first, last = self._rows(inner)
+        count = sum(token.name.startswith(f"{HIDDEN}lateral") for token in self._tokens)
+        names = [quoted(f"{HIDDEN}lateral {count} {i}") for i in range(len(pairs) + 1)]
+        query = self._numbered(inner, ([ours for ours, _ in pairs], rest), names)
+        same = [f"{name} = {theirs}" for name, (_, theirs) in zip(names[1:], pairs, strict=True)]
+        same.append(f"{names[0]} BETWEEN {first + 1} AND {last}")
+        return self._joined(number, query, " AND ".join(same))
+
+    def _rows(self, inner: Query) -> tuple[int, int]:
+        """How many rows are left out, and the number of the last one."""
+        numbers = []
+        for word in ("offset", "limit"):
+            begin, end = inner.clause(word)
+            token = self._tokens[begin + 1] if begin < end else None
+            if token is not None and (end > begin + 2 or not token.text.isdecimal()):
+                self._refuse(begin)
+            numbers.append(0 if token is None else int(token.text))
+        return numbers[0], sum(numbers)
+
+    def _numbered(
+        self, inner: Query, keys: tuple[list[str], list[str]], names: Sequence[str]
+    ) -> str:
+        """The query with its keys and the numbers of its rows as further columns."""
+        ours, rest = keys
+        order, group = inner.clause("order"), inner.clause("group")
+        begin, end = order[0] + 2, order[1]
+        by = between_commas(self._tokens, begin, end) if begin < end else []
+        if any(last == first + 1 and self._tokens[first].kind == "number" for first, last in by):
+            self._refuse(begin)
+        order_by = f" ORDER BY {self._said(begin, end)}" if by else ""
+        number = f"row_number() OVER (PARTITION BY {', '.join(ours)}{order_by}) AS {names[0]}"
+        items = [f"{each} AS {name}" for each, name in zip(ours, names[1:], strict=True)]
+        select = self._said(*inner.clause("select"))
+        where = f" WHERE {' AND '.join(rest)}" if rest else ""
+        having = self._said(*inner.clause("having"))
+        grouped = (
+            f" {self._said(*group)}, {', '.join(ours)} {having}" if group[0] < group[1] else ""
+        )
+        source = self._said(*inner.clause("from"))
+        return f"({select}, {number}, {', '.join(items)} {source}{where}{grouped})"
+
+    def _joined(self, number: int, query: str, same: str) -> str:
+        tokens = self._tokens
+        operand = self._pieces.operand(number + 1)
+        assert operand is not None
+        begin, behind = number, operand.behind
+        alias = self._said(operand.end, behind)
+        if self._is_at(behind, "("):
+            self._refuse(number)
+        while self._word(begin - 1) in ("join", "cross", "inner", "left", "outer"):
+            begin -= 1
+        is_left = any(self._word(each) == "left" for each in range(begin, number))
+        begin -= self._is_at(begin - 1, ",")
+        if self._word(behind) == "on":
+            end = self._pieces.behind_operand(behind + 1)
+            while self._word(end) in ("and", "or"):
+                end = self._pieces.behind_operand(end + 1)
+            same, behind = f"{same} AND ({self._said(behind + 1, end)})", end
+        text = f"{' LEFT' if is_left else ''} JOIN {query} {alias} ON {same}"
+        return replaced(self._text, [(tokens[begin].start, tokens[behind - 1].end, text)])
+
+    def value(self, number: int) -> str | None:
+        """The text with the value whose LIMIT 1 is at a token as an aggregate; None where it is
+        none, or of no other query."""
+        inner = query_of(self._text, self._tokens, number)
+        opened, last = inner.level[0] - 1, self._tokens[number + 1 : number + 2]
+        if inner.begin != opened + 1 or inner.clauses.get("limit") != number or opened < 1:
+            return None
+        outer = query_of(self._text, self._tokens, opened)
+        source = outer.clause("from")
+        is_table = source[0] <= opened < source[1] or self._word(opened - 1) in _NO_VALUES
+        kinds = {"select", "from", "where", "order", "limit"}
+        if is_table or inner.clauses.keys() - kinds or [each.text for each in last] != ["1"]:
+            return None
+        names = self._names(inner)
+        begin, end = inner.clause("select")
+        words = self._tokens[begin + 1 : end]
+        is_one = len(between_commas(self._tokens, begin + 1, end)) == 1
+        is_correlated = any(self._is_outer(each, names) for each in range(inner.begin, inner.end))
+        if not is_one or not is_correlated or words[0].lower == "distinct":
+            return None
+        item_end = end
+        if is_named(words):
+            item_end -= 1 + (words[-2].lower == "as")
+        order = self._said(*inner.clause("order"))
+        text = (
+            f"SELECT first_value({self._said(begin + 1, item_end)} {order}) "
+            f"{self._said(*inner.clause('from'))} {self._said(*inner.clause('where'))}"
+        )
+        place = self._tokens[begin].start, self._tokens[inner.level[1] - 1].end
+        return replaced(self._text, [(*place, text)])
+
+    def _names(self, inner: Query) -> set[str]:
+        """What the tables of a query are called."""
+        names, (number, end) = set[str](), inner.clause("from")
+        while number < end:
+            is_before = self._word(number) in ("from", "join") or self._is_at(number, ",")
+            if is_before and number + 1 < end:
+                operand = self._pieces.operand(number + 1)
+                names |= set() if operand is None else {operand.name}
+            opens = self._is_at(number, "(")
+            number = self._pieces.behind_bracket(number) if opens else number + 1
+        return names
+
+    def _is_outer(self, number: int, names: set[str]) -> bool:
+        """Whether a token is a table of a query around, before a dot."""
+        token = self._tokens[number]
+        is_owner = token.kind in ("word", "quoted") and self._is_at(number + 1, ".")
+        return is_owner and not self._is_at(number - 1, ".") and token.name.lower() not in names
+
+    def _correlation(self, inner: Query, number: int) -> tuple[list[tuple[str, str]], list[str]]:
+        """What has to be equal, within and outside, and the other conditions. SqlError where rows
+        outside are asked for in another way."""
+        names, pairs, rest = self._names(inner), list[tuple[str, str]](), list[str]()
+        begin, end = inner.clause("where")
+        if any(
+            self._is_outer(each, names)
+            for each in range(inner.begin, inner.end)
+            if not begin <= each < end
+        ):
+            self._refuse(number)
+        for first, last in self._conjuncts(begin + 1, end):
+            if not any(self._is_outer(each, names) for each in range(first, last)):
+                rest.append(f"({self._said(first, last)})")
+                continue
+            place = next((i for i in range(first, last) if self._is_at(i, "=")), -1)
+            sides = [(first, place), (place + 1, last)]
+            outer = [any(self._is_outer(i, names) for i in range(*side)) for side in sides]
+            if place < 0 or all(outer) or self._word(first) == "not":
+                self._refuse(number)
+            ours, theirs = (self._said(*sides[outer.index(is_outer)]) for is_outer in (False, True))
+            pairs.append((ours, theirs))
+        if not pairs:
+            self._refuse(number)
+        return pairs, rest
+
+    def _conjuncts(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """What stands between the ANDs of a condition; all of one that has OR."""
+        parts, first, number, betweens = [], begin, begin, 0
+        while number < end:
+            word = self._word(number)
+            if word in ("or", "case"):
+                return [(begin, end)]
+            if word == "and" and not betweens:
+                parts.append((first, number))
+                first = number + 1
+            betweens += (word == "between") - (word == "and" and betweens > 0)
+            opens = self._is_at(number, "(")
+            number = self._pieces.behind_bracket(number) if opens else number + 1
+        return [*parts, (first, end)] if first < end else parts
+
+    def _refuse(self, number: int) -> NoReturn:
+        raise unsupported(
+            "LATERAL with LIMIT of other than rows with equal columns", self._text,
+            self._tokens[number].start, _INSTEAD,
+        )  # fmt: skip
+
+    def _said(self, begin: int, end: int) -> str:
+        if begin >= end:
+            return ""
+        return self._text[self._tokens[begin].start : self._tokens[end - 1].end]
+
+    def _word(self, number: int) -> str:
+        token = self._pieces.at(number)
+        return "" if token is None else token.lower
+
+    def _is_at(self, number: int, operator: str) -> bool:
+        token = self._pieces.at(number)
+        return token is not None and token.is_operator(operator)
