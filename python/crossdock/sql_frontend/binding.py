@@ -60,6 +60,9 @@ _NO_TABLE = re.compile(r"table '(?:[^'.]+\.)*([^']+)' not found")
 _NOT_GROUPED = re.compile(r'column "([^"]+)" must appear in the GROUP BY')
 _AMBIGUOUS = re.compile(r"Ambiguous reference to unqualified field (\S+)")
 _REPEATED = re.compile(r"qualified field name .+\.(.+?) and unqualified field name")
+_OTHER_TYPES = re.compile(
+    r"Function '(\w+)' failed to match any signature|satisfy a call to '(\w+)' function"
+)
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
 # What is no column, such as Int64(5), before IN: its comparison becomes a filter of the subquery,
 # where NULLs are gone.
@@ -70,13 +73,11 @@ _TOTALS = re.compile(r"Aggregate: groupBy=\[\[(?:\]|ROLLUP|CUBE|GROUPING SETS)")
 # What DataFusion binds and Substrait has not: a pattern of what it says, the construct, a word of
 # it in the text, and what to write instead.
 _REFUSALS = (
-    ("OuterReferenceColumn|outer_ref",
-     "a subquery that uses a column of the outer query in this way", "select",
-     "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
-    ("Unsupported plan type: <subquery>",
-     "LATERAL of this shape", "lateral", "a join with a GROUP BY, or with row_number()"),
-    ("SimilarTo", "SIMILAR TO a pattern that is no constant", "similar",
-     "LIKE, or several with OR"),
+    ("OuterReferenceColumn|outer_ref", "a subquery with an outer column in this way",
+     "select", "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
+    ("Unsupported plan type: <subquery>", "LATERAL of this shape", "lateral", "a GROUP BY, joined"),
+    ("Unsupported interval argument", "an interval of no constant", "interval", "day + n of dates"),
+    ("SimilarTo", "SIMILAR TO a pattern that is no constant", "similar", "LIKE, or OR of several"),
     ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE in a subquery", "recursive",
      "WITH RECURSIVE at the beginning of the text"),
 )  # fmt: skip
@@ -393,6 +394,12 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
             place_of_word(text.original, match[1]),
             _instead(match[1]),
         )
+    if (match := _OTHER_TYPES.search(said)) is not None:
+        name = match[1] or match[2]
+        return sql_error(
+            f"{name}() does not take values of these types", text.original,
+            place_of_word(text.original, name), "a cast of the arguments, x::double",
+        )  # fmt: skip
     if (match := _NOT_GROUPED.search(said)) is not None:
         name = match[1].rpartition(".")[2]
         return sql_error(

@@ -13,3 +13,7 @@ select x > null, x = null, x < 'nan', x >= 'nan' from (values (1.0::double), ('n
 select x from (values (1.0::double), (3.0::double), ('nan'::double), (null)) v(x) where x >= 2 and x <= 5;
 select x from (values (1.0::double), (3.0::double), ('nan'::double), (null)) v(x) where x > 2 and x <= 'nan';
 select x, x > 2 and x < 5, x > 2 and y < 5 from (values (1.0::double, 1.0::double), ('nan'::double, 1.0::double), (null, 1.0::double)) v(x, y);
+select f, f in ('nan'::double, 1.5), f not in (2.5, 'nan'::double), nullif(f, 'nan'::double), sign(f) from (select f from t union all select 'nan'::double) x;
+select case f when 'nan'::double then 'none' when 1.5 then 'some' end, f in (b, 'nan'::double) from (select f, b from t union all select 'nan'::double, 1) x;
+select f in (1.5), f in (1.5, 2.5), f in (1.5, -1, 2), f not in (2.5), f in (b / 20, 1.5) from t;
+select x = 0.1, x in (0.1, 0.3), x in (0.1, 2), x <= 0.2, x between 0.1 and 0.2 from (select (b / 100)::float x from t);

@@ -119,10 +119,11 @@ class FunctionCalls(Pieces):
                 self.pieces[number] = ":-1"
         elif token.is_operator("~") and self._begins_operand(number):
             self.pieces[number] = f"{quoted(INVERTED)}(0) & "
-        elif token.is_operator("^"):  # binds closer than * elsewhere, and is xor to DataFusion
+        elif token.is_operator("^", "**"):  # ^ binds closer than * elsewhere, and is xor there
             raise unsupported(
-                "the operator ^", self.text, token.start, try_="power(a, b), or xor(a, b) of bits"
-            )
+                f"the operator {token.text}", self.text, token.start,
+                "power(a, b), or xor(a, b) of bits",
+            )  # fmt: skip
 
     def compare_distinct(self, number: int) -> None:
         """`a IS DISTINCT FROM b AND c` is about a and b: for the parser, all behind FROM is one

@@ -76,9 +76,13 @@ def _of_string(value: Expr, target: pa.DataType, tries: bool) -> Expr:
 
 
 def is_double_beside_decimal(data_type: pa.DataType, target: pa.DataType) -> bool:
-    """Whether a cast is what DataFusion makes of a double that it compares with a decimal. Here
-    both become doubles."""
-    return pa.types.is_floating(data_type) and bool(target == pa.decimal128(30, 15))
+    """Whether a cast is what DataFusion makes of a double that it compares with a decimal, or with
+    decimals and integers. Here all become doubles."""
+    scale = {pa.float64(): 15, pa.float32(): 7}.get(data_type)
+    return scale is not None and target in (
+        pa.decimal128(2 * scale, scale),
+        pa.decimal128(20 + scale, scale),
+    )
 
 
 def widens(data_type: pa.DataType, target: pa.DataType) -> bool:

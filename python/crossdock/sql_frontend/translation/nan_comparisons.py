@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
 
 from crossdock.expressions.expression import Call, Column, Expr, Literal
 from crossdock.expressions.free_functions import coalesce
@@ -25,6 +30,28 @@ def with_nan(name: str, plain: Expr, sides: tuple[Expr, Expr], has_nan: Sequence
         both = coalesce(both, False)
     is_equal = name in ("equal", "is_not_distinct_from")
     return plain | both if is_equal else plain & ~both
+
+
+def as_float(value: Expr, data_type: pa.DataType | None, target: pa.DataType) -> Expr:
+    """A decimal as the float that it is compared with; None is the type of a constant, which
+    compares with doubles as it is."""
+    if data_type is not None:
+        return value.cast(target) if pa.types.is_decimal(data_type) else value
+    plain = value.value if isinstance(value, Literal) else None
+    plain = plain.as_py() if isinstance(plain, pa.Scalar) else plain
+    if target == pa.float32() and isinstance(plain, Decimal | float):
+        return Literal(pa.scalar(float(plain), target))
+    return value
+
+
+def is_one_of(value: Expr, listed: Sequence[Any], data_type: pa.DataType) -> Expr:
+    """Whether a value is one of constants. A float equals the float of a decimal."""
+    if not pa.types.is_floating(data_type):
+        return value.is_in(listed)
+    plain = [each.as_py() if isinstance(each, pa.Scalar) else each for each in listed]
+    numbers = [float(each) for each in plain if not math.isnan(each)]
+    membership = value.is_in(numbers)
+    return membership | value.is_nan() if len(numbers) < len(plain) else membership
 
 
 def without_nan(parts: list[Expr]) -> list[Expr]:

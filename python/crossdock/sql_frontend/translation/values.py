@@ -33,7 +33,12 @@ from crossdock.sql_frontend.translation.messages import (
     unnest_column,
     unnest_number,
 )
-from crossdock.sql_frontend.translation.nan_comparisons import with_nan, without_nan
+from crossdock.sql_frontend.translation.nan_comparisons import (
+    as_float,
+    is_one_of,
+    with_nan,
+    without_nan,
+)
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.translation.window_values import window_value
 from crossdock.sql_frontend.translation.years import bounds_of_year
@@ -165,11 +170,21 @@ class Values:
             raise unsupported(f"the function {name}", word=name, try_=_INSTEAD.get(name, ""))
         if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
             return folded(of_list)
+        if name in ("nullif", "signum") and self._may_be_nan(arguments[0]):
+            return self._of_nan(name, arguments)
         if name in ("round", "ceil", "floor"):
             arguments[0] = self._roomy(arguments[0])
         if name in ("round", "trunc"):
             return folded(self._rounded(name, list(map(folded, arguments))))
         return folded(FUNCTIONS[name](list(map(folded, arguments))))
+
+    def _of_nan(self, name: str, arguments: list[Expr]) -> Expr:
+        """Functions that see NaN as comparisons do: it equals itself, and has no sign."""
+        value = arguments[0]
+        if name == "signum":
+            return when(value.is_nan()).then(0.0).otherwise(FUNCTIONS[name](arguments))
+        null = Literal(pa.scalar(None, self.type_of(value)))
+        return when(self._comparison("equal", arguments)).then(null).otherwise(value)
 
     def _bucket(self, width: Expr | Moving, subject: Expr) -> Expr:
         """Buckets of dates by days and months are dates, those of others timestamps."""
@@ -281,16 +296,15 @@ class Values:
 
     def _compared(self, arguments: list[Expr]) -> list[Expr]:
         """Both sides of a comparison without casts that change no value: integers and decimals
-        compare exactly, a decimal and a double as doubles."""
+        compare exactly, a decimal and a float as floats."""
         plain = [folded(self._exact(self.narrow(argument))) for argument in arguments]
         kinds = [None if isinstance(each, Literal) else self.type_of(each) for each in plain]
         known = [kind for kind in kinds if kind is not None]
-        if any(map(pa.types.is_floating, known)) and any(map(pa.types.is_decimal, known)):
-            return [
-                each.cast(pa.float64()) if kind is not None and pa.types.is_decimal(kind) else each
-                for each, kind in zip(plain, kinds, strict=True)
-            ]
-        return plain
+        floats = set(filter(pa.types.is_floating, known))
+        if not floats:
+            return plain
+        target = pa.float32() if floats == {pa.float32()} else pa.float64()
+        return [as_float(e, kind, target) for e, kind in zip(plain, kinds, strict=True)]
 
     def narrow(self, expression: Expr) -> Expr:
         if not is_cast_to(expression, pa.types.is_integer):
@@ -431,7 +445,7 @@ class Values:
                 subject = condition
                 continue
             if subject is not None:
-                condition = folded(Call("equal", tuple(self._compared([subject, condition]))))
+                condition = folded(self._comparison("equal", [subject, condition]))
             if is_true(condition):
                 return _choice(parts, self(clause.then))
             if not is_never(condition):
@@ -456,12 +470,13 @@ class Values:
         if not all(isinstance(option, Literal) for option in options):
             whole: Expr | None = None
             for option in options:
-                equal = subject == option
+                equal = self._comparison("equal", [subject, option])
                 whole = equal if whole is None else whole | equal
             return whole if whole is not None else Literal(False)
         values = [option.value for option in options if isinstance(option, Literal)]
         known = [value for value in values if not _is_null(value)]
-        membership = self._exact(self.narrow(subject)).is_in(known)
+        plain = self._compared([subject, *options])[0]
+        membership = is_one_of(plain, known, self.type_of(plain))
         if len(known) < len(values):  # NULL in the list: no row is known not to be in it
             return when(membership).then(True).otherwise(Literal(None))
         return membership
