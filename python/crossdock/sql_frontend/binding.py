@@ -29,7 +29,7 @@ from crossdock.sql_frontend.text.rewritten import (
     ZONED,
     Rewritten,
 )
-from crossdock.sql_frontend.text.tokens import tokens_of
+from crossdock.sql_frontend.text.tokens import place_of_word
 
 if TYPE_CHECKING:
     from datafusion import AggregateUDF, DataFrame, ScalarUDF, SessionContext
@@ -69,6 +69,7 @@ _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
 _CONSTANT_IN = re.compile(r"(?:\)|NULL) (?:NOT )?IN \(<subquery>\)")
 # What a subquery gives where it finds nothing DataFusion computes, with casts that cut.
 _CAST_COUNT = re.compile(r"Projection: .*CAST\(.*count\(.* AS (?:U?Int|Decimal)")
+_KEYS = re.compile(r"Aggregate: groupBy=\[\[(.*?)\]\]")
 _TOTALS = re.compile(r"Aggregate: groupBy=\[\[(?:\]|ROLLUP|CUBE|GROUPING SETS)")
 # What DataFusion binds and Substrait has not: a pattern of what it says, the construct, a word of
 # it in the text, and what to write instead.
@@ -240,7 +241,12 @@ def _planned(
             place_of_word(text.original, outside.rpartition(".")[2]), f"{outside} is not null",
         )  # fmt: skip
     wrong = list(_wrong_rules(unoptimized))
-    wrong += _NOT_WITH_UNNEST if text.unnests else ()
+    if text.unnests:
+        wrong += _NOT_WITH_UNNEST
+        keys = [match[1].split(", ") for match in _KEYS.finditer(unoptimized)]
+        if all(len(set(each)) == len(each) for each in keys):
+            # It drops what a sort has behind unique keys, and keys of groups that are there twice.
+            wrong.append("eliminate_duplicated_expr")
     if wrong:
         for rule in wrong:
             context.remove_optimizer_rule(rule)
@@ -464,15 +470,6 @@ def _instead(function: str) -> str:
         "day": "extract(day from x)", "len": "length(x)", "ifnull": "coalesce(x, y)",
     }  # fmt: skip
     return others.get(function.lower(), "")
-
-
-def place_of_word(text: str, word: str) -> int | None:
-    """Where a name stands in a text for the first time."""
-    lowered = word.lower()
-    for token in tokens_of(text):
-        if token.kind in ("word", "quoted") and token.name.lower() == lowered:
-            return token.start
-    return None
 
 
 def _plain(said: str) -> str:

@@ -13,7 +13,8 @@ from crossdock.sql_frontend.pivoting import is_within, pivot_around, without_piv
 from crossdock.sql_frontend.row_tables import RowTables, Written
 from crossdock.sql_frontend.text.derived import part_of, replaced
 from crossdock.sql_frontend.text.laterals import Laterals
-from crossdock.sql_frontend.text.rewritten import ROW_NUMBERS
+from crossdock.sql_frontend.text.pieces import Pieces
+from crossdock.sql_frontend.text.rewritten import HIDDEN, ROW_NUMBERS
 from crossdock.sql_frontend.text.scopes import Query, between_commas, brackets_of, query_of
 from crossdock.sql_frontend.text.select_items import needs_name
 from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 Plan = Callable[[str], "Relation"]
 _WORDS = words_of(
-    "columns rename like ilike all pivot unpivot select asof positional tablesample lateral limit"
+    "columns rename like ilike all pivot unpivot select asof positional tablesample lateral limit "
+    "unnest"
 )
 _OF_ROWS = {"asof": "asof", "positional": "positional", "tablesample": "sample"}
 _BEFORE_SELECT = words_of("union all intersect except by explain")
@@ -53,14 +55,16 @@ class _Expansion:
             word = self._tokens[number].lower
             if word not in _WORDS:
                 continue
-            if (written := self._of_rows(word, number)) is not None:
+            if (written := self._with_table(word, number)) is not None:
                 return written
             if (text := self._written(word, number)) is not None:
                 return Written(text, {})
         return None
 
-    def _of_rows(self, word: str, number: int) -> Written | None:
-        """Joins and samples by rows."""
+    def _with_table(self, word: str, number: int) -> Written | None:
+        """What needs rows: joins and samples by rows, and groups below an UNNEST."""
+        if word == "unnest":
+            return self._grouped(number) if self._is_at(number + 1, "(") else None
         is_join = self._word(number + 1) == "join"
         kinds = (is_join or self._word(number + 2) == "join", is_join, True)
         if not dict(zip(_OF_ROWS, kinds, strict=True)).get(word):
@@ -69,6 +73,32 @@ class _Expansion:
         tables = RowTables(self._text, self._query(number), self._plan, count)
         written: Written = getattr(tables, _OF_ROWS[word])(number)
         return written
+
+    def _grouped(self, number: int) -> Written | None:
+        """Groups whose lists an UNNEST takes apart, as a table: DataFusion knows what is unique in
+        them, and takes it to be so behind the UNNEST, too."""
+        query = self._query(number)
+        place, end = query.clause("from")
+        if "group" in query.clauses and query.level[0]:  # those of the UNNEST's own query
+            place, end = query.level[0] - 2, query.level[1]
+        while place < end:
+            is_first = self._word(place) in ("from", "join") or self._is_at(place, ",")
+            first, place = place + 1, self._closing.get(place, place) + 1
+            close = self._closing.get(first, -1)
+            if not is_first or (close < 0 and self._word(first) not in query.tables):
+                continue
+            is_query, behind = close >= 0, max(close, first) + 1
+            said = self._said(first + is_query, behind - is_query)
+            known = said if is_query else query.prefix
+            if not {"group", "distinct"} & {token.lower for token in tokens_of(known)}:
+                continue
+            count = sum(token.name.startswith(f"{HIDDEN}groups") for token in self._tokens)
+            relation = self._plan(_behind_tables(query, said if is_query else f"FROM {said}"))
+            name = f"{HIDDEN}groups {count}"
+            has_name = is_query or Pieces(self._text).has_alias(behind)
+            alias = "" if has_name else f" AS {quoted(self._tokens[first].name)}"
+            return Written(self._replaced(first, behind, quoted(name) + alias), {name: relation})
+        return None
 
     def _written(self, word: str, number: int) -> str | None:
         if word in ("pivot", "unpivot"):
@@ -278,6 +308,13 @@ class _Expansion:
             "COLUMNS of other than *, a pattern and a list of strings", self._text,
             self._tokens[number].start, "COLUMNS('^price'), or COLUMNS(* EXCLUDE (a))",
         )  # fmt: skip
+
+
+def _behind_tables(query: Query, text: str) -> str:
+    """A query's text with the tables of WITH that it sees before it."""
+    if query.prefix and text.lower().startswith("with "):
+        return f"{query.prefix.rstrip()}, {text[len('with ') :]}"
+    return query.prefix + text
 
 
 def _of_like(pattern: str, ignores_case: bool) -> re.Pattern[str]:

@@ -21,12 +21,11 @@ from crossdock.sql_frontend.binding import (
     UnknownTableError,
     bind,
     bindable_schema,
-    place_of_word,
 )
 from crossdock.sql_frontend.errors import Fragment, sql_error, unsupported, with_place
 from crossdock.sql_frontend.text.rewriting import rewrite
 from crossdock.sql_frontend.text.rewritten import ROWS
-from crossdock.sql_frontend.text.tokens import quoted, tokens_of
+from crossdock.sql_frontend.text.tokens import place_of_word, quoted, tokens_of
 from crossdock.sql_frontend.translation.aggregation import Aggregation
 from crossdock.sql_frontend.translation.messages import Functions
 from crossdock.sql_frontend.translation.values import Values

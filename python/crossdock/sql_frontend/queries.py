@@ -20,7 +20,6 @@ from crossdock.sql_frontend.binding import (
     UnknownTableError,
     bind,
     bindable_schema,
-    place_of_word,
 )
 from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.errors import sql_error, unsupported, with_place
@@ -33,7 +32,7 @@ from crossdock.sql_frontend.text.list_parameters import is_list, with_list_param
 from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
 from crossdock.sql_frontend.text.rewritten import HIDDEN, NUMBERED, Meant, Rewritten
-from crossdock.sql_frontend.text.tokens import tokens_of
+from crossdock.sql_frontend.text.tokens import place_of_word, tokens_of
 from crossdock.sql_frontend.text.using_joins import ColumnsOf
 from crossdock.sql_frontend.translation.join_planning import JoinOrders, as_json, decisions_of
 from crossdock.sql_frontend.translation.plans import Translation

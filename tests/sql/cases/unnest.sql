@@ -59,3 +59,10 @@ select id, i from (select 1 as id, [1, 2] as items) e left join unnest(e.items) 
 select e.id, w.i.sku, w.i.n as m from (select 1 as id, [{'sku': 'p', 'n': 2}, {'sku': 'q', 'n': 3}] as items) e, unnest(e.items) as w(i);
 select q.id, i.sku from (select id, unnest(items) as i from (select 1 as id, [{'sku': 'p'}] as items)) q;
 with e as (select a, l from lists) select f.a, w.i from e as f, unnest(f.l) as w(i) where w.i > 1;
+-- ordered
+select g, unnest(i) x from (select a % 2 g, list(v order by v desc) i from u group by g) order by g, x;
+select g, count(x) from (select g, unnest(i) x from (select a % 2 g, list(v) i from u group by 1)) group by g;
+select g, sum(x) from (select a % 2 g, list(v) i from u group by 1) t, unnest(t.i) w(x) group by g;
+with y as (select a k, list(v) l from u group by a) select k, count(w.x) from y, unnest(y.l) w(x) group by k;
+select k, count(*) from (select a k, unnest(list(v)) x from u group by a) group by k;
+select x as c0, x as c1, count(*) from lists, unnest(lists.l) w(x) group by 1, 2;

@@ -144,6 +144,15 @@ def statements_of(text: str) -> Sequence[tuple[int, int]]:
     return tuple(statements)
 
 
+def place_of_word(text: str, word: str) -> int | None:
+    """Where a name stands in a text for the first time."""
+    lowered = word.lower()
+    for token in tokens_of(text):
+        if token.kind in ("word", "quoted") and token.name.lower() == lowered:
+            return token.start
+    return None
+
+
 def quoted(name: str) -> str:
     """`name` as a quoted name of a text."""
     return '"' + name.replace('"', '""') + '"'
