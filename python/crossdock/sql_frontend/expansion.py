@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.pivoting import is_within, pivot_around, without_pivot
 from crossdock.sql_frontend.row_tables import RowTables, Written
@@ -17,7 +19,7 @@ from crossdock.sql_frontend.text.pieces import Pieces
 from crossdock.sql_frontend.text.rewritten import HIDDEN, ROW_NUMBERS
 from crossdock.sql_frontend.text.scopes import Query, between_commas, brackets_of, query_of
 from crossdock.sql_frontend.text.select_items import needs_name
-from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
+from crossdock.sql_frontend.text.tokens import Token, quoted, quoted_string, tokens_of, words_of
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation
@@ -37,7 +39,8 @@ def expanded(text: str, plan: Plan, is_over_ranks: bool) -> Written | None:
     """The text with the first of them written out; None where there is none. `plan` gives the
     relation of another text. Errors: SqlError, those of planning."""
     tokens = tokens_of(text)
-    if not any(token.lower in _WORDS for token in tokens[1:]):
+    has_fields = any(map(_are_fields, tokens[1:], tokens[2:]))
+    if not has_fields and not any(token.lower in _WORDS for token in tokens[1:]):
         return None
     return _Expansion(text, tokens, plan, is_over_ranks).run()
 
@@ -53,6 +56,8 @@ class _Expansion:
     def run(self) -> Written | None:
         for number in range(1, len(self._tokens)):
             word = self._tokens[number].lower
+            if self._is_at(number, "*") and (text := self._fields(number)) is not None:
+                return Written(text, {})
             if word not in _WORDS:
                 continue
             if (written := self._with_table(word, number)) is not None:
@@ -73,6 +78,22 @@ class _Expansion:
         tables = RowTables(self._text, self._query(number), self._plan, count)
         written: Written = getattr(tables, _OF_ROWS[word])(number)
         return written
+
+    def _fields(self, number: int) -> str | None:
+        """`s.*` of a column of structs as its fields; None for tables."""
+        if not self._is_at(number - 1, ".") or self._is_at(number - 3, "."):
+            return None
+        query, owner = self._query(number), self._tokens[number - 2]
+        begin, end = query.clause("from")
+        if begin == end or owner.name.lower() in Laterals(self._text).names(query):
+            return None
+        relation = self._plan(f"{query.prefix}SELECT * {self._said(begin, end)}")
+        types = {field.name.lower(): field.type for field in relation.schema}
+        data_type = types.get(owner.name.lower())
+        if data_type is None or not pa.types.is_struct(data_type):
+            return None
+        fields = [f"{owner.text}[{quoted_string(f.name)}] AS {quoted(f.name)}" for f in data_type]
+        return self._replaced(number - 2, number + 1, ", ".join(fields))
 
     def _grouped(self, number: int) -> Written | None:
         """Groups whose lists an UNNEST takes apart, as a table: DataFusion knows what is unique in
@@ -308,6 +329,10 @@ class _Expansion:
             "COLUMNS of other than *, a pattern and a list of strings", self._text,
             self._tokens[number].start, "COLUMNS('^price'), or COLUMNS(* EXCLUDE (a))",
         )  # fmt: skip
+
+
+def _are_fields(dot: Token, star: Token) -> bool:
+    return dot.is_operator(".") and star.is_operator("*")
 
 
 def _behind_tables(query: Query, text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
-from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
+from crossdock.sql_frontend.text.tokens import Token, quoted, quoted_string, tokens_of, words_of
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation
@@ -212,7 +212,7 @@ class _Pivot:
         items = [*keys]
         for combination in product(*values):
             condition = " AND ".join(
-                f"CAST({column.expression} AS VARCHAR) = {_constant(value)}"
+                f"CAST({column.expression} AS VARCHAR) = {quoted_string(value)}"
                 for column, value in zip(columns, combination, strict=True)
             )
             for aggregate, name in aggregates:
@@ -306,13 +306,9 @@ def _unpivoted(parts: _Parts, source: str, query: Query) -> str:
         )
     name, value = (quoted(each) for each in given[1::2] or ("name", "value"))
     rows = [
-        f"SELECT {', '.join([*others, f'{_constant(each)} AS {name}'])}, {quoted(each)} AS {value} "
-        f"FROM {source} AS unpivoted WHERE {quoted(each)} IS NOT NULL"
+        f"SELECT {', '.join([*others, f'{quoted_string(each)} AS {name}'])}, "
+        f"{quoted(each)} AS {value} FROM {source} AS unpivoted WHERE {quoted(each)} IS NOT NULL"
         for each in chosen
     ]
     items = ", ".join([*others, name, value])
     return f"SELECT {items} FROM ({' UNION ALL '.join(rows)}) AS unpivoted {parts.rest()}"
-
-
-def _constant(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -56,3 +56,5 @@ select sum(v), from u group by s,;
 with c as materialized (select 1 as a), d as not materialized (select 2 as a) select * from c union all select * from d;
 -- ordered
 select a from u order by a fetch first 2 rows only;
+select a, p.* from (select a, {'x': b, 'y': s} p from t) z;
+select p.*, z.a + 1 from (select a, {'x': b} p from t) z where z.a > 1;

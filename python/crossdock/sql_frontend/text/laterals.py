@@ -114,7 +114,7 @@ class Laterals:
         kinds = {"select", "from", "where", "order", "limit"}
         if is_table or inner.clauses.keys() - kinds or [each.text for each in last] != ["1"]:
             return None
-        names = self._names(inner)
+        names = self.names(inner)
         begin, end = inner.clause("select")
         words = self._tokens[begin + 1 : end]
         is_one = len(between_commas(self._tokens, begin + 1, end)) == 1
@@ -132,7 +132,7 @@ class Laterals:
         place = self._tokens[begin].start, self._tokens[inner.level[1] - 1].end
         return replaced(self._text, [(*place, text)])
 
-    def _names(self, inner: Query) -> set[str]:
+    def names(self, inner: Query) -> set[str]:
         """What the tables of a query are called."""
         names, (number, end) = set[str](), inner.clause("from")
         while number < end:
@@ -153,7 +153,7 @@ class Laterals:
     def _correlation(self, inner: Query, number: int) -> tuple[list[tuple[str, str]], list[str]]:
         """What has to be equal, within and outside, and the other conditions. SqlError where rows
         outside are asked for in another way."""
-        names, pairs, rest = self._names(inner), list[tuple[str, str]](), list[str]()
+        names, pairs, rest = self.names(inner), list[tuple[str, str]](), list[str]()
         begin, end = inner.clause("where")
         if any(
             self._is_outer(each, names)

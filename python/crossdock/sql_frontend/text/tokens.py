@@ -158,6 +158,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def quoted_string(value: str) -> str:
+    """`value` as a string of a text."""
+    return "'" + value.replace("'", "''") + "'"
+
+
 def words_of(listed: str) -> frozenset[str]:
     """The words of a list with spaces between them."""
     return frozenset(listed.split())
