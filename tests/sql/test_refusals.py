@@ -109,6 +109,8 @@ STATEMENTS = (
     "select a from t where a in (select v from u where u.s = t.s) or b > 1",
     "select * from t, lateral (select v from u where u.v > t.a order by v limit 1) x",
     "select * from t, lateral (select t.a + 1 as b) x",
+    "select * from t, lateral (select v from u where u.a = t.a or u.v = t.b limit 1) x",
+    "select * from t, lateral (select v from u where u.a = t.a + v limit 1) x",
     "select a from t where not ((a, s) in (select a, s from u))",
     "select (a, s) in (select a, s from u) from t",
     "select a from t where (a, b) = (1, 2, 3)",

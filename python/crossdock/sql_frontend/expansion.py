@@ -125,7 +125,7 @@ class _Expansion:
         if word in ("pivot", "unpivot"):
             return self._pivot(number) if is_within(self._tokens, number) else None
         if word == "select":
-            return self._from_first(number)
+            return self._from_first(number) or Laterals(self._text).value(number)
         if word in ("lateral", "limit"):
             laterals = Laterals(self._text)
             return laterals.lateral(number) if word == "lateral" else laterals.value(number)

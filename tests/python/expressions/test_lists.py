@@ -74,8 +74,9 @@ def test_lists_of_computed_keys_and_of_all_rows(dock: xd.Dock) -> None:
     assert rows(table.filter("x > 9").agg(xs=xd.list_agg("x"))) == [(None,)]
     with pytest.raises(xd.ColumnError):
         table.group_by("x").agg(ys=xd.list_agg("y"))
-    with pytest.raises(xd.OptionError, match="windows"):
-        table.select(w=xd.list_agg("x").over("x"))
+    assert rows(table.select(w=xd.list_agg("x").over(col("x") < 0)).limit(1)) == [([1, 2, 3, 4],)]
+    with pytest.raises(xd.OptionError, match="whole partitions"):
+        table.select(w=xd.list_agg("x").over(order_by="x"))
 
 
 def test_only_what_is_asked_for_is_made(dock: xd.Dock) -> None:

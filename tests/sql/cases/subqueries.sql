@@ -96,3 +96,5 @@ select x.s, y.n from t x join lateral (select u.a k, count(*) n from u where u.s
 select s, (select v from u where u.a = t.a order by v desc limit 1) last from t;
 select a from t where (select u.s from u where u.a = t.a order by v limit 1) = 'q';
 select x.a, y.n from t x join (select a, count(*) n, rank() over (order by n) r from u group by a) y on x.a = y.a;
+select s, (select x.v from u x where x.v = t.a) w from t;
+select a from t where (select x.s from u x where x.v = t.a and x.v > 1) = 'q';

@@ -12,11 +12,17 @@ from crossdock.sql_frontend.text.derived import replaced
 from crossdock.sql_frontend.text.pieces import Pieces
 from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.text.scopes import Query, between_commas, query_of
-from crossdock.sql_frontend.text.select_items import is_named
+from crossdock.sql_frontend.text.select_items import is_column, is_named
 from crossdock.sql_frontend.text.tokens import quoted, words_of
 
+_CONDITIONS = words_of("or and not between case in is like")
 _SETS = words_of("union intersect except")
 _NO_VALUES = _SETS | words_of("in exists any some all lateral from join as")
+# A value of one row, and an error of the run where there are more.
+_ONE = (
+    "CASE WHEN CAST(CASE WHEN sum(1) > 1 THEN sum(1) || ' rows of a subquery that should give one "
+    "value' ELSE '1' END AS BIGINT) = 1 THEN {} END"
+)
 _INSTEAD = "row_number() OVER (PARTITION BY ... ORDER BY ...) in a subquery, joined"
 
 
@@ -102,17 +108,22 @@ class Laterals:
         return replaced(self._text, [(tokens[begin].start, tokens[behind - 1].end, text)])
 
     def value(self, number: int) -> str | None:
-        """The text with the value whose LIMIT 1 is at a token as an aggregate; None where it is
-        none, or of no other query."""
+        """The text with a value, whose SELECT or LIMIT 1 is at a token, as an aggregate; None where
+        it is none, or of no other query."""
         inner = query_of(self._text, self._tokens, number)
-        opened, last = inner.level[0] - 1, self._tokens[number + 1 : number + 2]
-        if inner.begin != opened + 1 or inner.clauses.get("limit") != number or opened < 1:
+        opened, has_limit = inner.level[0] - 1, "limit" in inner.clauses
+        word = "limit" if has_limit else "select"
+        if inner.begin != opened + 1 or inner.clauses.get(word) != number or opened < 1:
             return None
+        limit = inner.clauses.get("limit", number)
+        last = self._tokens[limit + 1 : limit + 2]
         outer = query_of(self._text, self._tokens, opened)
         source = outer.clause("from")
         is_table = source[0] <= opened < source[1] or self._word(opened - 1) in _NO_VALUES
         kinds = {"select", "from", "where", "order", "limit"}
-        if is_table or inner.clauses.keys() - kinds or [each.text for each in last] != ["1"]:
+        if is_table or inner.clauses.keys() - kinds:
+            return None
+        if has_limit and [each.text for each in last] != ["1"]:
             return None
         names = self.names(inner)
         begin, end = inner.clause("select")
@@ -121,14 +132,16 @@ class Laterals:
         is_correlated = any(self._is_outer(each, names) for each in range(inner.begin, inner.end))
         if not is_one or not is_correlated or words[0].lower == "distinct":
             return None
+        if not has_limit and not is_column(words):  # which may be an aggregate already
+            return None
         item_end = end
         if is_named(words):
             item_end -= 1 + (words[-2].lower == "as")
         order = self._said(*inner.clause("order"))
-        text = (
-            f"SELECT first_value({self._said(begin + 1, item_end)} {order}) "
-            f"{self._said(*inner.clause('from'))} {self._said(*inner.clause('where'))}"
-        )
+        first = f"first_value({self._said(begin + 1, item_end)} {order})"
+        item = first if has_limit else _ONE.format(first)
+        tables, where = (self._said(*inner.clause(each)) for each in ("from", "where"))
+        text = f"SELECT {item} {tables} {where}"
         place = self._tokens[begin].start, self._tokens[inner.level[1] - 1].end
         return replaced(self._text, [(*place, text)])
 
@@ -168,13 +181,21 @@ class Laterals:
             place = next((i for i in range(first, last) if self._is_at(i, "=")), -1)
             sides = [(first, place), (place + 1, last)]
             outer = [any(self._is_outer(i, names) for i in range(*side)) for side in sides]
-            if place < 0 or all(outer) or self._word(first) == "not":
+            is_plain = not _CONDITIONS & {self._word(each) for each in range(first, last)}
+            if place < 0 or all(outer) or not is_plain:
+                self._refuse(number)
+            if not all(map(self._is_qualified, range(*sides[outer.index(True)]))):
                 self._refuse(number)
             ours, theirs = (self._said(*sides[outer.index(is_outer)]) for is_outer in (False, True))
             pairs.append((ours, theirs))
         if not pairs:
             self._refuse(number)
         return pairs, rest
+
+    def _is_qualified(self, number: int) -> bool:
+        """Whether a token is no name, or one with a table before it."""
+        is_name = self._tokens[number].kind in ("word", "quoted")
+        return not is_name or self._is_at(number + 1, ".") or self._is_at(number - 1, ".")
 
     def _conjuncts(self, begin: int, end: int) -> list[tuple[int, int]]:
         """What stands between the ANDs of a condition; all of one that has OR."""
