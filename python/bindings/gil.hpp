@@ -10,13 +10,17 @@
 
 namespace crossdock::python {
 
+[[noreturn]] inline void sleep_until_exit() {
+  while (true) pause();
+}
+
 // `take` asks for the GIL.
 template <class Take>
 auto take_gil(const Take& take) noexcept {
   try {
     return take();
   } catch (...) {  // the unwinding of the thread: it must neither go on nor be ended here
-    while (true) pause();
+    sleep_until_exit();
   }
 }
 

@@ -120,6 +120,8 @@ NB_MODULE(_native, module) {
       PyErr_NewException("crossdock._native.NativeError", PyExc_Exception, nullptr);
   module.attr("NativeError") = nb::borrow(native_error);
   nb::register_exception_translator([](const std::exception_ptr& raised, void*) {
+    // No exception of C++: Python called from here has ended the thread, as gil.hpp says.
+    if (raised == nullptr) sleep_until_exit();
     try {
       std::rethrow_exception(raised);
     } catch (const crossdock::Exception& error) {

@@ -41,3 +41,32 @@ def test_a_daemon_thread_in_a_call_does_not_end_the_program_badly(call: str) -> 
         )  # fmt: skip
         assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
         assert "terminate" not in ended.stderr
+
+
+# What the engine calls is in Python when the interpreter ends.
+CALLED = """
+import threading, time
+from crossdock import _native
+from crossdock.values.type_checks import checking_engine
+begun = threading.Event()
+class Rows:
+    def __arrow_c_stream__(self, requested_schema=None):
+        begun.set()
+        time.sleep(1)
+engine = checking_engine()
+threading.Thread(target=lambda: _native.Table.from_stream(engine, Rows()), daemon=True).start()
+begun.wait()
+class Late:
+    def __del__(self):
+        time.sleep(2)
+import builtins
+builtins.late = Late()
+print("done", flush=True)
+"""
+
+
+def test_a_daemon_thread_in_python_that_the_engine_calls_does_not_end_the_program_badly() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", CALLED], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
