@@ -120,3 +120,12 @@ def test_errors_of_deep_stacks_come_to_the_caller(characters: int) -> None:
     with pytest.raises(KeyError):
         with_deep_stack(fail, characters)
     assert with_deep_stack(lambda: 3, characters) == 3
+
+
+def test_names_that_were_made_unique_are_not_kept_for_other_tables(dock: xd.Dock) -> None:
+    text = "select -a as a from t order by a + 0"
+    for number in range(3):
+        rows = dock.sql(text).collect()
+        assert rows.column_names == ["a"]
+        assert rows["a"].to_pylist() == [-1, -2, None]
+        dock.register(f"other_{number}", pa.table({"a": [1]}))

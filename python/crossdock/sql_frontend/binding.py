@@ -185,7 +185,7 @@ def bind(
     Errors: UnknownTableError; UnknownNameError; RepeatedNameError; AmbiguousNameError; SqlError.
     """
     schemas = tuple(sorted(tables.items(), key=lambda item: item[0]))
-    key = key_of(text.original, values, (schemas, nulls_first))
+    key = key_of(text.text, values, (schemas, nulls_first))
     kept = None if text.has_moment else _kept.get(key)
     if kept is None:
         length = len(text.text)

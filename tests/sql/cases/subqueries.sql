@@ -98,3 +98,12 @@ select a from t where (select u.s from u where u.a = t.a order by v limit 1) = '
 select x.a, y.n from t x join (select a, count(*) n, rank() over (order by n) r from u group by a) y on x.a = y.a;
 select s, (select x.v from u x where x.v = t.a) w from t;
 select a from t where (select x.s from u x where x.v = t.a and x.v > 1) = 'q';
+
+-- orders by items, and conditions in brackets
+select s, (select v from u where u.a = t.a order by 1 limit 1) least from t;
+select s, (select v from u where u.a = t.a order by 1 desc limit 1) most from t;
+select s, (select -v as v from u where u.a = t.a order by v limit 1) w from t;
+select s, (select v as w from u where u.a = t.a order by w desc nulls last limit 1) w from t;
+select x.a, y.v from t x, lateral (select -u.v as v from u where u.a = x.a order by v limit 1) y;
+select x.a, y.v from t x, lateral (select v from u where (u.a = x.a) order by v desc limit 2) y;
+select x.a, y.v from t x, lateral (select v from u where ((u.a = x.a)) and (v > 1) order by v limit 1) y;

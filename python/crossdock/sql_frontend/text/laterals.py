@@ -23,6 +23,7 @@ _ONE = (
     "CASE WHEN CAST(CASE WHEN sum(1) > 1 THEN sum(1) || ' rows of a subquery that should give one "
     "value' ELSE '1' END AS BIGINT) = 1 THEN {} END"
 )
+_OF_ORDER = words_of("asc desc nulls first last")
 _INSTEAD = "row_number() OVER (PARTITION BY ... ORDER BY ...) in a subquery, joined"
 
 
@@ -70,13 +71,9 @@ class Laterals:
     ) -> str:
         """The query with its keys and the numbers of its rows as further columns."""
         ours, rest = keys
-        order, group = inner.clause("order"), inner.clause("group")
-        begin, end = order[0] + 2, order[1]
-        by = between_commas(self._tokens, begin, end) if begin < end else []
-        if any(last == first + 1 and self._tokens[first].kind == "number" for first, last in by):
-            self._refuse(begin)
-        order_by = f" ORDER BY {self._said(begin, end)}" if by else ""
-        number = f"row_number() OVER (PARTITION BY {', '.join(ours)}{order_by}) AS {names[0]}"
+        group = inner.clause("group")
+        over = f"PARTITION BY {', '.join(ours)} {self._order(inner)}"
+        number = f"row_number() OVER ({over}) AS {names[0]}"
         items = [f"{each} AS {name}" for each, name in zip(ours, names[1:], strict=True)]
         select = self._said(*inner.clause("select"))
         where = f" WHERE {' AND '.join(rest)}" if rest else ""
@@ -86,6 +83,41 @@ class Laterals:
         )
         source = self._said(*inner.clause("from"))
         return f"({select}, {number}, {', '.join(items)} {source}{where}{grouped})"
+
+    def _order(self, inner: Query) -> str:
+        """ORDER BY with what items compute in the place of their names and numbers: where it goes,
+        names are those of columns. SqlError where a name of an item is a part of a key."""
+        begin, end = inner.clause("order")
+        items = self._items(inner)
+        keys = []
+        for first, last in between_commas(self._tokens, begin + 2, end) if begin < end else []:
+            behind = last
+            while self._word(behind - 1) in _OF_ORDER and behind > first + 1:
+                behind -= 1
+            names = [self._tokens[each].name.lower() for each in range(first, behind)]
+            if len(names) == 1:
+                written = items.get(names[0], self._said(first, behind))
+            elif any(name in items and not self._is_at(i - 1, ".")
+                     for i, name in enumerate(names, first)):  # fmt: skip
+                self._refuse(first)
+            else:
+                written = self._said(first, behind)
+            if written.isdecimal():
+                self._refuse(first)
+            keys.append(f"{written} {self._said(behind, last)}")
+        return f"ORDER BY {', '.join(keys)}" if keys else ""
+
+    def _items(self, inner: Query) -> dict[str, str]:
+        """What items compute, by their names and numbers."""
+        begin, end = inner.clause("select")
+        items = {}
+        for number, (first, last) in enumerate(between_commas(self._tokens, begin + 1, end), 1):
+            words, behind = self._tokens[first:last], last
+            if is_named(words):
+                behind -= 1 + (words[-2].lower == "as")
+                items[words[-1].name.lower()] = f"({self._said(first, behind)})"
+            items[str(number)] = f"({self._said(first, behind)})"
+        return items
 
     def _joined(self, number: int, query: str, same: str) -> str:
         tokens = self._tokens
@@ -99,6 +131,9 @@ class Laterals:
             begin -= 1
         is_left = any(self._word(each) == "left" for each in range(begin, number))
         begin -= self._is_at(begin - 1, ",")
+        source = query_of(self._text, tokens, number).clause("from")[0]
+        if len(between_commas(tokens, source + 1, begin)) > 1:  # JOIN sees the last of them alone
+            self._refuse(number)
         if self._word(behind) == "on":
             end = self._pieces.behind_operand(behind + 1)
             while self._word(end) in ("and", "or"):
@@ -137,8 +172,7 @@ class Laterals:
         item_end = end
         if is_named(words):
             item_end -= 1 + (words[-2].lower == "as")
-        order = self._said(*inner.clause("order"))
-        first = f"first_value({self._said(begin + 1, item_end)} {order})"
+        first = f"first_value({self._said(begin + 1, item_end)} {self._order(inner)})"
         item = first if has_limit else _ONE.format(first)
         tables, where = (self._said(*inner.clause(each)) for each in ("from", "where"))
         text = f"SELECT {item} {tables} {where}"
@@ -178,7 +212,9 @@ class Laterals:
             if not any(self._is_outer(each, names) for each in range(first, last)):
                 rest.append(f"({self._said(first, last)})")
                 continue
-            place = next((i for i in range(first, last) if self._is_at(i, "=")), -1)
+            while self._is_at(first, "(") and self._pieces.behind_bracket(first) == last:
+                first, last = first + 1, last - 1
+            place = self._equal_sign(first, last)
             sides = [(first, place), (place + 1, last)]
             outer = [any(self._is_outer(i, names) for i in range(*side)) for side in sides]
             is_plain = not _CONDITIONS & {self._word(each) for each in range(first, last)}
@@ -191,6 +227,13 @@ class Laterals:
         if not pairs:
             self._refuse(number)
         return pairs, rest
+
+    def _equal_sign(self, begin: int, end: int) -> int:
+        """Where it stands, in no bracket; -1 where it does not."""
+        while begin < end and not self._is_at(begin, "="):
+            opens = self._is_at(begin, "(")
+            begin = self._pieces.behind_bracket(begin) if opens else begin + 1
+        return begin if begin < end else -1
 
     def _is_qualified(self, number: int) -> bool:
         """Whether a token is no name, or one with a table before it."""
