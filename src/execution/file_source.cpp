@@ -425,6 +425,7 @@ void FileSource::limit(int64_t rows) {
 std::string FileSource::describe() const {
   const auto read = std::count(used_.begin(), used_.end(), true);
   std::string text = fmt::format("parquet {} ({} columns", options_.name, read);
+  if (shares_columns_) text += ", shared among threads";
   if (units_skipped_ > 0) {
     text +=
         fmt::format(", {} of {} parts skipped by statistics", units_skipped_.load(), units_.size());

@@ -1,5 +1,6 @@
 // Regular expressions in the syntax of RE2, whose matching takes time in proportion to the string, whatever the
-// pattern. Thread-safe; each thread matches with a copy of its own.
+// pattern. Thread-safe; each thread matches with a copy of its own, which keeps up to 8 MiB of its automaton (RE2's
+// limit) beside the budget of memory, until the expression is gone.
 #pragma once
 
 #include <map>

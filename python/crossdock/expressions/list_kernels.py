@@ -199,7 +199,7 @@ def _range(values: list[Datum], with_end: bool) -> Datum:
     if not by.all():
         raise pa.ArrowInvalid("a range by steps of 0")
     counts = np.where(is_known.to_numpy(zero_copy_only=False), _steps(begin, end, by, with_end), 0)
-    if counts.astype(np.float64).sum() > _MOST_NUMBERS:
+    if counts.sum() > _MOST_NUMBERS:
         raise pa.ArrowInvalid(f"ranges of more than {_MOST_NUMBERS:,} numbers")
     ends = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
     places = np.arange(ends[-1]) - np.repeat(ends[:-1], np.diff(ends))
@@ -218,15 +218,16 @@ def _numbers_of(value: Datum, rows: int) -> pa.Array:
 
 def _steps(
     begin: NDArray[np.int64], end: NDArray[np.int64], by: NDArray[np.int64], with_end: bool
-) -> NDArray[np.uint64]:
-    """How many numbers each range has. Differences of 64-bit numbers fit without a sign."""
+) -> NDArray[np.float64]:
+    """How many numbers each range has, rounded where they are more than 2^53. Differences of 64-bit
+    numbers fit without a sign."""
     ascends = by > 0
     low, high = (np.where(ascends, *pair).view(np.uint64) for pair in ((begin, end), (end, begin)))
     size = np.where(ascends, by, -by).view(np.uint64)
     whole, rest = np.divmod(high - low, size)
     is_empty = np.where(ascends, begin > end, begin < end)
-    one_more = np.uint64(1) if with_end else (rest != 0).astype(np.uint64)
-    return np.where(is_empty, np.uint64(0), whole + one_more)
+    one_more = 1.0 if with_end else (rest != 0).astype(np.float64)
+    return np.where(is_empty, 0.0, whole.astype(np.float64) + one_more)
 
 
 # Functions of several values and an option.

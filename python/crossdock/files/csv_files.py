@@ -282,8 +282,8 @@ class CsvLines(BatchFiles):
 
 
 class CsvKeptRows(CsvLines):
-    """CSV files of which rows are left out that are not as the columns say, whichever columns are
-    read: so all values are converted."""
+    """CSV files of which rows are left out that are not as the columns say. Where that goes by
+    values, too, all of them are converted, whichever columns are read."""
 
     def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
         self._columns: dict[str, list[str]] = {}  # by file
@@ -297,13 +297,19 @@ class CsvKeptRows(CsvLines):
         return schema
 
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for table in self.tables_of(path):
+        read = None if self._csv.bad_values == "skip" else columns
+        for table in self.tables_of(path, read=read):
             yield from table.to_batches()
 
-    def tables_of(self, path: str, take: TakeReject | None = None) -> Iterator[pa.Table]:
-        """The rows of a file with all of its columns; `take` gets what is left out."""
+    def tables_of(
+        self, path: str, take: TakeReject | None = None, read: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """The rows of a file with all of its columns, those that are not `read` unconverted; `take`
+        gets what is left out."""
         dialect = self._known_dialect()
-        known = self.path_columns()
+        known = {*self.path_columns()}
+        if read is not None:
+            known |= {*self._columns[path]} - {*read}
         types = {
             name: pa.binary() if name in known else self.schema.field(name).type
             for name in self._columns[path]

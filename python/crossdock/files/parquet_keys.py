@@ -50,6 +50,6 @@ def decryption_properties(given: Decryption | None) -> FileDecryptionProperties 
             factory, *others = given
             return factory.file_decryption_properties(*others)
     raise make_error(
-        "CD-105", f"read_parquet(decryption={given!r}) is neither pyarrow's properties nor a pair "
-        "of its factory and connection", try_=_EXAMPLES,
+        "CD-105", f"read_parquet(decryption=...) of type {type(given).__name__} is neither "
+        "pyarrow's properties nor a pair of its factory and connection", try_=_EXAMPLES,
     )  # fmt: skip

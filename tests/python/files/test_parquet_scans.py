@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import crossdock as xd
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -462,3 +463,14 @@ def test_schema_is_read_without_row_groups(tmp_path: Path) -> None:
     assert schema.field("kind").type == rows.schema.field("kind").type
     with pytest.raises(IndexError):
         _native.ParquetFiles.open([str(path)]).schema_file(1)
+
+
+def test_threads_share_the_columns_of_the_one_row_group_that_is_left(tmp_path: Path) -> None:
+    path, rows = tmp_path / "rows.parquet", 90_000
+    table = pa.table({"id": range(rows)} | {f"c{i}": np.arange(rows) * i for i in range(8)})
+    pq.write_table(table, path, row_group_size=rows // 3)
+    files = xd.connect(threads=2).read_parquet(path)
+    one, two = (files.filter(col("id") < most) for most in (7, rows // 2))
+    assert one.collect().equals(table.slice(0, 7))
+    assert "shared among threads" in one.profile().text
+    assert "shared among threads" not in two.profile().text

@@ -29,6 +29,8 @@ _TOGETHER: dict[str, Callable[[str], Aggregate]] = {
     "bool_or": aggregates.bool_or,
 }
 
+_SUMMED_DIGITS = 28  # of decimals: 10 more for the sum of any number of rows
+
 
 @dataclass
 class _Measures:
@@ -112,7 +114,8 @@ def _with_means_in_parts(measures: _Measures, node: Node) -> _Measures:
         if item.function == "mean" and not item.options and item.argument is not None:
             data_type = result_type(item.argument, node.schema)
             is_integer = pa.types.is_integer(data_type)
-            if is_integer or pa.types.is_floating(data_type) or pa.types.is_decimal(data_type):
+            is_summed = pa.types.is_decimal(data_type) and data_type.precision <= _SUMMED_DIGITS
+            if is_integer or pa.types.is_floating(data_type) or is_summed:
                 added = aggregates.sum(item.argument, wide=is_integer)
                 both = (added, aggregates.count(item.argument))
                 if item.condition is not None:
