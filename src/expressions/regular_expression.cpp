@@ -47,8 +47,8 @@ const re2::RE2* RegularExpression::copy_of(std::thread::id thread) const {
   return copy.get();
 }
 
-// RE2 builds its automaton while it matches, behind a lock that all threads would take for each string: two threads took
-// twice as long as one.
+// RE2 builds its automaton while it matches, behind a lock that all threads would take for each string: two threads
+// took twice as long as one.
 const re2::RE2& RegularExpression::of_thread() const {
   struct Known {
     uint64_t number = 0;

@@ -25,7 +25,7 @@ OPTIONS = (
     examples=(
         'crossdock groupby lineitem.parquet --by l_shipmode --agg "n=count(*), q=sum(l_quantity)"',
         'crossdock groupby sales.csv --by "city, year=year(day)" --agg "mean(price)" --sort city',
-        'crossdock groupby log.parquet --agg "sum(ms)/count(*) as mean, n=count(*) where ok" --json',
+        'crossdock groupby log.parquet --agg "sum(ms)/count(*) as m, n=count(*) where ok" --json',
     ),
     short_help="Aggregate the rows of a file by keys.",
     epilog=results.EPILOG,

@@ -36,6 +36,7 @@ from crossdock.plan.nodes import (
     Unnest,
     Window,
     inputs_of,
+    kept_with,
 )
 from crossdock.values.arrow_kinds import Rows
 from crossdock.values.engine_types import is_late, with_schema
@@ -83,7 +84,11 @@ def whole_rows(rows: Rows, schema: pa.Schema, late: Mapping[str, Reference]) -> 
 
 def has_late(node: Node) -> bool:
     """Whether a late column goes into `node`, or into anything below it."""
-    return any(late_names(below.schema) or has_late(below) for below in inputs_of(node))
+    kept = kept_with(node)
+    if "has_late" not in kept:
+        below = inputs_of(node)
+        kept["has_late"] = any(late_names(one.schema) or has_late(one) for one in below)
+    return bool(kept["has_late"])
 
 
 def late_names(schema: pa.Schema) -> list[str]:

@@ -124,12 +124,16 @@ class _Planning:
         # through in bounded memory, so that nothing may become a table first.
         self.has_operators = has_operator(root)
         self.keys: dict[Node, frozenset[str]] = {}  # of a scan, by which all its rows are grouped
+        self._noted: set[tuple[Node, frozenset[str]]] = set()
         self._note_keys(root, frozenset())
         self._known: dict[Node, _native.Plan] = {}
 
     def _note_keys(self, node: Node, keys: frozenset[str]) -> None:
         """Of the scans below; `keys` are those of the node above. A condition may leave few rows,
         for which codes of many strings do not pay."""
+        if (node, keys) in self._noted:
+            return
+        self._noted.add((node, keys))
         below: frozenset[str] = frozenset()
         if isinstance(node, Scan) and node.predicate is None:
             self.keys[node] = self.keys.get(node, below) | keys

@@ -20,21 +20,21 @@ _ORDERLESS = frozenset(("count_distinct", "approx_distinct", "quantile", "quanti
 def project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> Project:
     """`plan_project` of expressions in which window functions may stand. Errors: those of
     plan_project; TypeError and OptionError for functions that do not go with their arguments."""
-    below, plain = _without_groups(node, [item for _, item in items])
+    below, plain = _without_groups(node, [item for _, item in items], where)
     names = [name for name, _ in items]
     return windows.project(below, list(zip(names, plain, strict=True)), where)
 
 
 def filtered(node: Node, predicates: Sequence[Expr]) -> Node:
     """`plan_filter` of the same: the filter sees each function over all rows."""
-    below, plain = _without_groups(node, predicates)
+    below, plain = _without_groups(node, predicates, "filter()")
     kept = windows.filtered(below, plain)
     if below is node:
         return kept
     return plan_project(kept, [(name, Column(name)) for name in node.schema.names], "filter()")
 
 
-def _without_groups(node: Node, expressions: Sequence[Expr]) -> tuple[Node, list[Expr]]:
+def _without_groups(node: Node, expressions: Sequence[Expr], where: str) -> tuple[Node, list[Expr]]:
     """`node` with a column for each function that is one of groups, and the expressions over these
     columns."""
     asked = {
@@ -47,18 +47,19 @@ def _without_groups(node: Node, expressions: Sequence[Expr]) -> tuple[Node, list
         return node, list(expressions)
     by_partition: dict[object, list[Over]] = {}
     for over in asked.values():
-        windows.require_plain(over)
+        windows.require_plain(over, node.schema, where)
         partition = tuple(identity(key) for key in over.window.partition)
         by_partition.setdefault(partition, []).append(over)
     columns: dict[object, Column] = {}
+    joined = node
     for members in by_partition.values():
         items: dict[str, Aggregate] = {}
         for over in members:
-            name = unused_name(repr(over), {*node.schema.names, *items})
+            name = unused_name(repr(over), {*joined.schema.names, *items})
             items[name] = _aggregate(over)
             columns[windows.identity_of(over)] = Column(name)
-        node = _joined(node, members[0].window.partition, items)
-    return node, [windows.replaced(expression, columns) for expression in expressions]
+        joined = _joined(joined, node, members[0].window.partition, items)
+    return joined, [windows.replaced(expression, columns) for expression in expressions]
 
 
 def _aggregate(over: Over) -> Aggregate:
@@ -70,13 +71,14 @@ def _aggregate(over: Over) -> Aggregate:
     return aggregate
 
 
-def _joined(node: Node, keys: Sequence[Expr], items: dict[str, Aggregate]) -> Node:
+def _joined(node: Node, grouped: Node, keys: Sequence[Expr], items: dict[str, Aggregate]) -> Node:
+    """`node`, which has the rows of `grouped`, with the aggregates of the groups of these."""
     taken = {*node.schema.names, *items}
     names: list[str] = []
     for number in range(2 * len(keys)):
         names.append(unused_name(f"\x01key {number}", {*taken, *names}))
     ours, theirs = names[: len(keys)], names[len(keys) :]
-    groups = plan_group(node, tuple(zip(theirs, keys, strict=True)), items)
+    groups = plan_group(grouped, tuple(zip(theirs, keys, strict=True)), items)
     if not keys:
         return plan_keyless_join(node, groups, None, "cross", ("_right", None, JoinOptions()))
     known: list[tuple[str, Expr]] = [(name, Column(name)) for name in node.schema.names]

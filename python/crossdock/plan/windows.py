@@ -141,9 +141,7 @@ def _planned(
 ) -> Window:
     """A window over `node` for functions of one scope; notes the column of each."""
     for over in functions:
-        require_plain(over)
-        for part in over.parts():
-            require_columns(sorted(part.columns()), node.schema, where)
+        require_plain(over, node.schema, where)
     names = _Names(node)
     type_of = TypesOver(node.schema)
     items, fields = [], []
@@ -175,13 +173,16 @@ def _planned(
     return Window(below, partition, tuple(orders.values()), tuple(items), schema)
 
 
-def require_plain(over: Over) -> None:
-    """ExpressionError where a function is computed from another window function."""
+def require_plain(over: Over, schema: pa.Schema, where: str) -> None:
+    """ExpressionError where a function is computed from another window function, ColumnError where
+    it reads what is no column."""
     if any(map(functions_in, over.parts())):
         raise make_error(
             "CD-504", f"{over!r} is computed from another window function",
             try_="with_columns() for the inner one, and the outer one over its column",
         )  # fmt: skip
+    for part in over.parts():
+        require_columns(sorted(part.columns()), schema, where)
 
 
 class _Names:

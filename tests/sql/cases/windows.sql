@@ -57,3 +57,7 @@ select a, b - median(b) over (partition by s) + row_number() over (order by d) f
 select a, sum(b) over (order by d rows between 1 preceding and 1 following exclude no others) from t;
 select a, sum(b) over (w rows between 1 preceding and current row) from t window w as (partition by bo order by d);
 select a, sum(b) over v, count(*) over (w) from t window w as (partition by bo), v as (w order by d);
+select a, median(b) over (partition by s order by d range between unbounded preceding and unbounded following) from t;
+select a, median(b) over (rows between unbounded preceding and unbounded following) from t;
+select a, median(b) over (partition by s), bit_or(b) over (partition by bo), count(distinct s) over (partition by a), median(m) over () from t;
+select a, min(distinct b) over (partition by s), string_agg(s, '-' order by d) filter (where a > 1) over (partition by bo) from t;

@@ -21,6 +21,7 @@ _BOUNDS = ("preceding", "following", "row")
 _ORDER_BY = " ORDER BY "
 _ALL_ROWS = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _MARKS = {"rows": 0, "range": RANGE_MARK, "groups": GROUPS_MARK}
+_LISTS = frozenset(("list", "array_agg"))  # which have NULLs, too
 _OF_ROWS = frozenset(("first_value", "last_value", "nth_value", "lag", "lead", "first", "last"))
 
 
@@ -231,6 +232,13 @@ class WindowClauses:
         condition = pieces.copied(number + 3, behind - 1)
         pieces.leave_out(number, behind)
         opened, close = self._opening(number - 1), number - 1
+        name = self._word(opened - 1)
+        if name in _LISTS or name in _OF_ROWS:
+            raise unsupported(
+                f"FILTER of {name} over a window", pieces.text, pieces.tokens[number].start,
+                f"{name}(x) FILTER (...) with GROUP BY in a query of its own, joined"
+                if name in _LISTS else "a WHERE in a query of its own, joined",
+            )  # fmt: skip
         if self._is_at(opened + 1, "*"):
             pieces.pieces[opened + 1] = f"CASE WHEN {condition} THEN 1 END"
             return

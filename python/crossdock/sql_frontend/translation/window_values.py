@@ -4,15 +4,15 @@ NULLS, stands in the arguments."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from crossdock.expressions import window_expressions
 from crossdock.expressions.aggregates import OF_PARTITIONS, Aggregate
-from crossdock.expressions.expression import Call, Column, Expr, Literal, identity
+from crossdock.expressions.expression import Call, Expr, Literal, identity
 from crossdock.expressions.orders import Order
-from crossdock.expressions.window_expressions import Windowed, WindowFunction
+from crossdock.expressions.window_expressions import Windowed, WindowFunction, replace_columns
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.rewritten import (
     DISTINCT_MARK,
@@ -51,8 +51,7 @@ _OF_ONE: dict[str, Callable[[Expr], Windowed]] = {
     "any_value": lambda x: window_expressions.first_value(x, ignore_nulls=True),
 }
 _OF_PLACES = frozenset(("first_value", "last_value", "nth_value", "lag", "lead"))
-_OF_ROWS = frozenset((*_PLAIN, *_OF_ONE, "ntile", "lag", "lead", "nth_value"))
-WINDOW_FUNCTIONS = _OF_ROWS
+WINDOW_FUNCTIONS = frozenset((*_PLAIN, *_OF_ONE, "ntile", "lag", "lead", "nth_value"))
 _WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
 
 
@@ -83,7 +82,7 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
         )  # fmt: skip
     if name in COMPOSED:
         return _composed(name, arguments, window)
-    if name not in _OF_ROWS:
+    if name not in WINDOW_FUNCTIONS:
         return _over(name, called(name, arguments, values, distinct=is_distinct), window)
     if arguments and name in _OF_PLACES and _is_chosen_of_one(arguments[0]):
         function = _function(name, [arguments[0].arguments[0], *arguments[1:]])
@@ -96,10 +95,10 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
 def _over(name: str, function: Windowed, window: Window) -> Expr:
     keys, orders, frame = window
     if isinstance(function, Aggregate) and function.function in OF_PARTITIONS:
-        if orders and frame != {"rows": (None, None)}:
+        if any(bounds != (None, None) for bounds in frame.values()):
             raise unsupported(
                 f"{name} over other than whole partitions", word="over",
-                try_="ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING, or no ORDER BY",
+                try_="OVER (PARTITION BY ...), without ORDER BY and frame",
             )  # fmt: skip
         frame = {"rows": (None, None)}
     return function.over(*keys, order_by=orders or None, **frame)
@@ -109,15 +108,7 @@ def _composed(name: str, arguments: list[Any], window: Window, option: object = 
     """What is computed from several aggregates, each over the window."""
     parts, whole = composed(name, arguments, option)
     columns = {part: _over(name, item, window) for part, item in parts.items()}
-    return _with_parts(whole, columns)
-
-
-def _with_parts(expression: Expr, parts: Mapping[str, Expr]) -> Expr:
-    if isinstance(expression, Column):
-        return parts[expression.name]
-    if isinstance(expression, Call):
-        return expression.rewritten(lambda each: _with_parts(each, parts))
-    return expression
+    return replace_columns(whole, columns)
 
 
 def _is_chosen_of_one(value: Expr) -> TypeGuard[Call]:

@@ -1,0 +1,105 @@
+"""Window functions that are computed as groups of whole partitions: what they are refused for, and
+what planning them costs."""
+
+from __future__ import annotations
+
+import cProfile
+from collections.abc import Callable, Iterator
+from types import CodeType
+
+import crossdock as xd
+import pyarrow as pa
+import pytest
+from crossdock.engine import late_columns, native_plans
+
+ROWS = pa.table({"k": ["a", "a", "b"], "x": [1, 3, 2]})
+WALKS = frozenset(module.__file__ for module in (late_columns, native_plans))
+
+
+@pytest.fixture
+def dock() -> Iterator[xd.Dock]:
+    with xd.connect(threads=2) as dock:
+        dock.register("t", ROWS)
+        yield dock
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "median(x) over (partition by k rows between 1 preceding and current row)",
+        "array_agg(x) over (partition by k rows between unbounded preceding and current row)",
+        "quantile_cont(x, 0.5) over (rows 1 preceding)",
+        "string_agg(k, ',') over (rows 1 preceding)",
+        "bit_or(x) over (rows current row)",
+    ],
+)
+def test_a_frame_of_some_rows_is_refused_without_an_order_too(dock: xd.Dock, call: str) -> None:
+    with pytest.raises(xd.SqlError, match=r"over other than whole partitions"):
+        dock.sql(f"select {call} from t")
+
+
+@pytest.mark.parametrize("call", ["array_agg(x)", "list(x)", "list(x order by k)"])
+def test_a_filter_of_lists_is_refused(dock: xd.Dock, call: str) -> None:
+    with pytest.raises(xd.SqlError, match=r"FILTER of \w+ over a window"):
+        dock.sql(f"select {call} filter (where x > 2) over (partition by k) from t")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        xd.median_exact("x").over("nope"),
+        xd.median_exact("nope").over("k"),
+        xd.list_agg("x").over("k", order_by="nope", rows=(None, None)),
+    ],
+)
+def test_an_unknown_column_is_one_of_the_method_that_was_called(
+    dock: xd.Dock, value: xd.Expr
+) -> None:
+    rows = dock.from_arrow(ROWS)
+    with pytest.raises(xd.ColumnError, match=r"no column 'nope' in select\(\)"):
+        rows.select(m=value)
+    with pytest.raises(xd.ColumnError, match=r"no column 'nope' in with_columns\(\)"):
+        rows.with_columns(m=value)
+    with pytest.raises(xd.ColumnError, match=r"no column 'nope' in filter\(\)"):
+        rows.filter(value > 1)
+
+
+def calls_of(
+    dock: xd.Dock,
+    partitions: int,
+    work: Callable[[xd.Relation, dict[str, xd.Expr]], None],
+    counts: Callable[[object], bool] = lambda _: True,
+) -> int:
+    """Of Python's functions, while medians of as many partitions are computed."""
+    rows = dock.from_arrow(pa.table({f"k{i}": [0, 1] for i in range(partitions)} | {"x": [1, 2]}))
+    medians = {f"m{i}": xd.median_exact("x").over(f"k{i}") for i in range(partitions)}
+    profile = cProfile.Profile()
+    profile.enable()
+    work(rows, medians)
+    profile.disable()
+    return sum(entry.callcount for entry in profile.getstats() if counts(entry.code))
+
+
+def together(rows: xd.Relation, medians: dict[str, xd.Expr]) -> None:
+    rows.with_columns(**medians).collect()
+
+
+def one_by_one(rows: xd.Relation, medians: dict[str, xd.Expr]) -> None:
+    for name, median in medians.items():
+        rows = rows.with_columns(**{name: median})
+    rows.collect()
+
+
+def is_of_a_walk(code: object) -> bool:
+    return isinstance(code, CodeType) and code.co_filename in WALKS
+
+
+def test_planning_grows_with_the_partitions(dock: xd.Dock) -> None:
+    calls_of(dock, 3, together)
+    assert calls_of(dock, 12, together) < 3 * calls_of(dock, 6, together)
+
+
+def test_a_node_with_several_users_is_looked_at_once(dock: xd.Dock) -> None:
+    calls_of(dock, 3, one_by_one, is_of_a_walk)
+    many = calls_of(dock, 12, one_by_one, is_of_a_walk)
+    assert many < 3 * calls_of(dock, 6, one_by_one, is_of_a_walk)
