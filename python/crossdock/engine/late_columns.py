@@ -318,5 +318,12 @@ def _positions(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _names_below(node: Node) -> set[str]:
-    names = set(node.schema.names)
-    return names.union(*(_names_below(below) for below in inputs_of(node)))
+    """Of the columns of all nodes; a node that is used twice is looked at once."""
+    waiting, seen, names = [node], set[Node](), set[str]()
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            names.update(one.schema.names)
+            waiting.extend(inputs_of(one))
+    return names

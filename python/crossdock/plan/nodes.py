@@ -292,9 +292,11 @@ def files_of(node: Node) -> list[str]:
 
 def reads_memory_only(node: Node) -> bool:
     """Whether all sources of a query are tables in memory, which stay as they are."""
-    if isinstance(node, Scan):
-        return node.source.kind == "arrow"
-    return all(map(reads_memory_only, inputs_of(node)))
+    kept = kept_with(node)
+    if "reads_memory_only" not in kept:
+        is_in_memory = not isinstance(node, Scan) or node.source.kind == "arrow"
+        kept["reads_memory_only"] = is_in_memory and all(map(reads_memory_only, inputs_of(node)))
+    return bool(kept["reads_memory_only"])
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
