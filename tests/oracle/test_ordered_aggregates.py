@@ -106,5 +106,5 @@ def test_types_and_errors() -> None:
                 grouped.agg(x=wrong)
         with pytest.raises(xd.ColumnError):
             grouped.agg(x=xd.arg_max("i", "nowhere"))
-        with pytest.raises(xd.OptionError, match="over windows"):
-            rows.select(x=xd.string_agg("text").over("p"))
+        with pytest.raises(xd.OptionError, match="over whole partitions"):
+            rows.select(x=xd.string_agg("text").over("p", order_by="i"))
