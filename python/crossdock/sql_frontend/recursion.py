@@ -80,13 +80,13 @@ class _Recursion:
             name = self._pieces.at(number)
             opened = number + 1
             columns: tuple[str, ...] = ()
-            if name is not None and self._is_at(opened, "("):
+            if name is not None and self._pieces.is_at(opened, "("):
                 behind = self._pieces.behind_bracket(opened)
                 columns = tuple(t.name for t in self._pieces.tokens[opened + 1 : behind - 1 : 2])
                 opened = behind
-            while self._word(opened) in ("as", "not", "materialized"):
+            while self._pieces.word_at(opened) in ("as", "not", "materialized"):
                 opened += 1
-            if name is None or not self._is_at(opened, "("):
+            if name is None or not self._pieces.is_at(opened, "("):
                 place = len(self._pieces.text) if name is None else name.start
                 raise sql_error(
                     "WITH RECURSIVE needs tables", self._pieces.text, place,
@@ -94,24 +94,16 @@ class _Recursion:
                 )  # fmt: skip
             close = self._pieces.behind_bracket(opened) - 1
             tables.append(_Table(name.name.lower(), columns, number, (opened + 1, close)))
-            if not self._is_at(close + 1, ","):
+            if not self._pieces.is_at(close + 1, ","):
                 return tables
             number = close + 2
-
-    def _word(self, number: int) -> str:
-        token = self._pieces.at(number)
-        return "" if token is None else token.lower
-
-    def _is_at(self, number: int, operator: str) -> bool:
-        token = self._pieces.at(number)
-        return token is not None and token.is_operator(operator)
 
     def _reads(self, name: str, begin: int, end: int) -> bool:
         """Whether tokens name a table where tables are."""
         return any(
             self._pieces.tokens[i].name.lower() == name
-            and (self._word(i - 1) in ("from", "join") or self._is_at(i - 1, ","))
-            and not self._is_at(i + 1, ".")
+            and (self._pieces.word_at(i - 1) in ("from", "join") or self._pieces.is_at(i - 1, ","))
+            and not self._pieces.is_at(i + 1, ".")
             for i in range(begin, end)
             if self._pieces.tokens[i].kind in ("word", "quoted")
         )
@@ -139,7 +131,7 @@ class _Recursion:
 
     def _computed(self, number: int, table: _Table) -> Relation:
         union = self._last_union(table)
-        is_all = self._word(union + 1) == "all"
+        is_all = self._pieces.word_at(union + 1) == "all"
         first, step = (table.query[0], union), (union + 1 + is_all, table.query[1])
         if self._reads(table.name, *first):
             raise self._refused(

@@ -137,11 +137,6 @@ class FunctionCalls(Pieces):
         self.pieces[first], self.pieces[number] = "<=>", "("
         self.behind[end - 1] = ")" + ("" if is_not else " IS FALSE") + self.behind.get(end - 1, "")
 
-    def word_at(self, number: int) -> str:
-        """The word at a token, in lower case; "" where there is none."""
-        token = self.at(number)
-        return "" if token is None else token.lower
-
     def opens_query(self, number: int) -> bool:
         """Whether the bracket at a token, or one right behind it, holds a query."""
         token, following = self.at(number), self.at(number + 1)

@@ -38,13 +38,13 @@ class Laterals:
     def lateral(self, number: int) -> str | None:
         """The text with the LATERAL at a token written as a join; None where it has no LIMIT."""
         opened = number + 1
-        if not self._is_at(opened, "(") or self._word(opened + 1) != "select":
+        if not self._pieces.is_at(opened, "(") or self._pieces.word_at(opened + 1) != "select":
             return None
         inner = query_of(self._text, self._tokens, opened + 1)
         if "limit" not in inner.clauses:
             return None
         kinds = {"select", "from", "where", "group", "having", "order", "limit", "offset"}
-        if inner.clauses.keys() - kinds or self._word(opened + 2) == "distinct":
+        if inner.clauses.keys() - kinds or self._pieces.word_at(opened + 2) == "distinct":
             self._refuse(number)
         pairs, rest = self._correlation(inner, number)
         first, last = self._rows(inner)
@@ -92,12 +92,12 @@ class Laterals:
         keys = []
         for first, last in between_commas(self._tokens, begin + 2, end) if begin < end else []:
             behind = last
-            while self._word(behind - 1) in _OF_ORDER and behind > first + 1:
+            while self._pieces.word_at(behind - 1) in _OF_ORDER and behind > first + 1:
                 behind -= 1
             names = [self._tokens[each].name.lower() for each in range(first, behind)]
             if len(names) == 1:
                 written = items.get(names[0], self._said(first, behind))
-            elif any(name in items and not self._is_at(i - 1, ".")
+            elif any(name in items and not self._pieces.is_at(i - 1, ".")
                      for i, name in enumerate(names, first)):  # fmt: skip
                 self._refuse(first)
             else:
@@ -125,18 +125,18 @@ class Laterals:
         assert operand is not None
         begin, behind = number, operand.behind
         alias = self._said(operand.end, behind)
-        if self._is_at(behind, "("):
+        if self._pieces.is_at(behind, "("):
             self._refuse(number)
-        while self._word(begin - 1) in ("join", "cross", "inner", "left", "outer"):
+        while self._pieces.word_at(begin - 1) in ("join", "cross", "inner", "left", "outer"):
             begin -= 1
-        is_left = any(self._word(each) == "left" for each in range(begin, number))
-        begin -= self._is_at(begin - 1, ",")
+        is_left = any(self._pieces.word_at(each) == "left" for each in range(begin, number))
+        begin -= self._pieces.is_at(begin - 1, ",")
         source = query_of(self._text, tokens, number).clause("from")[0]
         if len(between_commas(tokens, source + 1, begin)) > 1:  # JOIN sees the last of them alone
             self._refuse(number)
-        if self._word(behind) == "on":
+        if self._pieces.word_at(behind) == "on":
             end = self._pieces.behind_operand(behind + 1)
-            while self._word(end) in ("and", "or"):
+            while self._pieces.word_at(end) in ("and", "or"):
                 end = self._pieces.behind_operand(end + 1)
             same, behind = f"{same} AND ({self._said(behind + 1, end)})", end
         text = f"{' LEFT' if is_left else ''} JOIN {query} {alias} ON {same}"
@@ -154,7 +154,7 @@ class Laterals:
         last = self._tokens[limit + 1 : limit + 2]
         outer = query_of(self._text, self._tokens, opened)
         source = outer.clause("from")
-        is_table = source[0] <= opened < source[1] or self._word(opened - 1) in _NO_VALUES
+        is_table = source[0] <= opened < source[1] or self._pieces.word_at(opened - 1) in _NO_VALUES
         kinds = {"select", "from", "where", "order", "limit"}
         if is_table or inner.clauses.keys() - kinds:
             return None
@@ -183,19 +183,23 @@ class Laterals:
         """What the tables of a query are called."""
         names, (number, end) = set[str](), inner.clause("from")
         while number < end:
-            is_before = self._word(number) in ("from", "join") or self._is_at(number, ",")
+            is_before = self._pieces.word_at(number) in ("from", "join") or self._pieces.is_at(
+                number, ","
+            )
             if is_before and number + 1 < end:
                 operand = self._pieces.operand(number + 1)
                 names |= set() if operand is None else {operand.name}
-            opens = self._is_at(number, "(")
+            opens = self._pieces.is_at(number, "(")
             number = self._pieces.behind_bracket(number) if opens else number + 1
         return names
 
     def _is_outer(self, number: int, names: set[str]) -> bool:
         """Whether a token is a table of a query around, before a dot."""
         token = self._tokens[number]
-        is_owner = token.kind in ("word", "quoted") and self._is_at(number + 1, ".")
-        return is_owner and not self._is_at(number - 1, ".") and token.name.lower() not in names
+        is_owner = token.kind in ("word", "quoted") and self._pieces.is_at(number + 1, ".")
+        return (
+            is_owner and not self._pieces.is_at(number - 1, ".") and token.name.lower() not in names
+        )
 
     def _correlation(self, inner: Query, number: int) -> tuple[list[tuple[str, str]], list[str]]:
         """What has to be equal, within and outside, and the other conditions. SqlError where rows
@@ -212,12 +216,12 @@ class Laterals:
             if not any(self._is_outer(each, names) for each in range(first, last)):
                 rest.append(f"({self._said(first, last)})")
                 continue
-            while self._is_at(first, "(") and self._pieces.behind_bracket(first) == last:
+            while self._pieces.is_at(first, "(") and self._pieces.behind_bracket(first) == last:
                 first, last = first + 1, last - 1
             place = self._equal_sign(first, last)
             sides = [(first, place), (place + 1, last)]
             outer = [any(self._is_outer(i, names) for i in range(*side)) for side in sides]
-            is_plain = not _CONDITIONS & {self._word(each) for each in range(first, last)}
+            is_plain = not _CONDITIONS & {self._pieces.word_at(each) for each in range(first, last)}
             if place < 0 or all(outer) or not is_plain:
                 self._refuse(number)
             if not all(map(self._is_qualified, range(*sides[outer.index(True)]))):
@@ -230,28 +234,32 @@ class Laterals:
 
     def _equal_sign(self, begin: int, end: int) -> int:
         """Where it stands, in no bracket; -1 where it does not."""
-        while begin < end and not self._is_at(begin, "="):
-            opens = self._is_at(begin, "(")
+        while begin < end and not self._pieces.is_at(begin, "="):
+            opens = self._pieces.is_at(begin, "(")
             begin = self._pieces.behind_bracket(begin) if opens else begin + 1
         return begin if begin < end else -1
 
     def _is_qualified(self, number: int) -> bool:
         """Whether a token is no name, or one with a table before it."""
         is_name = self._tokens[number].kind in ("word", "quoted")
-        return not is_name or self._is_at(number + 1, ".") or self._is_at(number - 1, ".")
+        return (
+            not is_name
+            or self._pieces.is_at(number + 1, ".")
+            or self._pieces.is_at(number - 1, ".")
+        )
 
     def _conjuncts(self, begin: int, end: int) -> list[tuple[int, int]]:
         """What stands between the ANDs of a condition; all of one that has OR."""
         parts, first, number, betweens = [], begin, begin, 0
         while number < end:
-            word = self._word(number)
+            word = self._pieces.word_at(number)
             if word in ("or", "case"):
                 return [(begin, end)]
             if word == "and" and not betweens:
                 parts.append((first, number))
                 first = number + 1
             betweens += (word == "between") - (word == "and" and betweens > 0)
-            opens = self._is_at(number, "(")
+            opens = self._pieces.is_at(number, "(")
             number = self._pieces.behind_bracket(number) if opens else number + 1
         return [*parts, (first, end)] if first < end else parts
 
@@ -265,11 +273,3 @@ class Laterals:
         if begin >= end:
             return ""
         return self._text[self._tokens[begin].start : self._tokens[end - 1].end]
-
-    def _word(self, number: int) -> str:
-        token = self._pieces.at(number)
-        return "" if token is None else token.lower
-
-    def _is_at(self, number: int, operator: str) -> bool:
-        token = self._pieces.at(number)
-        return token is not None and token.is_operator(operator)

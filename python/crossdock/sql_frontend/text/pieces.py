@@ -133,6 +133,16 @@ class Pieces:
         """The token of a number; None where there is none."""
         return self.tokens[number] if 0 <= number < len(self.tokens) else None
 
+    def word_at(self, number: int) -> str:
+        """The word at a token, in lower case; "" where there is none."""
+        token = self.at(number)
+        return "" if token is None else token.lower
+
+    def is_at(self, number: int, operator: str) -> bool:
+        """Whether an operator is at a token."""
+        token = self.at(number)
+        return token is not None and token.is_operator(operator)
+
     def _written(self, number: int) -> str:
         """What becomes of one token."""
         piece = self.before.get(number, "") + self.pieces.get(number, self.tokens[number].text)

@@ -62,8 +62,14 @@ class RowValues:
         if end is None:
             return
         if end.query >= 0:
-            is_inverted = any(self._word(each - 1) not in ("", "and", "or") for each in enclosing)
-            if clause not in _CONDITIONS or self._word(left.begin - 1) == "not" or is_inverted:
+            is_inverted = any(
+                self._pieces.word_at(each - 1) not in ("", "and", "or") for each in enclosing
+            )
+            if (
+                clause not in _CONDITIONS
+                or self._pieces.word_at(left.begin - 1) == "not"
+                or is_inverted
+            ):
                 raise unsupported(
                     "IN of several columns in this place", self._pieces.text,
                     self._pieces.tokens[number].start, "a condition of WHERE by itself, or EXISTS",
@@ -75,17 +81,17 @@ class RowValues:
         """Whether the IN at a token is that of a row and a query."""
         return any(each.query == number + 1 for each in self._found)
 
-    def _word(self, number: int) -> str:
-        token = self._pieces.at(number)
-        return "" if token is None else token.lower
-
     def _row(self, number: int) -> _Row | None:
         """The row that a bracket opens; None where it is something else."""
         pieces = self._pieces
         before, opened = pieces.at(number - 1), pieces.at(number)
-        if opened is None or not opened.is_operator("(") or self._word(number + 1) in _QUERIES:
+        if (
+            opened is None
+            or not opened.is_operator("(")
+            or self._pieces.word_at(number + 1) in _QUERIES
+        ):
             return None
-        begin = number - 1 if self._word(number - 1) == "row" else number
+        begin = number - 1 if self._pieces.word_at(number - 1) == "row" else number
         if begin == number and before is not None:
             is_value = before.kind in ("word", "quoted") and before.lower not in _BEFORE_VALUES
             if is_value or before.is_operator(")", "]"):
@@ -109,11 +115,11 @@ class RowValues:
             return _Comparison(left, token.text, [self._alike(left, right)], right.end)
         is_negated = token.lower == "not"
         place = left.end + is_negated
-        if self._word(place) != "in":
+        if self._pieces.word_at(place) != "in":
             return None
         operator = "not in" if is_negated else "in"
         behind = self._pieces.behind_bracket(place + 1)
-        if self._word(place + 2) in _QUERIES:
+        if self._pieces.word_at(place + 2) in _QUERIES:
             return _Comparison(left, operator, [], behind, query=place + 1)
         rows, number = [], place + 2
         while number < behind - 1:
@@ -125,7 +131,7 @@ class RowValues:
         return _Comparison(left, operator, rows, behind)
 
     def _right_row(self, number: int) -> _Row | None:
-        opened = number + (self._word(number) == "row")
+        opened = number + (self._pieces.word_at(number) == "row")
         token = self._pieces.at(opened)
         if token is None or not token.is_operator("("):
             return None

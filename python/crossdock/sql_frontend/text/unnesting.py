@@ -86,7 +86,7 @@ class Unnesting:
             self._refuse(number, "UNNEST of columns of several tables, or of none before it")
         begin, keeps_empty = self._joined_by(number)
         behind, column = self._column(unnest)
-        if keeps_empty or self._word(behind) == "on":
+        if keeps_empty or self._pieces.word_at(behind) == "on":
             behind = self._behind_true(behind)
         if self._is_optional(owner, begin):
             self._refuse(number, "UNNEST of a table of an outer join")
@@ -120,9 +120,9 @@ class Unnesting:
     def _joined_by(self, number: int) -> tuple[int, bool]:
         """The first token of the join before an UNNEST, and whether it is a LEFT JOIN."""
         begin = number - 1
-        while self._word(begin) in ("lateral", "join", "cross", "inner", "left", "outer"):
+        while self._pieces.word_at(begin) in ("lateral", "join", "cross", "inner", "left", "outer"):
             begin -= 1
-        keeps_empty = any(self._word(each) == "left" for each in range(begin, number))
+        keeps_empty = any(self._pieces.word_at(each) == "left" for each in range(begin, number))
         token = self._pieces.tokens[begin]
         return (begin if token.is_operator(",") else begin + 1), keeps_empty
 
@@ -138,23 +138,19 @@ class Unnesting:
 
     def _behind_true(self, number: int) -> int:
         """Behind ON TRUE."""
-        if [self._word(number), self._word(number + 1)] != ["on", "true"]:
+        if [self._pieces.word_at(number), self._pieces.word_at(number + 1)] != ["on", "true"]:
             self._refuse(number - 1, "a JOIN of UNNEST ON other than TRUE")
         return number + 2
 
     def _is_optional(self, owner: Operand, end: int) -> bool:
         """Whether rows of the join may lack those of the table."""
-        before = [self._word(owner.start - i) for i in (1, 2, 3)]
+        before = [self._pieces.word_at(owner.start - i) for i in (1, 2, 3)]
         is_right = before[0] == "join" and any(word in _OUTER for word in before[1:])
-        words = [self._word(each) for each in range(owner.behind, end)]
+        words = [self._pieces.word_at(each) for each in range(owner.behind, end)]
         return is_right or any(
             word in ("right", "full") and words[i + 1 : i + 2] in (["join"], ["outer"])
             for i, word in enumerate(words)
         )
-
-    def _word(self, number: int) -> str:
-        token = self._pieces.at(number)
-        return "" if token is None else token.lower
 
     def finish_names(self) -> None:
         """Writes what names of columns of those in FROM mean."""

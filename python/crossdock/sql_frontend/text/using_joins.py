@@ -56,7 +56,8 @@ class UsingJoins:
         self._pieces = pieces
         self._columns_of = columns_of
         self._merges = any(  # whether keys may be of both sides
-            token.lower in ("right", "full") and self._word(number + 1) in ("join", "outer")
+            token.lower in ("right", "full")
+            and self._pieces.word_at(number + 1) in ("join", "outer")
             for number, token in enumerate(pieces.tokens)
         )
         self._count = 0
@@ -139,9 +140,9 @@ class UsingJoins:
     def _natural(self, number: int) -> int:
         """The NATURAL of the join before a table; -1 where there is none."""
         for each in range(number - 1, max(number - 5, -1), -1):
-            if self._word(each) == "natural":
+            if self._pieces.word_at(each) == "natural":
                 return each
-            if self._word(each) not in ("join", "outer", *_KINDS, "inner"):
+            if self._pieces.word_at(each) not in ("join", "outer", *_KINDS, "inner"):
                 break
         return -1
 
@@ -174,7 +175,7 @@ class UsingJoins:
         """The parser takes a JOIN without ON for a cross join, which is what a forgotten ON is not
         meant to be."""
         pieces = self._pieces
-        before = [self._word(number - i) for i in range(1, 5)]
+        before = [self._pieces.word_at(number - i) for i in range(1, 5)]
         if before[0] != "join" or "cross" in before or "natural" in before:
             return
         table = self._pieces.operand(number)
@@ -231,15 +232,11 @@ class UsingJoins:
 
     def _kind(self, number: int) -> str:
         """inner, left, right, full, semi or anti, of the join before a table; "" for others."""
-        before = [self._word(number - i) for i in range(1, 4)]
+        before = [self._pieces.word_at(number - i) for i in range(1, 4)]
         if before[0] != "join" or "cross" in before[:2]:
             return ""
         kind = before[2] if before[1] == "outer" else before[1]
         return kind if kind in _KINDS else "inner"
-
-    def _word(self, number: int) -> str:
-        token = self._pieces.at(number)
-        return "" if token is None else token.lower
 
     def finish(self) -> None:
         """Writes the keys for what they are, once all joins are known."""
@@ -330,7 +327,7 @@ class UsingJoins:
         """The names of an EXCLUDE, and the token behind it."""
         pieces = self._pieces
         opened = pieces.at(number + 1)
-        if self._word(number) not in ("exclude", "except") or opened is None:
+        if self._pieces.word_at(number) not in ("exclude", "except") or opened is None:
             return [], number
         if not opened.is_operator("("):
             return [opened.name.lower()], number + 2

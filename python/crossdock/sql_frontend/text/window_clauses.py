@@ -36,10 +36,10 @@ class WindowClauses:
 
     def word(self, number: int) -> None:
         """A word that may be of a window. SqlError for what windows have not."""
-        word = self._word(number)
+        word = self._pieces.word_at(number)
         if word not in _WORDS:
             return
-        following = self._word(number + 1)
+        following = self._pieces.word_at(number + 1)
         if word == "over":
             self._call_before(number)
         elif word == "exclude" and following in ("current", "group", "ties", "no"):
@@ -48,24 +48,18 @@ class WindowClauses:
             self._bound(number)
         elif word in ("ignore", "respect") and following == "nulls":
             self._nulls(number)
-        elif word == "groups" and (following == "between" or self._word(number + 2) in _BOUNDS):
+        elif word == "groups" and (
+            following == "between" or self._pieces.word_at(number + 2) in _BOUNDS
+        ):
             self._groups(number)
         elif word == "filter" and self._is_of_window(number + 1):
             self._filters.append(number)
 
     def _is_of_window(self, opened: int) -> bool:
         """Whether OVER stands behind a bracket."""
-        if not self._is_at(opened, "("):
+        if not self._pieces.is_at(opened, "("):
             return False
-        return self._word(self._pieces.behind_bracket(opened)) == "over"
-
-    def _word(self, number: int) -> str:
-        token = self._pieces.at(number)
-        return "" if token is None else token.lower
-
-    def _is_at(self, number: int, operator: str) -> bool:
-        token = self._pieces.at(number)
-        return token is not None and token.is_operator(operator)
+        return self._pieces.word_at(self._pieces.behind_bracket(opened)) == "over"
 
     def _opening(self, close: int) -> int:
         """The bracket that the one at a token closes."""
@@ -80,7 +74,7 @@ class WindowClauses:
     def _call_before(self, number: int) -> None:
         """Notes the call that a window is of; the bracket of its FILTER is none."""
         opened = self._opening(number - 1)
-        if self._word(opened - 1) == "filter":
+        if self._pieces.word_at(opened - 1) == "filter":
             opened = self._opening(opened - 2)
         if opened > 0:
             self._calls.append((opened, number))
@@ -88,16 +82,19 @@ class WindowClauses:
     def _nulls(self, number: int) -> None:
         """IGNORE NULLS, within the call or behind it, as a choice between the same values."""
         pieces = self._pieces
-        is_within = not self._is_at(number - 1, ")") or self._is_at(number + 2, ")")
+        is_within = not self._pieces.is_at(number - 1, ")") or self._pieces.is_at(number + 2, ")")
         opened = self._around(number) if is_within else self._opening(number - 1)
         close = pieces.behind_bracket(opened) - 1
-        name = self._word(opened - 1)
-        if name not in _OF_ROWS or "over" not in (self._word(close + 1), self._word(number + 2)):
+        name = self._pieces.word_at(opened - 1)
+        if name not in _OF_ROWS or "over" not in (
+            self._pieces.word_at(close + 1),
+            self._pieces.word_at(number + 2),
+        ):
             raise unsupported(
-                f"{self._word(number).upper()} NULLS of other than window functions of a row",
+                f"{pieces.word_at(number).upper()} NULLS of other than window functions of a row",
                 pieces.text, pieces.tokens[number].start, f"{name}(x) FILTER (WHERE x IS NOT NULL)",
             )  # fmt: skip
-        if self._word(number) == "ignore":
+        if self._pieces.word_at(number) == "ignore":
             end = next(iter(pieces.commas(opened, close)), number if is_within else close)
             self._ignored.append((opened + 1, end))
         pieces.pieces[number] = pieces.pieces[number + 1] = ""
@@ -117,8 +114,8 @@ class WindowClauses:
         pieces.pieces[number] = "ROWS"
         end = number + 1
         while (token := pieces.at(end)) is not None and not token.is_operator(")"):
-            if self._word(end) == "current":
-                is_end = self._word(end - 1) == "and"
+            if self._pieces.word_at(end) == "current":
+                is_end = self._pieces.word_at(end - 1) == "and"
                 pieces.pieces[end] = str(GROUPS_MARK)
                 pieces.pieces[end + 1] = "FOLLOWING" if is_end else "PRECEDING"
             end += 1
@@ -137,15 +134,17 @@ class WindowClauses:
         bound, unit = pieces.tokens[number - 1], number - 1
         if bound.lower == "unbounded":
             return
-        begin = next((i for i in (number - 2, number - 3) if self._word(i) == "interval"), -1)
+        begin = next(
+            (i for i in (number - 2, number - 3) if self._pieces.word_at(i) == "interval"), -1
+        )
         if begin < 0 and not bound.text.isdecimal():
             raise unsupported(
                 "a bound of a frame that is no whole number and no interval", pieces.text,
                 bound.start, "over(..., range=(-1.5, 0)) of the relation",
             )  # fmt: skip
-        while unit and self._word(unit) not in _MARKS:
+        while unit and self._pieces.word_at(unit) not in _MARKS:
             unit -= 1
-        mark = _MARKS.get(self._word(unit), 0)
+        mark = _MARKS.get(self._pieces.word_at(unit), 0)
         if begin >= 0:
             if mark != RANGE_MARK:
                 raise unsupported("an interval of rows", pieces.text, bound.start, "RANGE")
@@ -191,12 +190,12 @@ class WindowClauses:
         order of its window, of which it then is all rows."""
         pieces, close = self._pieces, self._pieces.behind_bracket(opened) - 1
         begin = self._order_within(opened, close)
-        is_distinct = self._word(opened + 1) == "distinct"
+        is_distinct = self._pieces.word_at(opened + 1) == "distinct"
         if begin < 0 and not is_distinct:
             return
         behind = pieces.behind_bracket(over + 1) - 1
-        words = {self._word(each) for each in range(over + 2, behind)}
-        if not self._is_at(over + 1, "(") or words & {"order", *_MARKS}:
+        words = {self._pieces.word_at(each) for each in range(over + 2, behind)}
+        if not self._pieces.is_at(over + 1, "(") or words & {"order", *_MARKS}:
             raise unsupported(
                 "DISTINCT or ORDER BY in the call of a window function beside an order of the "
                 "window", pieces.text, pieces.tokens[opened + 1 if is_distinct else begin].start,
@@ -232,14 +231,14 @@ class WindowClauses:
         condition = pieces.copied(number + 3, behind - 1)
         pieces.leave_out(number, behind)
         opened, close = self._opening(number - 1), number - 1
-        name = self._word(opened - 1)
+        name = self._pieces.word_at(opened - 1)
         if name in _LISTS or name in _OF_ROWS:
             raise unsupported(
                 f"FILTER of {name} over a window", pieces.text, pieces.tokens[number].start,
                 f"{name}(x) FILTER (...) with GROUP BY in a query of its own, joined"
                 if name in _LISTS else "a WHERE in a query of its own, joined",
             )  # fmt: skip
-        if self._is_at(opened + 1, "*"):
+        if self._pieces.is_at(opened + 1, "*"):
             pieces.pieces[opened + 1] = f"CASE WHEN {condition} THEN 1 END"
             return
         if opened + 1 == close:
@@ -248,6 +247,6 @@ class WindowClauses:
                 pieces.tokens[number].start, "count(*) FILTER (...)",
             )  # fmt: skip
         end = next(iter(pieces.commas(opened, close)), close)
-        begin = opened + 1 + (self._word(opened + 1) == "distinct")
+        begin = opened + 1 + (self._pieces.word_at(opened + 1) == "distinct")
         pieces.before[begin] = f"CASE WHEN {condition} THEN (" + pieces.before.get(begin, "")
         pieces.behind[end - 1] = pieces.behind.get(end - 1, "") + ") END"
