@@ -53,7 +53,7 @@ CODE_KINDS = {
 PYTHON_REFERENCE = {
     "Sessions and files": [
         *("connect", "Dock", "default_dock", "read", "read_parquet", "read_csv"),
-        *("read_csv_rejects", "read_json"),
+        *("read_csv_rejects", "read_json", "read_json_rejects"),
         *("read_ipc", "read_delta", "read_iceberg", "from_arrow", "register", "sql"),
         *("from_substrait", "current_settings"),
     ],

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         read_iceberg,
         read_ipc,
         read_json,
+        read_json_rejects,
         read_parquet,
         register,
         sql,
@@ -131,7 +132,7 @@ _HOMES = {
     "device": "Device DeviceTable",
     "docks": (
         "connect default_dock from_arrow from_substrait read read_csv read_csv_rejects read_delta "
-        "read_iceberg read_ipc read_json read_parquet register sql"
+        "read_iceberg read_ipc read_json read_json_rejects read_parquet register sql"
     ),
     "errors": (
         "CancelledError CapacityError ClosedError ColumnError ControlError CrossdockError "
@@ -178,8 +179,9 @@ __all__ = [
     "least", "list_agg", "lit", "machine_info", "make_date", "max", "mean", "median",
     "median_exact", "min", "nth_value", "ntile", "nullif", "percent_rank", "quantile",
     "quantile_exact", "rank", "read", "read_csv", "read_csv_rejects", "read_delta", "read_iceberg",
-    "read_ipc", "read_json", "read_parquet", "register", "row_number", "simulate", "simulate_plan",
-    "sql", "sql_expr", "stddev", "string_agg", "sum", "to_prometheus", "var", "when",
+    "read_ipc", "read_json", "read_json_rejects", "read_parquet", "register", "row_number",
+    "simulate", "simulate_plan", "sql", "sql_expr", "stddev", "string_agg", "sum", "to_prometheus",
+    "var", "when",
 ]  # fmt: skip
 
 

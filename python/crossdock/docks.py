@@ -139,6 +139,11 @@ def read_json(paths: Paths, **options: Any) -> Relation:
     return default_dock().read_json(paths, **options)
 
 
+def read_json_rejects(paths: Paths, **options: Any) -> Relation:
+    """`Dock.read_json_rejects` on the default dock, with its options."""
+    return default_dock().read_json_rejects(paths, **options)
+
+
 def read_ipc(paths: Paths, **options: Any) -> Relation:
     """`Dock.read_ipc` on the default dock, with its options."""
     return default_dock().read_ipc(paths, **options)

@@ -19,7 +19,7 @@ from crossdock.files.csv_options import CsvArguments
 from crossdock.files.far_files import FileSystemLike
 from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
-from crossdock.files.json_files import open_json
+from crossdock.files.json_files import JSON_OPTIONS, json_rejects, open_json
 from crossdock.files.parquet_files import open_parquet
 from crossdock.files.parquet_keys import Decryption
 from crossdock.files.paths import DELTA_LOG, Paths, detect_format, placed
@@ -181,6 +181,7 @@ class Dock:
         paths: Paths,
         *,
         types: Mapping[str, Any] | None = None,
+        bad_values: str = "error",
         union_by_name: bool = True,
         hive_partitioning: bool | None = None,
         filename: bool | str = False,
@@ -191,13 +192,31 @@ class Dock:
 
         Members are columns, nested ones structs and lists. types: Arrow types of columns by name,
         where those inferred from the first 4 MiB of each file are not right; a member that comes
-        first behind these is an error unless it is one of them.
+        first behind these is an error unless it is one of them. bad_values: "error" for objects
+        that are no JSON, or have a value that is none of its column's type, or such a member, or
+        "skip" them.
         Errors: PathError, DataError, OptionError, ClosedError.
         """
         files = FileOptions.checked(
             "read_json", union_by_name, hive_partitioning, filename, filesystem
         )
-        return self._open(open_json, paths, types, files)
+        return self._open(open_json, paths, types, bad_values, files)
+
+    def read_json_rejects(
+        self,
+        paths: Paths,
+        *,
+        types: Mapping[str, Any] | None = None,
+        filesystem: FileSystemLike | None = None,
+    ) -> Relation:
+        """A relation over the objects that `read_json` with bad_values="skip" leaves out: filename,
+        line (from 1; the number of the object where there is not one on each line), column and
+        value (NULL where the object is no JSON), reason, text. Of several wrong values it has the
+        first.
+
+        Errors: those of read_json.
+        """
+        return self._open(json_rejects, paths, types, FileOptions(filesystem=filesystem))
 
     def read_delta(
         self, table: Any, *, version: int | None = None, filesystem: FileSystemLike | None = None
@@ -247,7 +266,7 @@ class Dock:
         with self._together("read"):
             paths = placed(paths)
             format = detect_format(paths, options.get("filesystem"))
-            of_format = {"csv": tuple(CsvArguments.__annotations__), "json": ("types",)}
+            of_format = {"csv": tuple(CsvArguments.__annotations__), "json": JSON_OPTIONS}
             known = (*FILE_OPTIONS, *of_format.get(format, ()))
             for name in options:
                 if name not in known:
@@ -318,7 +337,7 @@ class Dock:
 
             readers: tuple[Callable[..., Relation], ...] = (
                 self.read, self.read_parquet, self.read_ipc, self.read_csv, self.read_json,
-                self.read_csv_rejects, self.read_delta, self.read_iceberg,
+                self.read_csv_rejects, self.read_json_rejects, self.read_delta, self.read_iceberg,
             )  # fmt: skip
             self._sql = SqlSession(self, {reader.__name__: reader for reader in readers})
         return self._sql

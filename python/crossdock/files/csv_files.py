@@ -20,10 +20,11 @@ from crossdock.expressions.expression import Expr, conjuncts
 from crossdock.files.batch_files import BatchFiles, completed, keeps
 from crossdock.files.csv_lines import lines_in, lines_of
 from crossdock.files.csv_options import CSV_ADVICE, CsvOptions
-from crossdock.files.csv_rejects import REJECTS, Reject, RowParser, TakeReject, reject_batches
+from crossdock.files.csv_rejects import RowParser
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
 from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.files.paths import Paths, delimiter_of, find_files
+from crossdock.files.rejects import REJECTS, Reject, TakeReject, reject_batches
 from crossdock.files.sources import Source, read_for
 from crossdock.files.text_streams import LinesFile, decoded_blocks, first_text
 from crossdock.values.engine_types import distinct_names
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _UNDECODED_BYTES = 1 << 20  # that are looked through for what is not UTF-8
 _FIRST_BYTES = 1 << 16
-_REJECTS_AT_ONCE = 1024
 _STANDARD_INPUT = "standard input"
 _OLD_LINE_END = re.compile(rb"\r[^\n]")
 _PACKED = (".gz", ".bz2", ".zst")
@@ -334,7 +334,7 @@ class CsvRejects(BatchFiles):
 
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         self._rows.current()
-        return reject_batches(self._rejects_of(path), path, _REJECTS_AT_ONCE)
+        return reject_batches(self._rejects_of(path), path)
 
     def _rejects_of(self, path: str) -> Iterator[Reject]:
         rejects: list[Reject] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 from crossdock import _native
 from crossdock.errors import CrossdockError, make_error
 from crossdock.files.csv_options import CSV_ADVICE, CsvOptions
+from crossdock.files.rejects import Reject, TakeReject
 from crossdock.values.engine_types import empty_table, engine_table, lies_as_it_is
 from crossdock.values.type_checks import checking_engine
 
@@ -34,19 +35,7 @@ _VALUE_ERROR = re.compile(r"In CSV column #(\d+): Row #(\d+): ")
 _ROW_ERROR = re.compile(r"(?:In CSV column #\d+|CSV parse error): Row #(\d+): ")
 
 
-@dataclass(frozen=True)
-class Reject:
-    """A row that was set aside: where it begins in its file, and why."""
-
-    line: int  # from 1
-    column: str | None  # None: its number of values
-    value: str | None
-    reason: str
-    text: str
-
-
 Row: TypeAlias = tuple[int, str]  # a line, and the text of the row that begins there
-TakeReject: TypeAlias = Callable[[Reject], None]
 
 
 @dataclass(frozen=True)
@@ -268,23 +257,3 @@ def _plain(text: str) -> str:
     """What can be shown of a text in which bytes may not be UTF-8."""
     text = text.rstrip(_ENDS)
     return text.encode(errors="surrogateescape").decode(errors="replace")
-
-
-def reject_batches(rejects: Iterable[Reject], path: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Rejects of a file as rows of REJECTS, so many at once."""
-    left = iter(rejects)
-    while some := list(itertools.islice(left, rows)):
-        columns = [
-            [path] * len(some),
-            *([getattr(one, name) for one in some] for name in REJECTS.names[1:]),
-        ]
-        arrays = [
-            pa.array(column, field.type) for column, field in zip(columns, REJECTS, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=REJECTS)
-
-
-REJECTS = pa.schema([
-    ("filename", pa.string()), ("line", pa.int64()), ("column", pa.string()),
-    ("value", pa.string()), ("reason", pa.string()), ("text", pa.string()),
-])  # fmt: skip

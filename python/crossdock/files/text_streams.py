@@ -8,9 +8,13 @@ import io
 import time
 import weakref
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from crossdock.files.far_files import open_stream
 from crossdock.values.streaming import under_way
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BLOCK_BYTES = 1 << 20
 
@@ -64,23 +68,32 @@ def _end_files() -> None:
 def first_text(path: str, encoding: str) -> str:
     """The begin of a file; what is not in the encoding is replaced, and found when it is read."""
     with open_stream(path) as stream:
-        block = stream.read(_BLOCK_BYTES)
-    text = codecs.getincrementaldecoder(encoding)("replace").decode(block)
+        return first_of(stream, encoding)
+
+
+def first_of(stream: pa.NativeFile, encoding: str) -> str:
+    """The same of an open file."""
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(stream.read(_BLOCK_BYTES))
     return text.removeprefix("\ufeff")
 
 
 def decoded_blocks(path: str, encoding: str) -> Iterator[str]:
     """A file as text, decompressed if its name says so. Raises OSError, UnicodeDecodeError."""
+    with open_stream(path) as stream:
+        yield from blocks_of(stream, encoding)
+
+
+def blocks_of(stream: pa.NativeFile, encoding: str) -> Iterator[str]:
+    """The same of an open file."""
     # Of what should be UTF-8 pyarrow says itself which column is not.
     decoder = codecs.getincrementaldecoder(encoding)(
         "surrogateescape" if encoding == "utf-8" else "strict"
     )
     is_first = True
-    with open_stream(path) as stream:
-        while block := stream.read(_BLOCK_BYTES):
-            text = decoder.decode(block)
-            yield text.removeprefix("\ufeff") if is_first else text
-            is_first = False
+    while block := stream.read(_BLOCK_BYTES):
+        text = decoder.decode(block)
+        yield text.removeprefix("\ufeff") if is_first else text
+        is_first = False
     yield decoder.decode(b"", final=True)
 
 

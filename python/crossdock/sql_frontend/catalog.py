@@ -33,7 +33,8 @@ _READERS = {
     "read": "read", "read_parquet": "read_parquet", "parquet_scan": "read_parquet",
     "read_ipc": "read_ipc", "read_arrow": "read_ipc", "read_csv": "read_csv",
     "read_csv_auto": "read_csv", "read_csv_rejects": "read_csv_rejects", "read_json": "read_json",
-    "read_json_auto": "read_json", "read_ndjson": "read_json", "read_delta": "read_delta",
+    "read_json_auto": "read_json", "read_json_rejects": "read_json_rejects",
+    "read_ndjson": "read_json", "read_delta": "read_delta",
     "delta_scan": "read_delta", "read_iceberg": "read_iceberg", "iceberg_scan": "read_iceberg",
 }  # fmt: skip
 _OF_FILES = {name: name for name in ("union_by_name", "hive_partitioning", "filename")}
@@ -46,12 +47,16 @@ _OF_CSV = {
 _OPTIONS = {
     "read_parquet": _OF_FILES, "read_ipc": _OF_FILES,
     "read_csv": _OF_FILES | _TYPES | _OF_CSV, "read_csv_rejects": _TYPES | _OF_CSV,
-    "read_json": _OF_FILES | _TYPES,
+    "read_json": _OF_FILES | _TYPES | {"bad_values": "bad_values"}, "read_json_rejects": _TYPES,
     "read_delta": {"version": "version"},
     "read_iceberg": {"snapshot": "snapshot", "snapshot_from_id": "snapshot"},
 }  # fmt: skip
 _CSV_METHODS = ("read_csv", "read_csv_rejects")
-_CSV_FLAGS = ("ignore_errors", "null_padding")
+_FLAGS = {
+    "read_json": ("ignore_errors",),
+    **dict.fromkeys(_CSV_METHODS, ("ignore_errors", "null_padding")),
+}
+_REJECTS = ("read_csv_rejects", "read_json_rejects")
 
 
 class Catalog:
@@ -169,28 +174,35 @@ class Catalog:
                 all_strings = value is True
             elif name in known:
                 options[known[name]] = _types_of(value) if known[name] == "types" else value
-            elif method in _CSV_METHODS and name in _CSV_FLAGS and isinstance(value, bool):
-                options = _with_flag(options, name) if value else options
+            elif name in _FLAGS.get(method, ()) and isinstance(value, bool):
+                options = _with_flag(options, name, method) if value else options
             elif name != "auto_detect" or value is not True:
                 raise sql_error(
                     f"{call.function}() has no option {name!r}", text, call.place,
                     try_=nearest(name, known) or "one of " + ", ".join(known),
                 )  # fmt: skip
         if paths in STANDARD_INPUT:
-            return self._standard_input(options)
+            if method in _REJECTS:
+                raise sql_error(
+                    f"{call.function}() does not read standard input", text, call.place,
+                    try_="a file",
+                )  # fmt: skip
+            return self._standard_input(method, options)
         relation = self._readers[method](paths, **options)
         if all_strings:
             strings = dict.fromkeys(relation.columns, "string") | options.get("types", {})
             relation = self._readers[method](paths, **(options | {"types": strings}))
         return relation
 
-    def _standard_input(self, options: dict[str, Any]) -> Relation:
+    def _standard_input(self, method: str, options: dict[str, Any]) -> Relation:
         """What standard input holds, read once: Parquet, Arrow, JSON or CSV."""
         with self._lock:
             if self._stdin is None:
                 ranks = self._dock.over_ranks()
                 table = (
-                    read_standard_input(options) if ranks is None else read_by_first(ranks, options)
+                    read_standard_input(options, method)
+                    if ranks is None
+                    else read_by_first(ranks, options, method)
                 )
                 self._stdin = self._from_arrow(table)
             return self._stdin
@@ -222,10 +234,12 @@ def _spelled(variables: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any
             yield spelled, value
 
 
-def _with_flag(options: dict[str, Any], name: str) -> dict[str, Any]:
+def _with_flag(options: dict[str, Any], name: str, method: str) -> dict[str, Any]:
     """With what a name of DuckDB's says of rows: padding goes before leaving out."""
     if name == "null_padding":
         return options | {"ragged": "fill"}
+    if method == "read_json":
+        return options | {"bad_values": "skip"}
     return {"ragged": "skip"} | options | {"bad_values": "skip"}
 
 

@@ -52,7 +52,8 @@ _ALSO_COLUMNS = words_of(
 _NOT_COUNTED = words_of("group having limit offset fetch union intersect except distinct qualify")
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_csv_rejects read_ipc parquet_scan read_arrow "
-    "read_json read_json_auto read_ndjson read_delta delta_scan read_iceberg iceberg_scan"
+    "read_json read_json_auto read_json_rejects read_ndjson read_delta delta_scan read_iceberg "
+    "iceberg_scan"
 )
 
 
