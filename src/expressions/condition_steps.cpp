@@ -252,6 +252,10 @@ void run_comparison(const Frame& frame, int32_t index) {
     for (int32_t i = 0; i < count; ++i) to[i] = holds<int>(sides.op, a.bytes[i], b.bytes[i]);
     return;
   }
+  if (a.int32s != nullptr) {
+    const int32_t constant = b.constant ? static_cast<int32_t>(b.low[0]) : 0;
+    return lanes::compare_int32s(sides.op, {a.int32s, b.int32s, constant}, count, to);
+  }
   if (a.high == nullptr && b.high == nullptr) {
     const lanes::WordPair pair{a.low, b.constant ? nullptr : b.low, b.low[0]};
     return lanes::compare_words(sides.op, pair, count, to);

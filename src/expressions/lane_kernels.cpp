@@ -143,14 +143,7 @@ void combine_reals(RealOp op, const RealPair& from, int32_t count, double* out) 
 }
 
 template <class T>
-struct Compared {
-  const T* a;
-  const T* b;
-  T constant;
-};
-
-template <class T>
-HWY_INLINE void compare(CompareOp op, const Compared<T>& from, int32_t count, uint8_t* out) {
+HWY_INLINE void compare(CompareOp op, const Pair<T>& from, int32_t count, uint8_t* out) {
   switch (op) {
     case CompareOp::kEqual:
       return map_two<Equal>(from.a, from.b, from.constant, count, out);
@@ -169,15 +162,19 @@ HWY_INLINE void compare(CompareOp op, const Compared<T>& from, int32_t count, ui
 
 void compare_words(CompareOp op, const WordPair& from, int32_t count, uint8_t* out) {
   compare(op,
-          Compared<int64_t>{reinterpret_cast<const int64_t*>(from.a),
-                            reinterpret_cast<const int64_t*>(from.b),
-                            static_cast<int64_t>(from.constant)},
+          Pair<int64_t>{reinterpret_cast<const int64_t*>(from.a),
+                        reinterpret_cast<const int64_t*>(from.b),
+                        static_cast<int64_t>(from.constant)},
           count,
           out);
 }
 
+void compare_int32s(CompareOp op, const Int32Pair& from, int32_t count, uint8_t* out) {
+  compare(op, from, count, out);
+}
+
 void compare_reals(CompareOp op, const RealPair& from, int32_t count, uint8_t* out) {
-  compare(op, Compared<double>{from.a, from.b, from.constant}, count, out);
+  compare(op, from, count, out);
 }
 
 uint64_t magnitude(const uint64_t* HWY_RESTRICT words, int32_t count) {
@@ -384,7 +381,22 @@ int32_t count_bytes(const uint8_t* HWY_RESTRICT bytes, int32_t count) {
 
 int32_t positions_of(const uint8_t* bytes, int32_t count, uint16_t* rows) {
   int32_t row_count = 0;
-  for (int32_t i = 0; i < count; ++i) {
+  int32_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint16_t> positions;
+  const hn::Rebind<uint8_t, decltype(positions)> narrow;
+  const auto width = static_cast<int32_t>(hn::Lanes(positions));
+  auto position = hn::Iota(positions, 0);
+  for (; i + width <= count; i += width) {
+    const auto marks = hn::PromoteTo(positions, hn::LoadU(narrow, bytes + i));
+    const auto is_marked = hn::Ne(marks, hn::Zero(positions));
+    // A whole vector may be written: no more than the rows that were looked at.
+    row_count +=
+        static_cast<int32_t>(hn::CompressStore(position, is_marked, positions, rows + row_count));
+    position = hn::Add(position, hn::Set(positions, static_cast<uint16_t>(width)));
+  }
+#endif
+  for (; i < count; ++i) {
     rows[row_count] = static_cast<uint16_t>(i);
     row_count += bytes[i];
   }
@@ -399,6 +411,7 @@ namespace crossdock::expressions::lanes {
 
 HWY_EXPORT(combine_words);
 HWY_EXPORT(compare_words);
+HWY_EXPORT(compare_int32s);
 HWY_EXPORT(combine_reals);
 HWY_EXPORT(compare_reals);
 HWY_EXPORT(magnitude);
@@ -420,6 +433,9 @@ HWY_EXPORT(positions_of);
 
 void combine_words(WordOp op, const WordPair& from, int32_t count, uint64_t* out) {
   HWY_DYNAMIC_DISPATCH(combine_words)(op, from, count, out);
+}
+void compare_int32s(CompareOp op, const Int32Pair& from, int32_t count, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(compare_int32s)(op, from, count, out);
 }
 void compare_words(CompareOp op, const WordPair& from, int32_t count, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(compare_words)(op, from, count, out);

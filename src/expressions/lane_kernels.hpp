@@ -13,19 +13,19 @@ enum class RealOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply, kDivide
 enum class CompareOp : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
 
 // b == nullptr: `constant` on every row. Modulo 2^64.
-struct WordPair {
-  const uint64_t* a;
-  const uint64_t* b;
-  uint64_t constant;
+template <class T>
+struct Pair {
+  const T* a;
+  const T* b;
+  T constant;
 };
+using WordPair = Pair<uint64_t>;
+using Int32Pair = Pair<int32_t>;
+using RealPair = Pair<double>;
+
 void combine_words(WordOp op, const WordPair& from, int32_t count, uint64_t* out);
 void compare_words(CompareOp op, const WordPair& from, int32_t count, uint8_t* out);  // signed
-
-struct RealPair {
-  const double* a;
-  const double* b;
-  double constant;
-};
+void compare_int32s(CompareOp op, const Int32Pair& from, int32_t count, uint8_t* out);
 void combine_reals(RealOp op, const RealPair& from, int32_t count, double* out);
 void compare_reals(CompareOp op, const RealPair& from, int32_t count, uint8_t* out);
 

@@ -27,6 +27,23 @@ std::string identity(const Expression& expression, const std::vector<int32_t>& a
   return key;
 }
 
+bool is_comparison(ExpressionOp op) {
+  return op >= ExpressionOp::kEqual && op <= ExpressionOp::kGreaterEqual;
+}
+
+bool is_column_of_int32(const Expression& expression) {
+  return expression.op == ExpressionOp::kColumn && expression.domain() == ValueDomain::kInteger &&
+         fixed_bytes(expression.type) == 4 && !is_unsigned_integer(expression.type.id);
+}
+
+bool is_int32_literal(const Expression& expression) {
+  if (expression.op != ExpressionOp::kLiteral || expression.type.id == TypeId::kDecimal128) {
+    return false;
+  }
+  const Int128 value = expression.values[0].integer;
+  return value >= INT32_MIN && value <= INT32_MAX;
+}
+
 bool reads_decimals(const ProgramStep& step) {
   return step.expression->op == ExpressionOp::kColumn &&
          step.expression->type.id == TypeId::kDecimal128;
@@ -83,9 +100,33 @@ class Program::Builder {
     return slots;
   }
 
+  // Of columns that comparisons alone read, and no caller: they need not become words first.
+  void mark_compared_columns(const std::vector<int32_t>& outputs) {
+    for (ProgramStep& step : steps_) step.is_compared_only = is_column_of_int32(*step.expression);
+    for (const int32_t output : outputs) steps_[output].is_compared_only = false;
+    for (bool has_changed = true; has_changed;) {
+      has_changed = false;
+      for (const ProgramStep& step : steps_) {
+        if (compares_int32s(step)) continue;
+        for (const int32_t argument : step.arguments) {
+          has_changed |= steps_[argument].is_compared_only;
+          steps_[argument].is_compared_only = false;
+        }
+      }
+    }
+  }
+
   std::vector<ProgramStep>& steps() { return steps_; }
 
  private:
+  bool compares_int32s(const ProgramStep& step) const {
+    return is_comparison(step.expression->op) &&
+           std::all_of(step.arguments.begin(), step.arguments.end(), [&](int32_t argument) {
+             return steps_[argument].is_compared_only ||
+                    is_int32_literal(*steps_[argument].expression);
+           });
+  }
+
   bool is_literal(int32_t step) const {
     return steps_[step].expression->op == ExpressionOp::kLiteral;
   }
@@ -115,6 +156,7 @@ Result<std::shared_ptr<const Program>> Program::create(std::vector<ExpressionPtr
                       builder.steps().size(),
                       kMaxSteps);
   }
+  builder.mark_compared_columns(program->outputs_);
   std::vector<int32_t> kept = program->filters_;
   kept.insert(kept.end(), program->outputs_.begin(), program->outputs_.end());
   for (size_t i = 0; i < builder.steps().size(); ++i) {

@@ -21,6 +21,7 @@ struct ProgramStep {
   int32_t slot = 0;                // where its values lie
   std::shared_ptr<const StringMatcher> matcher;
   std::shared_ptr<const RegularExpression> regular;  // of kReplaceMatches and kExtract
+  bool is_compared_only = false;  // a column of 32-bit integers, read by comparisons with the like
 };
 
 class Program {

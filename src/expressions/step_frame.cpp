@@ -132,6 +132,10 @@ void load_column(const Frame& frame, int32_t index) {
   }
   const int32_t bytes = fixed_bytes(expression.type);
   const uint8_t* from = column.values + (column.offset + frame.begin) * bytes;
+  if (frame.step(index).is_compared_only) {
+    out.int32s = reinterpret_cast<const int32_t*>(from);
+    return;
+  }
   if (domain == ValueDomain::kInteger) return load_integers(frame, expression.type, from, out);
   out.real = reinterpret_cast<const double*>(from);
   if (bytes == 8) return;

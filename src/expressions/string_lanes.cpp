@@ -7,8 +7,6 @@
 namespace crossdock::expressions::steps {
 namespace {
 
-constexpr uint32_t kInlineBytes = 12;  // what a string view holds itself
-
 template <class T>
 T load(const uint8_t* from) {
   T value;

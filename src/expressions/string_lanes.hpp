@@ -8,6 +8,8 @@
 
 namespace crossdock::expressions::steps {
 
+constexpr uint32_t kInlineBytes = 12;  // what a string view holds itself
+
 // Rows [begin, begin + count) of a column of strings; `valid` as in Value.
 struct StringRows {
   const ColumnView& column;

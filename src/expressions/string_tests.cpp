@@ -1,8 +1,11 @@
 // Conditions on strings: comparisons, in-lists and patterns. Strings are read where they lie.
 #include <algorithm>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/check.hpp"
+#include "expressions/string_heads.hpp"
 #include "expressions/string_matcher.hpp"
 #include "expressions/string_rows.hpp"
 #include "expressions/string_search.hpp"
@@ -17,6 +20,49 @@ void test_rows(const Frame& frame, int32_t index, const Test& test) {
       index,
       [&](std::string_view string) -> uint8_t { return test(string) ? 1 : 0; },
       frame.slot(index).bytes());
+}
+
+// Of rows whose heads are those of `text`, whether they are all of it.
+void keep_equal(const Frame& frame, int32_t argument, std::string_view text, uint8_t* same) {
+  uint16_t rows[kBlockRows];
+  const int32_t count = lanes::positions_of(same, frame.count, rows);
+  if (count == 0) return;
+  const std::string_view* strings = known_strings(frame, argument);
+  for (int32_t i = 0; i < count; ++i) same[rows[i]] = strings[rows[i]] == text ? 1 : 0;
+}
+
+// Whether each string is one of a few, or none of them.
+void find_equal(const Frame& frame,
+                int32_t index,
+                std::span<const LiteralValue> constants,
+                bool is_negated = false) {
+  const int32_t argument = frame.step(index).arguments[0];
+  const int32_t count = frame.count;
+  uint64_t heads[kBlockRows];
+  load_heads(frame, argument, heads);
+  uint8_t* to = frame.slot(index).bytes();
+  std::fill_n(to, count, uint8_t{0});
+  uint8_t same[kBlockRows];
+  for (const LiteralValue& value : constants) {
+    const std::string_view constant = value.text;
+    lanes::compare_words(
+        lanes::CompareOp::kEqual, {heads, nullptr, head_of(constant)}, count, same);
+    if (constant.size() > kHeadBytes) keep_equal(frame, argument, constant, same);
+    for (int32_t i = 0; i < count; ++i) to[i] |= same[i];
+  }
+  for (int32_t i = 0; is_negated && i < count; ++i) to[i] ^= 1;
+  const uint8_t* valid = frame.values[index].valid;
+  for (int32_t i = 0; valid != nullptr && i < count; ++i) to[i] &= valid[i];
+}
+
+// Whether a condition is that a string is one of a few constants, or none of them, and no mapping of a dictionary.
+bool compares_heads(const Frame& frame, const Expression& condition) {
+  constexpr size_t kFew = 8;  // of more a hash table is asked
+  if (has_few_entries(frame, *condition.arguments[0])) return false;
+  if (condition.op == ExpressionOp::kIsIn) return condition.values.size() <= kFew;
+  const bool is_equality =
+      condition.op == ExpressionOp::kEqual || condition.op == ExpressionOp::kNotEqual;
+  return is_equality && condition.arguments[1]->op == ExpressionOp::kLiteral;
 }
 
 template <class Compare>
@@ -59,6 +105,13 @@ void run_string_test(const Frame& frame, int32_t index) {
   const std::string_view first = step.expression->values.empty()
                                    ? std::string_view()
                                    : std::string_view(step.expression->values[0].text);
+  const Expression& condition = *step.expression;
+  if (compares_heads(frame, condition)) {
+    const bool is_list = condition.op == ExpressionOp::kIsIn;
+    const std::vector<LiteralValue>& constants =
+        is_list ? condition.values : condition.arguments[1]->values;
+    return find_equal(frame, index, constants, condition.op == ExpressionOp::kNotEqual);
+  }
   switch (step.expression->op) {
     case ExpressionOp::kStartsWith:
       return test_rows(frame, index, [=](std::string_view s) { return s.starts_with(first); });

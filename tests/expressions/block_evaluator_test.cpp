@@ -120,6 +120,30 @@ TEST(BlockEvaluator, UnsignedNumbersUseAllTheirBits) {
   EXPECT_EQ(run(columns, call("subtract", literal("0", "L") + "," + column("u")))[0], "CD-304");
 }
 
+TEST(BlockEvaluator, IntegersOf32BitsAreComparedWhereTheyLie) {
+  const Columns columns = {
+      {"a", fixed<int32_t>("i", {INT32_MIN, -1, std::nullopt, 5, INT32_MAX})},
+      {"b", fixed<int32_t>("i", {INT32_MAX, -1, 0, 4, INT32_MAX})},
+      {"u", fixed<uint32_t>("I", {0, 0, 0, 5, UINT32_MAX})},
+  };
+  const auto compared =
+      [&](const std::string& op, const std::string& left, const std::string& right) {
+        return run(columns, call(op, left + "," + right));
+      };
+  EXPECT_EQ(compared("less", column("a"), column("b")), (Strings{"1", "0", "null", "0", "0"}));
+  EXPECT_EQ(compared("greater_equal", literal("5", "l"), column("a")),
+            (Strings{"1", "1", "null", "1", "0"}));
+  EXPECT_EQ(compared("less", column("a"), literal("2147483648", "l")),
+            (Strings{"1", "1", "null", "1", "1"}));
+  EXPECT_EQ(compared("equal", column("a"), column("u")), (Strings{"0", "0", "null", "1", "0"}));
+  // A column that something else reads, too.
+  const std::string less = call("less", column("b") + "," + literal("7", "i"));
+  const std::string sum = call("add", column("b") + "," + literal("-1", "i"));
+  const std::string more = call("greater", sum + "," + literal("2", "i"));
+  EXPECT_EQ(run(columns, call("and_kleene", less + "," + more)),
+            (Strings{"0", "0", "0", "1", "0"}));
+}
+
 TEST(BlockEvaluator, LogicHasThreeValues) {
   Optionals<bool> a;
   Optionals<bool> b;
@@ -160,6 +184,34 @@ TEST(BlockEvaluator, StringsOfEveryLayoutAreTested) {
                            arrow_test::strings("u", {"x", "air", std::nullopt}))}};
   EXPECT_EQ(run(encoded, call("equal", column("s") + "," + literal(R"("air")", "u"))),
             (Strings{"1", "0", "null", "null", "1", "1"}));
+}
+
+TEST(BlockEvaluator, ConstantsEqualStringsOfAnyLength) {
+  // Around the 7 bytes and the length of a head, the 12 of a view and the end of a column; zeros count.
+  Optionals<std::string> strings = {std::nullopt, std::string(1, '\0'), std::string(8, '\0')};
+  for (const int length : {0, 1, 6, 7, 8, 12, 13, 254, 255, 256, 511}) {
+    strings.push_back(std::string(static_cast<size_t>(length), 'a'));
+    if (length > 0) strings.push_back(std::string(static_cast<size_t>(length - 1), 'a') + "b");
+  }
+  const size_t count = strings.size();
+  for (const std::string format : {"u", "U", "vu"}) {
+    const Columns columns = {{"s", arrow_test::strings(format, strings)}};
+    for (size_t at = 3; at < count; ++at) {
+      const std::string constant = '"' + *strings[at] + '"';
+      Strings equal(count, "0");
+      equal[at] = "1";
+      Strings others(count, "1");
+      others[at] = "0";
+      equal[0] = others[0] = "null";
+      const std::string both = column("s") + "," + literal(constant, "u");
+      EXPECT_EQ(run(columns, call("equal", both)), equal) << format << constant;
+      EXPECT_EQ(run(columns, call("not_equal", both)), others) << format << constant;
+      equal[3] = equal[count - 1] = "1";
+      const std::string list = constant + R"(, "", ")" + *strings[count - 1] + "\", " + constant;
+      EXPECT_EQ(run(columns, call("is_in", column("s"), R"(, "values": [)" + list + "]")), equal)
+          << format << constant;
+    }
+  }
 }
 
 TEST(BlockEvaluator, StringsOfAllLayoutsAreComparedWithEachOther) {
