@@ -77,7 +77,15 @@ SCALARS = {
     "json_array_length": "json_array_length('[1, 2]')",
     "json_type": "json_type('{\"x\": 1.5}', '$.x')", "json_keys": "json_keys('{\"x\": 1}')",
     "json_exists": "json_exists('{\"x\": 1}', 'x')", "json_valid": "json_valid('{')",
-    "date_part": "extract(month from d)", "date_trunc": "date_trunc('month', ts)",
+    "md5": "md5(s)", "sha1": "sha1(s)", "sha256": "sha256(s)",
+    "levenshtein": "levenshtein(s, 'Anna Lea')", "hamming": "hamming(s, 'Ann Leo')",
+    "jaccard": "jaccard(s, 'Lea')", "jaro_similarity": "jaro_similarity(s, 'Lena')",
+    "jaro_winkler_similarity": "jaro_winkler_similarity(s, 'Anne')",
+    "strip_accents": "strip_accents('élan')", "url_encode": "url_encode(s)",
+    "url_decode": "url_decode('Ann%20Lee')", "translate": "translate(s, 'ne', 'm')",
+    "bin": "bin(a)", "to_base": "to_base(a + 20, 16)", "factorial": "factorial(a::int)",
+    "even": "even(f)", "date_part": "extract(month from d)",
+    "date_trunc": "date_trunc('month', ts)",
 }  # fmt: skip
 # Over SEVERAL.
 OF_GROUPS = {

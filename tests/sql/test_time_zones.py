@@ -55,3 +55,35 @@ def test_units_of_timestamps(dock: xd.Dock) -> None:
 def test_an_offset_in_a_string_of_no_zone_is_refused(dock: xd.Dock) -> None:
     with pytest.raises(xd.ExpressionError, match="expected no zone offset"):
         dock.sql("select '2024-01-01 10:00:00+02'::timestamp").collect()
+
+
+def test_clocks_of_columns_that_have_a_zone(dock: xd.Dock) -> None:
+    zoned = pa.table({"t": pa.array(INSTANTS, pa.timestamp("us", "UTC"))})
+    text = (
+        "select t at time zone 'Europe/Berlin' a, "
+        "extract(hour from t at time zone 'Asia/Kolkata') b, "
+        "date_trunc('day', t at time zone 'America/New_York') c, "
+        "(t at time zone 'UTC') at time zone 'Europe/Berlin' d, "
+        "t at time zone 'UTC' at time zone 'America/New_York' e, "
+        "t at time zone 'Europe/Berlin' > timestamp '2024-01-01 01:00:00' f from zoned"
+    )
+    with duckdb.connect() as oracle:
+        oracle.execute("SET TimeZone = 'UTC'")
+        oracle.register("zoned", zoned)
+        expected = oracle.sql(text).to_arrow_table().to_pylist()
+    relation = dock.from_arrow(zoned)
+    assert dock.sql(text).collect().to_pylist() == expected
+    hours = relation.with_columns(h=xd.sql_expr("hour(t at time zone 'Europe/Berlin')"))
+    assert hours.collect()["h"].to_pylist() == [0, 5, None]
+
+
+def test_times_that_clocks_skip_or_show_twice(dock: xd.Dock) -> None:
+    text = (
+        "select x at time zone 'Europe/Berlin' a, x at time zone 'America/New_York' b from (values "
+        "(timestamp '2024-03-31 02:30:00'), (timestamp '2024-10-27 02:30:00'), "
+        "(timestamp '2024-03-10 02:59:59'), (null)) v(x)"
+    )
+    with duckdb.connect() as oracle:
+        oracle.execute("SET TimeZone = 'UTC'")
+        expected = oracle.sql(text).to_arrow_table().to_pylist()
+    assert dock.sql(text).collect().to_pylist() == expected

@@ -47,6 +47,7 @@ from crossdock.expressions.list_kernels import OF_LISTS, OF_SEVERAL, of_lists
 from crossdock.expressions.literals import fit_literal, literal_types, value_set
 from crossdock.expressions.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
 from crossdock.expressions.nested_kernels import OF_NESTED, list_of, struct_of
+from crossdock.expressions.row_kernels import ROW_FUNCTIONS, of_rows
 from crossdock.values.arrow_kinds import ArrayLike, Datum, Rows
 from crossdock.values.engine_types import with_schema
 from crossdock.values.row_taking import filter_rows
@@ -203,6 +204,8 @@ def _applied(expression: Call, values: list[Datum]) -> Datum:
         return list_of([cast(decoded(value), both) for value in values], both)
     if function == "struct_of":
         return struct_of(list(map(decoded, values)), option)
+    if function in ROW_FUNCTIONS:
+        return of_rows(function, [decoded(value) for value in values])
     if function in OF_JSON:
         return OF_JSON[function](decoded(values[0]), option)
     if function in OF_LISTS:

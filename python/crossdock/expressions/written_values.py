@@ -95,7 +95,7 @@ def _in_other_forms(strings: pa.Array, data_type: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(data_type):  # without an offset: what clocks of the zone show
         clocks = try_parsed_as(strings, pa.timestamp(data_type.unit))
         instants = pc.assume_timezone(
-            clocks, data_type.tz, ambiguous="earliest", nonexistent="latest"
+            clocks, data_type.tz, ambiguous="latest", nonexistent="latest"
         )
         return pc.coalesce(try_cast(strings, data_type), instants)
     return try_cast(strings, data_type)
@@ -153,10 +153,18 @@ def _is_any(mask: Datum) -> bool:
 
 
 def instant_of_zone(value: Datum, zone: str) -> Datum:
-    """Timestamps without a zone as instants: times that clocks of a zone show twice are the first
-    one, and those that they skip the one behind."""
-    instant = pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
-    return pc.cast(instant, pa.timestamp(value.type.unit, "UTC"))
+    """Timestamps without a zone as instants: times that clocks of a zone show twice are the second
+    one, and those that they skip are counted on from the time before."""
+    zoned = pc.assume_timezone(value, zone, ambiguous="latest", nonexistent="latest")
+    utc = pa.timestamp(value.type.unit, "UTC")
+    instant = pc.cast(zoned, utc)
+    is_skipped = pc.not_equal(pc.local_timestamp(zoned), value)
+    if not pc.any(is_skipped).as_py():
+        return instant
+    before = pc.assume_timezone(value, zone, ambiguous="latest", nonexistent="earliest")
+    offset = pc.subtract(pc.local_timestamp(pc.cast(before, utc)), pc.local_timestamp(before))
+    counted_on = pc.assume_timezone(pc.add(value, offset), "UTC")
+    return pc.if_else(is_skipped, counted_on, instant)
 
 
 def local_time(value: Datum, zone: str) -> Datum:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from crossdock.expressions.row_kernels import ROW_FUNCTIONS
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -47,6 +49,7 @@ ADDED = {
     "json_exists": Added((_STRING, _STRING), pa.bool_()),
     "json_valid": Added((_STRING,), pa.bool_()),
     "date_diff": Added((_STRING, _INSTANT, _INSTANT), _NUMBER),
+    **{name: Added(of, result) for name, (_, of, result) in ROW_FUNCTIONS.items()},
 }
 
 

@@ -14,25 +14,16 @@ import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
 from crossdock.expressions.evaluation import plain_type
-from crossdock.sql_frontend.added_functions import added_functions, never_run
+from crossdock.sql_frontend.added_functions import added_functions
+from crossdock.sql_frontend.binder_marks import average, marks
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
-from crossdock.sql_frontend.text.rewritten import (
-    HIDDEN,
-    INVERTED,
-    KEEPS_ALL,
-    LOCAL,
-    ROWS,
-    UNNEST,
-    WHOLE,
-    ZONED,
-    Rewritten,
-)
+from crossdock.sql_frontend.text.rewritten import HIDDEN, ROWS, Rewritten
 from crossdock.sql_frontend.text.tokens import place_of_word
 
 if TYPE_CHECKING:
-    from datafusion import AggregateUDF, DataFrame, ScalarUDF, SessionContext
+    from datafusion import DataFrame, SessionContext
     from google.protobuf.message import Message
 
 _SETTINGS = {
@@ -59,7 +50,10 @@ _NO_FIELD = re.compile(
 _NO_TABLE = re.compile(r"table '(?:[^'.]+\.)*([^']+)' not found")
 _NOT_GROUPED = re.compile(r'column "([^"]+)" must appear in the GROUP BY')
 _AMBIGUOUS = re.compile(r"Ambiguous reference to unqualified field (\S+)")
-_REPEATED = re.compile(r"qualified field name .+\.(.+?) and unqualified field name")
+_REPEATED = re.compile(
+    r"qualified field name .+\.(.+?) and unqualified field name"
+    r"|unique expression names but the expression \"(?:.+?\.)?([^\".]+)\" at position"
+)
 _OTHER_TYPES = re.compile(
     r"Function '(\w+)' failed to match any signature|satisfy a call to '(\w+)' function"
 )
@@ -264,8 +258,8 @@ def _context(tables: Mapping[str, pa.Schema], nulls_first: bool) -> SessionConte
     for name, schema in tables.items():
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
         context.register_record_batches(name, [[empty]])
-    context.register_udaf(_average())
-    for function in (*_marks(), *added_functions(datafusion)):
+    context.register_udaf(average(datafusion))
+    for function in (*marks(datafusion), *added_functions(datafusion)):
         context.register_udf(function)
     for rule in _LEFT_OUT:
         context.remove_optimizer_rule(rule)
@@ -334,43 +328,6 @@ def _filters_totals(plan: str) -> bool:
     return False
 
 
-@cache
-def _average() -> AggregateUDF:
-    """`avg` of what becomes a double, as here and in DuckDB: DataFusion's own gives decimals of
-    decimals. Binding needs its types alone."""
-    datafusion, *_ = _library()
-
-    class NeverRun(datafusion.Accumulator):  # type: ignore[misc, name-defined]
-        """What DataFusion would run, were it to run queries."""
-
-        update = merge = state = evaluate = never_run
-
-    double = pa.float64()
-    average: AggregateUDF = datafusion.udaf(
-        NeverRun, double, double, [double], "immutable", name="avg"
-    )
-    return average
-
-
-@cache
-def _marks() -> list[ScalarUDF]:
-    """What marks the right side of INTERSECT ALL and EXCEPT ALL, and operators that DataFusion has
-    not, and stays where it is."""
-    datafusion, *_ = _library()
-
-    types = {KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64(), UNNEST: pa.int64()}
-    marks = [
-        datafusion.udf(never_run, [pa.int64()], result, "volatile", name=name)
-        for name, result in types.items()
-    ]
-    local, zoned = pa.timestamp("us"), pa.timestamp("us", "UTC")
-    zones = {ZONED: (local, zoned), LOCAL: (zoned, local)}
-    return marks + [
-        datafusion.udf(never_run, [of, pa.string()], result, "immutable", name=name)
-        for name, (of, result) in zones.items()
-    ]
-
-
 def _null_aware(plan: str) -> tuple[bool, ...]:
     """Of each anti join of a printed plan whether it is NOT IN. Substrait does not say."""
     lines = (line.strip() for line in plan.splitlines())
@@ -413,7 +370,7 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
             place_of_word(text.original, name), f"any_value({name}), or {name} in GROUP BY",
         )  # fmt: skip
     if (match := _REPEATED.search(said)) is not None:
-        name = match[1].replace('"', "")
+        name = (match[1] or match[2]).replace('"', "")
         error = sql_error(
             f"a select item has the name {name!r} of a column beside it", text.original,
             place_of_word(text.original, name), f"another name behind AS, or * EXCLUDE ({name})",

@@ -24,6 +24,10 @@ class Fragment(str):
         return message
 
 
+class ZonedValueError(Exception):
+    """AT TIME ZONE of what is an instant already; args = (its number in the text,)."""
+
+
 def sql_error(
     what: str, text: str = "", place: int | None = None, try_: str = ""
 ) -> CrossdockError:

@@ -22,9 +22,15 @@ from crossdock.sql_frontend.binding import (
     bind,
     bindable_schema,
 )
-from crossdock.sql_frontend.errors import Fragment, sql_error, unsupported, with_place
+from crossdock.sql_frontend.errors import (
+    Fragment,
+    ZonedValueError,
+    sql_error,
+    unsupported,
+    with_place,
+)
 from crossdock.sql_frontend.text.rewriting import rewrite
-from crossdock.sql_frontend.text.rewritten import ROWS
+from crossdock.sql_frontend.text.rewritten import AS_THEY_STAND, ROWS, Meant
 from crossdock.sql_frontend.text.tokens import place_of_word, quoted, tokens_of
 from crossdock.sql_frontend.translation.aggregation import Aggregation
 from crossdock.sql_frontend.translation.messages import Functions
@@ -86,8 +92,9 @@ def _fragment(text: str) -> Fragment:
 class _Reading:
     """One text on its way."""
 
-    def __init__(self, text: Fragment, schema: pa.Schema) -> None:
+    def __init__(self, text: Fragment, schema: pa.Schema, meant: Meant = AS_THEY_STAND) -> None:
         self._text = text
+        self._meant = meant
         self._node = plan_scan(ArrowSource(empty_table(schema)))
         self._bindable = bindable_schema(schema)[0]
         self._schema = schema
@@ -96,7 +103,7 @@ class _Reading:
 
     def run(self) -> tuple[dict[str, Aggregate], Expr]:
         """The aggregates in the text, and the whole over them or over columns."""
-        text = rewrite(self._text)
+        text = rewrite(self._text, meant=self._meant)
         if text.parameters:
             raise sql_error(
                 "parameters have no place in expressions", self._text, self._text.begin,
@@ -112,6 +119,9 @@ class _Reading:
         root = bound.message.relations[0].root
         try:
             columns = self._columns(root.input)
+        except ZonedValueError as zoned:
+            instants = {*self._meant.of_instants, zoned.args[0]}
+            return _Reading(self._text, self._schema, Meant(of_instants=instants)).run()
         except SqlError as error:
             raise with_place(error, self._text, self._place) from None
         if len(columns) != 1:

@@ -22,11 +22,12 @@ from crossdock.sql_frontend.binding import (
     bindable_schema,
 )
 from crossdock.sql_frontend.catalog import Catalog
-from crossdock.sql_frontend.errors import sql_error, unsupported, with_place
+from crossdock.sql_frontend.errors import ZonedValueError, sql_error, unsupported, with_place
 from crossdock.sql_frontend.expansion import expanded
 from crossdock.sql_frontend.kept_plans import key_of
 from crossdock.sql_frontend.pivoting import is_pivot, without_pivot
 from crossdock.sql_frontend.recursion import is_recursive
+from crossdock.sql_frontend.text.correlations import Correlations
 from crossdock.sql_frontend.text.derived import part_of
 from crossdock.sql_frontend.text.list_parameters import is_list, with_list_parameters
 from crossdock.sql_frontend.text.respelling import respelled
@@ -100,9 +101,18 @@ def plan_query(
     rewritten = rewrite(text, columns_of)
     values = parameter_values(rewritten, parameters)
     plans = catalog.plans  # a change of the catalog meanwhile makes others
-    node, is_of_catalog = _planned_with_items(
-        rewritten, values, (catalog, *around), (columns_of, local)
-    )
+    try:
+        node, is_of_catalog = _planned_with_items(
+            rewritten, values, (catalog, *around), (columns_of, local)
+        )
+    except SqlError as error:
+        decoupled = Correlations(text, lambda part: parts.relation(part).columns).decoupled()
+        if decoupled is None:
+            raise
+        try:
+            return plan_query(catalog, decoupled, parameters, around, local)
+        except SqlError:
+            raise error from None
     relation = catalog.relation(node)
     if is_of_catalog and not rewritten.files:
         plans.put(key, relation)
@@ -169,6 +179,9 @@ def _planned_with_items(
         relations = _relations(around[0], rewritten, local)
         try:
             return _planned(relations, rewritten, values, around)
+        except ZonedValueError as zoned:
+            meant.of_instants.add(zoned.args[0])
+            rewritten = rewrite(rewritten.original, columns_of, meant)
         except (UnknownNameError, RepeatedNameError, AmbiguousNameError) as unclear:
             name, error = unclear.args
             if isinstance(unclear, RepeatedNameError):

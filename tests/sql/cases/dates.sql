@@ -66,3 +66,16 @@ select x from (select timestamp '9999-12-31 23:59:59' as x union all select ts f
 select to_timestamp(a * 100000), to_timestamp(1700000000.5), to_timestamp(a) > '1970-01-01 00:00:02+00' from t;
 select date_add(d, interval 1 month), date_add(d, interval '2 days') from t;
 select ts + interval '90 minutes' later, ts - interval '1' day before, ts + interval 2 hours from events;
+
+-- intervals that are others per row, and differences of times
+select d + a * interval '1 day' x, d - interval '1 month' * a y, d + interval (a) day z from t;
+select d + (a - 2) * interval '1 year 2 days' x, d + interval (a * 2) hours y, d + to_days(a) z from t;
+select ts + n * interval '1 month' x, ts - n * 2 * interval '90 minutes' y, ts + interval '1 day' * (n + 1) z from events, names;
+select date '2024-01-31' + n * interval '1 month' x, timestamp '2024-01-31 10:00:00' - n * interval '1 month' y from names;
+select date '2024-01-01' + 1.5 * interval '1 day', date '2024-01-01' + 3 * interval '1 day' - 2 * interval '1 hour';
+select d + to_months(a) x, d - to_years(a) y, d + abs(-a) * interval '1 week' z from t;
+select ts, ts - lag(ts) over (order by ts) > interval '7 hours' longer from events;
+select count(*) from events where ts - timestamp '2020-01-01 12:00:00' between interval '7 hours' and interval '1 month';
+select interval '1 year' = interval '12 months', interval '1 month' = interval '30 days', interval '1 day' < interval '25 hours';
+select extract(epoch from ts - timestamp '2020-01-01 20:00:00') x, epoch(ts - timestamp '2020-01-01') y from events;
+select extract(day from ts - timestamp '2020-01-02 20:00:00') x, extract(hour from ts - timestamp '2020-01-02 20:00:00') y, extract(minute from ts - timestamp '2020-01-02 20:00:00') z, extract(second from ts - timestamp '2020-01-02 20:00:00') w from events;

@@ -128,3 +128,5 @@ select isinf(f / 0), isinf(f), isfinite(f), isfinite(f / 0), isfinite('nan'::dou
 select typeof(a), typeof(s), typeof(d), typeof(m), typeof(f), typeof(bo), typeof(d::timestamp), typeof([a]), typeof({'x': a, 'y': s}), typeof(d::timestamptz), typeof(1.5) from t;
 select a top, rank() over (order by a) = 1 percent, {'x': a} s from t;
 select [{'p': a}][1].p, {'x': a}.x + 1 from t;
+select ceil(m)::varchar, floor(-m)::varchar from t;
+select 'x' in ('y', null), null in (null), 2 in (1, null), not (1 in (1, null)) from t;

@@ -28,3 +28,10 @@ select struct_pack(x := a, y := s), struct_extract({'x': a}, 'x'), list_value(a,
 select b::ubigint, b::utinyint, b::hugeint, cast(b as usmallint) from t;
 select s, bo, grouping_id(s, bo), count(*) from t group by rollup (s, bo);
 select position('a' in s) from names;
+select s, md5(s), sha1(s), sha256(s), strip_accents(s), url_encode(s), url_decode(url_encode(s)) from names;
+select x.s, y.s, levenshtein(x.s, y.s) l, editdist3(x.s, y.s) e, jaro_similarity(x.s, y.s) j, jaro_winkler_similarity(x.s, y.s) w from names x, names y;
+select hamming('é', 'è'), hamming(s, s) h, jaccard(s, 'na') j, mismatches(s, reverse(s)) m from names where s > '';
+select jaro_winkler_similarity('dwayne', 'duane'), jaro_winkler_similarity('martha', 'marhta'), jaro_similarity('dixon', 'dicksonx'), jaro_similarity('abcd', 'dcba'), jaro_similarity('', ''), jaro_similarity('a', '');
+select translate(s, 'an', 'xyz') x, translate(s, 'ban', 'x') y, translate('aab', 'aa', 'xy') z, url_decode('a%20b+c%zz') u from names;
+select a, bin(a), bin(-a), to_base(a, 2), to_base(a * 100, 36), factorial(a::int), even(a), even(-f) from t where a is null or a < 4;
+select factorial(33), factorial(0), even(2.2), even(-2.0), even(0);

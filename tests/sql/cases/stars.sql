@@ -58,3 +58,10 @@ with c as materialized (select 1 as a), d as not materialized (select 2 as a) se
 select a from u order by a fetch first 2 rows only;
 select a, p.* from (select a, {'x': b, 'y': s} p from t) z;
 select p.*, z.a + 1 from (select a, {'x': b} p from t) z where z.a > 1;
+select a, * from t;
+-- ordered
+select t.a, t.*, t.b from t order by a nulls first;
+-- ordered
+select *, a, s from t order by b desc, a;
+select x.s, x.v from (select s, * from u) x;
+select t.a, u.* from t join u on t.a = u.a;

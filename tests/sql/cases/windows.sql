@@ -61,3 +61,4 @@ select a, median(b) over (partition by s order by d range between unbounded prec
 select a, median(b) over (rows between unbounded preceding and unbounded following) from t;
 select a, median(b) over (partition by s), bit_or(b) over (partition by bo), count(distinct s) over (partition by a), median(m) over () from t;
 select a, min(distinct b) over (partition by s), string_agg(s, '-' order by d) filter (where a > 1) over (partition by bo) from t;
+select a as following, s preceding from t where a > 1;

@@ -35,6 +35,11 @@ class Derived(str):
             moved = last - end
         return place + moved
 
+    def copy_of(self, place: int) -> int | None:
+        """Where the origin has the character at a place; None where it was written."""
+        is_written = any(begin <= place < end for begin, end, *_ in self._written)
+        return None if is_written else self.place_in_origin(place)
+
     def _word_at(self, place: int, first: int, last: int) -> int | None:
         """The word at a place where the origin has it, too, in the part that it stands for."""
         word = _WORD.match(self, place)
@@ -60,6 +65,16 @@ def replaced(text: str, changes: Sequence[Change]) -> str:
         length += len(by)
         place = last
     return Derived("".join([*parts, text[place:]]), text, written)
+
+
+def as_typed(text: str, begin: int, end: int) -> str:
+    """A part of a text as it was typed, where its ends were."""
+    while isinstance(text, Derived):
+        first, last = text.copy_of(begin), text.copy_of(end - 1)
+        if first is None or last is None:
+            break
+        text, begin, end = text.origin, first, last + 1
+    return text[begin:end]
 
 
 def part_of(text: str, origin: str) -> str:

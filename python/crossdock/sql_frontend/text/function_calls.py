@@ -44,7 +44,7 @@ SYNONYMS = {
     "list_length": "array_length", "regexp_matches": "regexp_like", "to_hex": "hex",
     "datediff": "date_diff", "str_split": "string_split", "string_to_array": "string_split",
     "split": "string_split", "list_min": "array_min", "array_mean": "array_avg",
-    "unicode": "ascii", "ord": "ascii",
+    "unicode": "ascii", "ord": "ascii", "editdist3": "levenshtein", "mismatches": "hamming",
     "json_extract_path": "json_extract", "json_extract_path_text": "json_extract_string",
 }  # fmt: skip
 EXTREMES = {

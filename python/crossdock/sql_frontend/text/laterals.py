@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.correlated import CONDITIONS, Correlated
 from crossdock.sql_frontend.text.derived import replaced
-from crossdock.sql_frontend.text.pieces import Pieces
 from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.text.scopes import Query, between_commas, query_of
 from crossdock.sql_frontend.text.select_items import is_column, is_named
 from crossdock.sql_frontend.text.tokens import quoted, words_of
 
-_CONDITIONS = words_of("or and not between case in is like")
 _SETS = words_of("union intersect except")
 _NO_VALUES = _SETS | words_of("in exists any some all lateral from join as")
 # A value of one row, and an error of the run where there are more.
@@ -27,13 +26,8 @@ _OF_ORDER = words_of("asc desc nulls first last")
 _INSTEAD = "row_number() OVER (PARTITION BY ... ORDER BY ...) in a subquery, joined"
 
 
-class Laterals:
+class Laterals(Correlated):
     """Those of one text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._pieces = Pieces(text)
-        self._tokens = self._pieces.tokens
 
     def lateral(self, number: int) -> str | None:
         """The text with the LATERAL at a token written as a join; None where it has no LIMIT."""
@@ -179,28 +173,6 @@ class Laterals:
         place = self._tokens[begin].start, self._tokens[inner.level[1] - 1].end
         return replaced(self._text, [(*place, text)])
 
-    def names(self, inner: Query) -> set[str]:
-        """What the tables of a query are called."""
-        names, (number, end) = set[str](), inner.clause("from")
-        while number < end:
-            is_before = self._pieces.word_at(number) in ("from", "join") or self._pieces.is_at(
-                number, ","
-            )
-            if is_before and number + 1 < end:
-                operand = self._pieces.operand(number + 1)
-                names |= set() if operand is None else {operand.name}
-            opens = self._pieces.is_at(number, "(")
-            number = self._pieces.behind_bracket(number) if opens else number + 1
-        return names
-
-    def _is_outer(self, number: int, names: set[str]) -> bool:
-        """Whether a token is a table of a query around, before a dot."""
-        token = self._tokens[number]
-        is_owner = token.kind in ("word", "quoted") and self._pieces.is_at(number + 1, ".")
-        return (
-            is_owner and not self._pieces.is_at(number - 1, ".") and token.name.lower() not in names
-        )
-
     def _correlation(self, inner: Query, number: int) -> tuple[list[tuple[str, str]], list[str]]:
         """What has to be equal, within and outside, and the other conditions. SqlError where rows
         outside are asked for in another way."""
@@ -221,7 +193,7 @@ class Laterals:
             place = self._equal_sign(first, last)
             sides = [(first, place), (place + 1, last)]
             outer = [any(self._is_outer(i, names) for i in range(*side)) for side in sides]
-            is_plain = not _CONDITIONS & {self._pieces.word_at(each) for each in range(first, last)}
+            is_plain = not CONDITIONS & {self._pieces.word_at(each) for each in range(first, last)}
             if place < 0 or all(outer) or not is_plain:
                 self._refuse(number)
             if not all(map(self._is_qualified, range(*sides[outer.index(True)]))):
@@ -232,44 +204,8 @@ class Laterals:
             self._refuse(number)
         return pairs, rest
 
-    def _equal_sign(self, begin: int, end: int) -> int:
-        """Where it stands, in no bracket; -1 where it does not."""
-        while begin < end and not self._pieces.is_at(begin, "="):
-            opens = self._pieces.is_at(begin, "(")
-            begin = self._pieces.behind_bracket(begin) if opens else begin + 1
-        return begin if begin < end else -1
-
-    def _is_qualified(self, number: int) -> bool:
-        """Whether a token is no name, or one with a table before it."""
-        is_name = self._tokens[number].kind in ("word", "quoted")
-        return (
-            not is_name
-            or self._pieces.is_at(number + 1, ".")
-            or self._pieces.is_at(number - 1, ".")
-        )
-
-    def _conjuncts(self, begin: int, end: int) -> list[tuple[int, int]]:
-        """What stands between the ANDs of a condition; all of one that has OR."""
-        parts, first, number, betweens = [], begin, begin, 0
-        while number < end:
-            word = self._pieces.word_at(number)
-            if word in ("or", "case"):
-                return [(begin, end)]
-            if word == "and" and not betweens:
-                parts.append((first, number))
-                first = number + 1
-            betweens += (word == "between") - (word == "and" and betweens > 0)
-            opens = self._pieces.is_at(number, "(")
-            number = self._pieces.behind_bracket(number) if opens else number + 1
-        return [*parts, (first, end)] if first < end else parts
-
     def _refuse(self, number: int) -> NoReturn:
         raise unsupported(
             "LATERAL with LIMIT of other than rows with equal columns", self._text,
             self._tokens[number].start, _INSTEAD,
         )  # fmt: skip
-
-    def _said(self, begin: int, end: int) -> str:
-        if begin >= end:
-            return ""
-        return self._text[self._tokens[begin].start : self._tokens[end - 1].end]

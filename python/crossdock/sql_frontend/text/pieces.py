@@ -58,6 +58,16 @@ class Pieces:
                 return each + 1
         raise sql_error("a bracket is opened and not closed", self.text, self.tokens[number].start)
 
+    def opening(self, close: int) -> int:
+        """The bracket that the one at a token closes; -1 where it is none."""
+        depth = 0
+        for number in range(close, -1, -1):
+            token = self.tokens[number]
+            depth += token.is_operator(")") - token.is_operator("(")
+            if depth == 0:
+                return number
+        return -1
+
     def behind_operand(self, number: int) -> int:
         """The token behind the operand of IS [NOT] DISTINCT FROM that begins at `number`: all that
         binds closer, comparisons included."""

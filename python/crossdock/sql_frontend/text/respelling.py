@@ -305,9 +305,11 @@ class _Respelling:
         return self._over(number, self._close(number + 1), f"{{{', '.join(fields)}}}")
 
     def _duration(self, number: int) -> list[Change]:
-        """`to_days(3)` of a constant as `interval '3 days'`."""
+        """`to_days(3)` as `interval '3 days'`, and of other values as a product."""
         arguments = self._arguments(number)
-        if len(arguments) != 1 or not self._tokens[arguments[0][0]].text.isdecimal():
+        if len(arguments) != 1:
             return []
         count, unit = self._said(*arguments[0]), _DURATIONS[self._word(number)]
-        return self._over(number, self._close(number + 1), f"interval '{count} {unit}'")
+        is_count = count.isdecimal()
+        written = f"interval '{count} {unit}'" if is_count else f"(({count}) * interval '1 {unit}')"
+        return self._over(number, self._close(number + 1), written)

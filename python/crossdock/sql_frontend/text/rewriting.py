@@ -10,7 +10,9 @@ from typing import NoReturn
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.call_arguments import call_arguments
+from crossdock.sql_frontend.text.derived import as_typed
 from crossdock.sql_frontend.text.function_calls import QUERY_STARTS, FunctionCalls
+from crossdock.sql_frontend.text.interval_products import IntervalProducts
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand
 from crossdock.sql_frontend.text.quantifiers import Quantifiers
 from crossdock.sql_frontend.text.refusals import require_shallow
@@ -19,6 +21,7 @@ from crossdock.sql_frontend.text.rewritten import (
     HIDDEN,
     KEEPS_ALL,
     NUMBERED,
+    RENAMED,
     FileCall,
     Meant,
     Rewritten,
@@ -94,7 +97,8 @@ class _Rewriting(FunctionCalls):
         self._rows = RowValues(self)
         self._quantifiers = Quantifiers(self)
         self._windows = WindowClauses(self)
-        self._zones = TimeZones(self)
+        self._zones = TimeZones(self, meant.of_instants)
+        self._products = IntervalProducts(self)
         self._counted: dict[int, int] = {}  # SELECT of an EXISTS that is a number -> its FROM
         self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
@@ -258,6 +262,8 @@ class _Rewriting(FunctionCalls):
             self._refuse_share(number)
         if word == "at":
             self._zones.word(number)
+        elif word == "interval" and not self._is_part_of_name(number):
+            self._products.interval(number)
         if word == "similar" and following is not None and following.lower == "to":
             self.similar(number)
         if word in ("in", "any", "some", "all") and self.opens_query(number + 1):
@@ -375,6 +381,11 @@ class _Rewriting(FunctionCalls):
             self._aliases.item(first, number, frame, is_column=True)
         if is_column(words):
             plain = words[-1].name.lower()
+            if plain in self._meant.of_stars and self._is_beside_star(number, frame):
+                name = RENAMED + plain
+                self._found.aliases[name] = words[-1].name
+                self.behind[number - 1] = self.behind.get(number - 1, "") + f" AS {quoted(name)}"
+                return
             if plain not in frame.names:
                 frame.names.add(plain)
                 return
@@ -386,7 +397,7 @@ class _Rewriting(FunctionCalls):
                     self._using.given(number - 1)
                 self._name_once(number - 1, frame)
             return
-        text = " ".join(self.text[words[0].start : words[-1].end].split())
+        text = " ".join(as_typed(self.text, words[0].start, words[-1].end).split())
         if is_column(words):
             text = words[-1].name
         name, count = text, 1
@@ -397,6 +408,19 @@ class _Rewriting(FunctionCalls):
             self._found.aliases.setdefault(name.lower(), name)
         written = self.behind.get(number - 1, "")
         self.behind[number - 1] = f"{written} AS {quoted(name.lower())}"
+
+    def _is_beside_star(self, number: int, frame: _Frame) -> bool:
+        """Whether items before or behind the one that ends before a token have a star."""
+        while self.is_at(number, ",") and not frame.has_star:
+            behind = number + 1
+            while (token := self.at(behind)) is not None and token.lower != "from":
+                if token.is_operator(",", ")"):
+                    break
+                behind = self.behind_bracket(behind) if token.is_operator("(") else behind + 1
+            if star_of(self.tokens[number + 1 : behind]) >= 0:
+                return True
+            number = behind
+        return frame.has_star
 
     def _name_once(self, number: int, frame: _Frame) -> None:
         """The name that a select item gets, with a number behind it where items before it have the

@@ -19,6 +19,8 @@ KEEPS_ALL = HIDDEN + "all"
 UNNEST = HIDDEN + "unnest"
 ZONED = HIDDEN + "zoned"  # instants of AT TIME ZONE, and the times that clocks show
 LOCAL = HIDDEN + "local"
+TIMES = HIDDEN + "times"  # of a number and an interval
+MULTIPLIED = HIDDEN + "multiplied"  # of an interval and a number
 DISTINCT_MARK = HIDDEN + "distinct"  # of a window function of values that count once
 RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
 GROUPS_MARK = 1 << 60  # the same of GROUPS
@@ -46,7 +48,8 @@ class Meant:
     """Names that mean something else than a column of that name: those of select items; those of
     further columns that a subquery has under one name, k_1 and so on; those of a star's columns,
     which no item takes; those of several tables, which may be one subquery without a name; t.x of
-    tables that have no x, though a sort may be by it; and those of items beside such an x."""
+    tables that have no x, though a sort may be by it; and those of items beside such an x. And the
+    tokens of AT TIME ZONE of values that have a zone."""
 
     items: set[str] = field(default_factory=set)
     numbered: set[str] = field(default_factory=set)
@@ -54,6 +57,7 @@ class Meant:
     ambiguous: set[str] = field(default_factory=set)
     no_columns: set[str] = field(default_factory=set)
     renamed: set[str] = field(default_factory=set)
+    of_instants: set[int] = field(default_factory=set)
 
 
 AS_THEY_STAND = Meant()

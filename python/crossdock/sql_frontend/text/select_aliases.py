@@ -141,7 +141,8 @@ class SelectAliases:
                     return
         tokens, text = self._pieces.tokens, self._pieces.text
         said = {text[tokens[e.begin].start : tokens[e.end - 1].end].lower() for e in items}
-        is_of_star = name in self._meant.of_stars and use.query.has_star
+        are_columns = all(each.is_column for each in items)
+        is_of_star = name in self._meant.of_stars and use.query.has_star and not are_columns
         if len(said) + is_of_star > 1 and (use.clause == "order" or not has_column):
             token = self._pieces.tokens[use.number]
             raise sql_error(

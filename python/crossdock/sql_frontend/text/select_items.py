@@ -22,11 +22,23 @@ _VALUE_WORDS = words_of("null true false end nulls last first precision varying 
 
 
 def is_unit(words: Sequence[Token]) -> bool:
-    """Whether words end with the unit of an interval: `interval 3 day`, and no name behind one."""
+    """Whether words end with the unit of an interval: `interval 3 day` and `interval (n) day`, and
+    no name behind one."""
+    if len(words) > 3 and words[-2].is_operator(")"):
+        depth, place = 1, len(words) - 2
+        while depth and place > 1:
+            place -= 1
+            depth += words[place].is_operator(")") - words[place].is_operator("(")
+        return words[place - 1].lower == "interval" and is_unit_word(words[-1])
     if len(words) < 3 or words[-3].lower != "interval":
         return False
     is_number = not any(letter.isalpha() for letter in words[-2].text)
-    return is_number and words[-1].lower.removesuffix("s") in _UNITS
+    return is_number and is_unit_word(words[-1])
+
+
+def is_unit_word(word: Token) -> bool:
+    """Whether a word is the unit of an interval."""
+    return word.lower.removesuffix("s") in _UNITS
 
 
 def is_operator_word(word: Token) -> bool:

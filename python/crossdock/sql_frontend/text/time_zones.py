@@ -3,6 +3,8 @@ the time that clocks show there. The binder has one type for both, so they are f
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from crossdock.sql_frontend.added_functions import INSTANT
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.pieces import Pieces
@@ -15,9 +17,12 @@ _TYPES = words_of("timestamp date timestamptz datetime")
 class TimeZones:
     """Those of one text."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: Pieces, of_instants: Collection[int]) -> None:
+        """`of_instants` are the numbers of those AT whose values have a zone."""
         self._pieces = pieces
-        self._zoned: dict[int, int] = {}  # the last token of one that gives an instant -> its first
+        self._of_instants = of_instants
+        self._begins: dict[int, int] = {}  # the last token of each -> its first
+        self._zoned: set[int] = set()  # the last tokens of those that give an instant
 
     def word(self, number: int) -> None:
         """The AT of AT TIME ZONE."""
@@ -31,16 +36,18 @@ class TimeZones:
                 pieces.tokens[number].start, "AT TIME ZONE 'Europe/Berlin'",
             )  # fmt: skip
         first = self._first(number - 1)
-        is_zoned = self._is_zoned(first, number - 1)
+        is_zoned = number in self._of_instants or self._is_zoned(first, number - 1)
         opened, comma = f"{quoted(LOCAL)}(", ","
         if not is_zoned:  # the binder knows one unit of a function's instants
             opened, comma = f"{quoted(ZONED)}(arrow_cast(", f", '{INSTANT}'),"
         pieces.before[first] = opened + pieces.before.get(first, "")
         pieces.pieces[number] = comma
         pieces.pieces[number + 1] = pieces.pieces[number + 2] = ""
-        pieces.behind[number + 3] = pieces.behind.get(number + 3, "") + ")"
+        closed = ")" if is_zoned else f", {number})"
+        pieces.behind[number + 3] = pieces.behind.get(number + 3, "") + closed
+        self._begins[number + 3] = first
         if not is_zoned:
-            self._zoned[number + 3] = first
+            self._zoned.add(number + 3)
 
     def _word(self, number: int) -> str:
         token = self._pieces.at(number)
@@ -56,8 +63,8 @@ class TimeZones:
     def _first(self, last: int) -> int:
         """The first token of the value that ends with one."""
         tokens = self._pieces.tokens
-        if last in self._zoned:
-            return self._zoned[last]
+        if last in self._begins:
+            return self._begins[last]
         first = last
         if tokens[last].is_operator(")"):
             depth = 0

@@ -44,7 +44,7 @@ class WindowClauses:
             self._call_before(number)
         elif word == "exclude" and following in ("current", "group", "ties", "no"):
             self._excluded(number, following)
-        elif word in ("preceding", "following"):
+        elif word in ("preceding", "following") and self._unit_of(number) >= 0:
             self._bound(number)
         elif word in ("ignore", "respect") and following == "nulls":
             self._nulls(number)
@@ -61,21 +61,11 @@ class WindowClauses:
             return False
         return self._pieces.word_at(self._pieces.behind_bracket(opened)) == "over"
 
-    def _opening(self, close: int) -> int:
-        """The bracket that the one at a token closes."""
-        depth = 0
-        for number in range(close, -1, -1):
-            token = self._pieces.tokens[number]
-            depth += token.is_operator(")") - token.is_operator("(")
-            if depth == 0:
-                return number
-        return -1
-
     def _call_before(self, number: int) -> None:
         """Notes the call that a window is of; the bracket of its FILTER is none."""
-        opened = self._opening(number - 1)
+        opened = self._pieces.opening(number - 1)
         if self._pieces.word_at(opened - 1) == "filter":
-            opened = self._opening(opened - 2)
+            opened = self._pieces.opening(opened - 2)
         if opened > 0:
             self._calls.append((opened, number))
 
@@ -83,7 +73,7 @@ class WindowClauses:
         """IGNORE NULLS, within the call or behind it, as a choice between the same values."""
         pieces = self._pieces
         is_within = not self._pieces.is_at(number - 1, ")") or self._pieces.is_at(number + 2, ")")
-        opened = self._around(number) if is_within else self._opening(number - 1)
+        opened = self._around(number) if is_within else self._pieces.opening(number - 1)
         close = pieces.behind_bracket(opened) - 1
         name = self._pieces.word_at(opened - 1)
         if name not in _OF_ROWS or "over" not in (
@@ -128,10 +118,19 @@ class WindowClauses:
             )  # fmt: skip
         self._pieces.leave_out(number, number + 3)
 
+    def _unit_of(self, number: int) -> int:
+        """ROWS, RANGE or GROUPS of the frame that a word is in; -1 where it is in none."""
+        while number > 0 and not self._pieces.is_at(number, "("):
+            if self._pieces.word_at(number) in _MARKS:
+                return number
+            number = self._pieces.opening(number) if self._pieces.is_at(number, ")") else number
+            number -= 1
+        return -1
+
     def _bound(self, number: int) -> None:
         """A distance before PRECEDING or FOLLOWING."""
         pieces = self._pieces
-        bound, unit = pieces.tokens[number - 1], number - 1
+        bound, unit = pieces.tokens[number - 1], self._unit_of(number)
         if bound.lower == "unbounded":
             return
         begin = next(
@@ -142,9 +141,7 @@ class WindowClauses:
                 "a bound of a frame that is no whole number and no interval", pieces.text,
                 bound.start, "over(..., range=(-1.5, 0)) of the relation",
             )  # fmt: skip
-        while unit and self._pieces.word_at(unit) not in _MARKS:
-            unit -= 1
-        mark = _MARKS.get(self._pieces.word_at(unit), 0)
+        mark = _MARKS[self._pieces.word_at(unit)]
         if begin >= 0:
             if mark != RANGE_MARK:
                 raise unsupported("an interval of rows", pieces.text, bound.start, "RANGE")
@@ -230,7 +227,7 @@ class WindowClauses:
         behind = pieces.behind_bracket(number + 1)
         condition = pieces.copied(number + 3, behind - 1)
         pieces.leave_out(number, behind)
-        opened, close = self._opening(number - 1), number - 1
+        opened, close = self._pieces.opening(number - 1), number - 1
         name = self._pieces.word_at(opened - 1)
         if name in _LISTS or name in _OF_ROWS:
             raise unsupported(

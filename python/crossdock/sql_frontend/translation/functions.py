@@ -18,6 +18,7 @@ from crossdock.expressions.free_functions import (
 )
 from crossdock.expressions.functions import PERIODS
 from crossdock.expressions.json_kernels import OF_JSON
+from crossdock.expressions.row_kernels import ROW_FUNCTIONS
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.translation.conversions import is_cast_to
@@ -318,6 +319,7 @@ FUNCTIONS: dict[str, Build] = {
     "named_struct": _named_struct,
     "struct": _struct,
     **{name: _of_json(name) for name in OF_JSON},
+    **{name: _called(name) for name in ROW_FUNCTIONS},
     "range": lambda a: _range(a, with_end=False),
     "generate_series": lambda a: _range(a, with_end=True),
     "array_element": _list_element,

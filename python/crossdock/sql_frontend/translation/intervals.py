@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
 
-from crossdock.expressions.expression import Call, Expr, Literal
-from crossdock.expressions.free_functions import make_date
+from crossdock.expressions.expression import Call, Expr, Literal, when
+from crossdock.expressions.free_functions import least, make_date
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.translation.folding import folded
+from crossdock.sql_frontend.translation.folding import constant, folded
 
 _DAY_S = 86_400
 _DAY_US = _DAY_S * 1_000_000
@@ -39,16 +39,19 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Days:
-    """A number of days that is another one per row."""
+class Multiple:
+    """So many times an interval, with a number that is another one per row."""
 
     count: Expr
+    interval: Interval
+    is_whole: bool = True
 
-    def __neg__(self) -> Days:
-        return Days(-self.count)
+    def __neg__(self) -> Multiple:
+        return Multiple(self.count, -self.interval, self.is_whole)
 
 
-Moving = Interval | Days
+Moving = Interval | Multiple
+_DAY = Interval(0, 1, 0)
 
 
 def interval_of(value: Expr, *, counts_seconds: bool) -> Moving:
@@ -57,7 +60,7 @@ def interval_of(value: Expr, *, counts_seconds: bool) -> Moving:
     if counts_seconds and isinstance(value, Call) and value.function == "multiply":
         count, seconds = value.arguments
         if isinstance(seconds, Literal) and seconds.value == _DAY_S:
-            return Days(count)
+            return Multiple(count, _DAY)
     result = value.value if isinstance(value, Literal) else None
     if counts_seconds and isinstance(result, int):
         return Interval(0, result // _DAY_S, result % _DAY_S * 1_000_000)
@@ -90,7 +93,55 @@ def parsed_interval(text: str) -> Interval:
     return Interval(months, days, microseconds)
 
 
-def computed(name: str, arguments: Sequence[Expr | Moving]) -> Expr | Moving:
+def multiplied(count: Expr, interval: Expr | Moving, data_type: pa.DataType) -> Moving:
+    """A number of intervals. SqlError for what is no interval by itself."""
+    if not isinstance(interval, Interval):
+        raise unsupported(
+            "a product of this interval", word="interval", try_="n * interval '1 day'"
+        )
+    is_whole = pa.types.is_integer(data_type)
+    if interval.months and not is_whole:
+        raise unsupported("a part of a month", word="interval", try_="interval '1 day'")
+    number = count.value if isinstance(count, Literal) else None
+    if isinstance(number, int):
+        parts = (interval.months, interval.days, interval.microseconds)
+        return Interval(*(number * part for part in parts))
+    return Multiple(count, interval, is_whole)
+
+
+def as_duration(value: Expr | Moving) -> Expr:
+    """An interval as what a difference of timestamps is compared with: a month has 30 days."""
+    if isinstance(value, Expr):
+        return value
+    if not isinstance(value, Interval):
+        raise unsupported("a comparison with this interval", try_="date_diff('day', a, b) > n")
+    us = (value.months * 30 + value.days) * _DAY_US + value.microseconds
+    return Literal(pa.scalar(us, pa.duration("us")))
+
+
+_TIMES = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}  # seconds, of how many
+
+
+def part_of_duration(part: Expr, value: Expr) -> Expr:
+    """Days and the times that are left, or all seconds; below 0 where the whole is."""
+    name = str(constant(part, "a part of a difference of times")).lower().removesuffix("s")
+    us = value.cast(pa.duration("us")).cast(pa.int64())
+    if name == "epoch":
+        return us / 1_000_000
+    seconds = when(us < 0).then(-(-us // 1_000_000)).otherwise(us // 1_000_000)
+    if name == "day":
+        return when(us < 0).then(-(-us // _DAY_US)).otherwise(us // _DAY_US)
+    if name not in _TIMES:
+        raise unsupported(
+            f"the part {name!r} of a difference of times", try_="epoch, day, hour, minute, second"
+        )
+    unit, count = _TIMES[name]
+    return when(us < 0).then(-(-seconds // unit % count)).otherwise(seconds // unit % count)
+
+
+def computed(
+    name: str, arguments: Sequence[Expr | Moving], type_of: Callable[[Expr], pa.DataType]
+) -> Expr | Moving:
     """A function of which an argument is an interval. SqlError for others than moving by one."""
     first = arguments[0]
     if name == "negate" and not isinstance(first, Expr):
@@ -110,7 +161,9 @@ def computed(name: str, arguments: Sequence[Expr | Moving]) -> Expr | Moving:
         )  # fmt: skip
     if not isinstance(subject, Expr):
         raise unsupported(f"{name} of intervals")
-    return folded(_by_days(subject, moving) if isinstance(moving, Days) else _by(subject, moving))
+    if isinstance(moving, Interval):
+        return folded(_by(subject, moving))
+    return folded(_by_multiple(subject, moving, type_of(subject)))
 
 
 # Where buckets of days and less, and of months, are counted from.
@@ -141,8 +194,35 @@ def bucket(width: Expr | Moving, subject: Expr) -> Expr:
     return (since // us * us + _MONDAY_US).cast(pa.timestamp("us"))
 
 
-def _by_days(subject: Expr, moving: Days) -> Expr:
-    return (subject.cast(pa.int32()) + moving.count.cast(pa.int32())).cast(pa.date32())
+def _by_multiple(subject: Expr, moving: Multiple, data_type: pa.DataType) -> Expr:
+    """By so many months, then by what is left: dates stay dates where that is whole days."""
+    interval, count = moving.interval, moving.count
+    if interval.months:
+        subject = _by_months(subject, count * interval.months, data_type)
+    us = interval.days * _DAY_US + interval.microseconds
+    if us == 0:
+        return subject
+    if pa.types.is_date(data_type) and us % _DAY_US == 0 and moving.is_whole:
+        days = count * (us // _DAY_US)
+        return (subject.cast(pa.int32()) + days.cast(pa.int32())).cast(pa.date32())
+    if pa.types.is_date(data_type):
+        subject = subject.cast(pa.timestamp("us"))
+    moved = count * us if moving.is_whole else (count.cast(pa.float64()) * us).round()
+    return subject + moved.cast(pa.int64()).cast(pa.duration("us"))
+
+
+def _by_months(subject: Expr, months: Expr, data_type: pa.DataType) -> Expr:
+    """To the same day of another month, or to its last one."""
+    month = Call("year", (subject,)) * 12 + Call("month", (subject,)) - 1 + months.cast(pa.int64())
+    first = make_date(month // 12, month % 12 + 1, 1)
+    day = least(Call("day", (subject,)), Call("day", (first.last_day(),)))
+    days = first.cast(pa.int32()) + day.cast(pa.int32()) - 1
+    moved = days.cast(pa.int32()).cast(pa.date32())
+    if pa.types.is_date(data_type):
+        return moved
+    if getattr(data_type, "tz", None) is not None:
+        raise unsupported("months per row of a timestamp with a zone", try_="x::timestamp")
+    return moved.cast(pa.timestamp("us")) + (subject - subject.truncate("day"))
 
 
 def _by(subject: Expr, moving: Interval) -> Expr:

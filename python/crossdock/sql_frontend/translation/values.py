@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,8 +13,16 @@ from crossdock.errors import CrossdockError
 from crossdock.expressions.expression import Call, Column, Expr, Literal, when
 from crossdock.expressions.result_types import TypesOver
 from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
-from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.text.rewritten import INVERTED, LOCAL, OPERATOR_MARKS, WHOLE, ZONED
+from crossdock.sql_frontend.errors import ZonedValueError, unsupported
+from crossdock.sql_frontend.text.rewritten import (
+    INVERTED,
+    LOCAL,
+    MULTIPLIED,
+    OPERATOR_MARKS,
+    TIMES,
+    WHOLE,
+    ZONED,
+)
 from crossdock.sql_frontend.translation import intervals
 from crossdock.sql_frontend.translation.conversions import (
     converted,
@@ -24,6 +31,7 @@ from crossdock.sql_frontend.translation.conversions import (
     widens,
     with_room,
 )
+from crossdock.sql_frontend.translation.divisions import remainder, whole_quotient
 from crossdock.sql_frontend.translation.folding import balanced, constant, folded, is_never, is_true
 from crossdock.sql_frontend.translation.functions import FUNCTIONS, is_null
 from crossdock.sql_frontend.translation.intervals import Moving
@@ -50,6 +58,7 @@ if TYPE_CHECKING:
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
 )
+_PRODUCTS = (TIMES, MULTIPLIED)
 _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _NANOSECONDS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 _INSTEAD = {"random": "FROM t TABLESAMPLE 10%, or relation.sample(fraction=0.1, seed=1)"}
@@ -148,8 +157,8 @@ class Values:
         arguments = [argument for argument in operands if isinstance(argument, Expr)]
         if name == "date_bin":
             return folded(self._bucket(operands[0], arguments[-1]))
-        if len(arguments) < len(operands):
-            return intervals.computed(name, operands)
+        if name in _PRODUCTS or len(arguments) < len(operands):
+            return self._of_intervals(name, operands)
         if name in ("add", "subtract", "multiply", "divide", "modulus"):
             return folded(self._arithmetic(name, arguments))
         if name in _COMPARISONS:
@@ -162,6 +171,8 @@ class Values:
             return self._as_instant(arguments)
         if name in MOMENTS:
             return self._names.moment_of(name)
+        if name == "date_part" and pa.types.is_duration(self.type_of(arguments[1])):
+            return folded(intervals.part_of_duration(*arguments))
         if name in ADDED and any(instants_of(name)):
             arguments = list(map(self._instant, arguments))
         if name == "arrow_typeof":
@@ -174,9 +185,20 @@ class Values:
             return self._of_nan(name, arguments)
         if name in ("round", "ceil", "floor"):
             arguments[0] = self._roomy(arguments[0])
-        if name in ("round", "trunc"):
+        if name in ("round", "trunc", "ceil", "floor"):
             return folded(self._rounded(name, list(map(folded, arguments))))
         return folded(FUNCTIONS[name](list(map(folded, arguments))))
+
+    def _of_intervals(self, name: str, operands: list[Expr | Moving]) -> Expr | Moving:
+        if name in _COMPARISONS:
+            sides = [intervals.as_duration(each) for each in operands]
+            return folded(self._comparison(name, sides))
+        if name in _PRODUCTS:
+            count, interval = operands if name == TIMES else reversed(operands)
+            assert isinstance(count, Expr)
+            number = folded(self.without_float_cast(count))
+            return intervals.multiplied(number, interval, self.type_of(number))
+        return intervals.computed(name, operands, self.type_of)
 
     def _of_nan(self, name: str, arguments: list[Expr]) -> Expr:
         """Functions that see NaN as comparisons do: it equals itself, and has no sign."""
@@ -268,13 +290,13 @@ class Values:
             return Call(name, (left, right))
         if _is_whole(left):
             assert isinstance(left, Call)
-            return self._whole_quotient(left.arguments[0], right)
+            return whole_quotient(left.arguments[0], right, self.type_of)
         if name == "divide":
             return self._quotient(left, right)
         if name == "multiply" and self._is_double(left, right):
             return left
         if name == "modulus":
-            return self._remainder(left, right)
+            return remainder(left, right, self.type_of)
         if name == "subtract" and all(pa.types.is_date(self.type_of(side)) for side in arguments):
             return left.cast(pa.int32()).cast(pa.int64()) - right.cast(pa.int32()).cast(pa.int64())
         for this, other in ((left, right), (right, left)):
@@ -334,23 +356,11 @@ class Values:
         is_number = pa.types.is_integer(data_type) or pa.types.is_decimal(data_type)
         return inner if is_number else expression
 
-    def _whole_quotient(self, left: Expr, right: Expr) -> Expr:
-        """Towards zero, where ours is rounded down; of 0 it is NULL, as the remainder."""
-        if not all(pa.types.is_integer(self.type_of(side)) for side in (left, right)):
-            raise unsupported("// of other than integers", try_="a / b, or floor(a / b)")
-        quotient = left // right
-        wrong = ((left < 0) != (right < 0)) & (left % right != 0)
-        null = Literal(pa.scalar(None, self.type_of(left)))
-        return when(right == 0).then(null).when(wrong).then(quotient + 1).otherwise(quotient)
-
     def _at_zone(self, name: str, arguments: list[Expr]) -> Expr:
         value, zone = arguments[0], str(constant(arguments[1], "a time zone"))
         data_type = self.type_of(value)
         if name == ZONED and getattr(data_type, "tz", None) is not None:
-            raise unsupported(
-                "AT TIME ZONE of a column that has a zone", word="at",
-                try_="extract(...) of the column, which counts in its zone",
-            )  # fmt: skip
+            raise ZonedValueError(constant(arguments[2], "a place"))
         if name == LOCAL:
             return Call("local_time", (value,), zone)
         return Call("instant_of_zone", (self.converted(value, pa.timestamp("us")),), zone)
@@ -373,45 +383,14 @@ class Values:
         is_instant = pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)
         return value.arguments[0] if is_instant else value
 
-    def _remainder(self, left: Expr, right: Expr) -> Expr:
-        """SQL's remainder has the sign of the dividend, ours that of the divisor; of 0 it is
-        NULL."""
-        scales = [
-            data_type.scale
-            for data_type in map(self.type_of, (left, right))
-            if pa.types.is_decimal(data_type)
-        ]
-        if scales:  # by whole numbers of the smallest unit
-            scale = max(scales)
-            whole = [self._units(side, scale) for side in (left, right)]
-            data_type = self._remainder(whole[0], whole[1])
-            return data_type.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
-        divisor = constant(right, "a divisor") if isinstance(right, Literal) else None
-        if divisor is not None:
-            if divisor == 0 and not pa.types.is_floating(self.type_of(left)):
-                return Literal(pa.scalar(None, self.type_of(left)))
-            data_type = left % right
-            wrong = (left < 0) if divisor > 0 else (left > 0)
-            return when(wrong & (data_type != 0)).then(data_type - right).otherwise(data_type)
-        data_type = left % right
-        wrong = ((left < 0) != (right < 0)) & (data_type != 0)
-        if any(pa.types.is_floating(self.type_of(side)) for side in (left, right)):
-            return when(wrong).then(data_type - right).otherwise(data_type)
-        null = Literal(pa.scalar(None, self.type_of(left)))
-        return when(right == 0).then(null).when(wrong).then(data_type - right).otherwise(data_type)
-
-    def _units(self, value: Expr, scale: int) -> Expr:
-        """A decimal or an integer as a number of units of 10^-scale."""
-        if isinstance(value, Literal):
-            number = constant(value, "a number")
-            return Literal(None if number is None else int(Decimal(number).scaleb(scale)))
-        return (value * Literal(Decimal(10**scale))).cast(pa.int64())
-
     def _cast(self, message: Message) -> Expr | Moving:
         inner = self.any_of(message.input)
         if not isinstance(inner, Expr):
             return inner
         kind = message.type.WhichOneof("kind")
+        is_interval = kind in ("interval_compound", "interval_day")
+        if is_interval and pa.types.is_duration(self.type_of(inner)):
+            return inner
         if kind == "interval_compound" or (
             kind == "interval_day" and pa.types.is_integer(self.type_of(inner))
         ):
@@ -433,6 +412,8 @@ class Values:
             return value
         if pa.types.is_dictionary(data_type) and data_type.value_type == target:
             return value
+        if pa.types.is_duration(data_type) and pa.types.is_string(target):
+            raise unsupported("a cast of a difference of times", try_="extract(epoch from b - a)")
         return converted(value, data_type, target, tries=tries)
 
     def _case(self, message: Message) -> Expr:
@@ -478,7 +459,7 @@ class Values:
         plain = self._compared([subject, *options])[0]
         membership = is_one_of(plain, known, self.type_of(plain))
         if len(known) < len(values):  # NULL in the list: no row is known not to be in it
-            return when(membership).then(True).otherwise(Literal(None))
+            return when(membership).then(True).otherwise(Literal(pa.scalar(None, pa.bool_())))
         return membership
 
 
