@@ -1,5 +1,5 @@
-"""Window functions that are computed as groups of partitions and frames: what they are refused for, and
-what planning them costs."""
+"""Window functions that are computed as groups of partitions and frames: what they are refused
+for, and what planning them costs."""
 
 from __future__ import annotations
 
