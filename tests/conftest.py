@@ -1,5 +1,5 @@
-"""Lets the tests import tools/rank_processes.py, Ctrl-C reach them and what they start, and the
-longest files begin first."""
+"""Lets the tests import tools/rank_processes.py, Ctrl-C reach them and what they start, the longest
+files begin first, and Hypothesis draw the same cases each time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
@@ -37,6 +38,15 @@ LONGEST = [
     "python/machines/test_rates.py",  # 12
     "python/engine/test_exit.py",  # 11
 ]
+
+# How long a case takes is the machine's matter. The fixtures that properties use have no state.
+settings.register_profile(
+    "crossdock",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("crossdock")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

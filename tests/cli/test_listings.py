@@ -17,10 +17,8 @@ from crossdock_cli.listings import (
     parse_names,
     parse_orders,
 )
-
-hypothesis = pytest.importorskip("hypothesis")
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 PARSERS: tuple[Callable[[str, str], Any], ...] = (
     parse_aggregates,
@@ -175,7 +173,7 @@ def refusal(parse: Callable[[str, str], Any], text: str) -> str:
 
 
 @given(words=st.lists(WORDS, max_size=14), parse=st.sampled_from(PARSERS))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_any_words_are_read_or_refused_with_a_place(
     words: list[str], parse: Callable[[str, str], Any]
 ) -> None:
@@ -184,7 +182,7 @@ def test_any_words_are_read_or_refused_with_a_place(
 
 
 @given(text=st.text(max_size=30), parse=st.sampled_from(PARSERS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_letters_are_read_or_refused(text: str, parse: Callable[[str, str], Any]) -> None:
     result = refusal(parse, text)
     assert result == "" or result.startswith("--some: ")
@@ -211,7 +209,7 @@ def aggregate_lists(draw: st.DrawFn) -> dict[str, xd.Aggregate]:
 
 
 @given(aggregate_lists(), st.sampled_from([" ", "  ", "\t"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_aggregates_that_are_written_down_come_back(
     items: dict[str, xd.Aggregate], space: str
 ) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from partition_run import assert_parts
 from same_rows import assert_same_rows, plain, plain_keys
 from sort_run import assert_sorted
-from test_properties import law, table_of
+from test_properties import table_of
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.utf8()), ("x", pa.float64()), ("v", pa.int64())])
 
@@ -101,7 +101,6 @@ def assert_equal_tables(one: pa.Table, other: pa.Table) -> None:
 
 
 @given(rows=row_lists, by=key_lists, one=group_ways, other=group_ways)
-@law
 def test_groups_do_not_depend_on_how_they_are_made(
     engine_of: EngineOf, rows: Rows, by: list[str], one: Way, other: Way
 ) -> None:
@@ -112,7 +111,6 @@ def test_groups_do_not_depend_on_how_they_are_made(
 
 
 @given(rows=row_lists, by=key_lists, way=group_ways, data=st.data())
-@law
 def test_groups_do_not_depend_on_the_order_of_rows(
     engine_of: EngineOf, rows: Rows, by: list[str], way: Way, data: st.DataObject
 ) -> None:
@@ -123,7 +121,6 @@ def test_groups_do_not_depend_on_the_order_of_rows(
 
 
 @given(rows=row_lists, by=key_lists, way=group_ways)
-@law
 def test_groups_of_groups_add_up(engine_of: EngineOf, rows: Rows, by: list[str], way: Way) -> None:
     """Counts and sums of all groups are those of the table; each key is there once."""
     items = [("count", "", "", "n", {}), ("sum", "v", "", "s", {"wide": True})]
@@ -145,7 +142,6 @@ def test_groups_of_groups_add_up(engine_of: EngineOf, rows: Rows, by: list[str],
     stable=st.booleans(),
     way=sort_ways,
 )
-@law
 def test_sorted_rows_are_the_rows_sorted(
     engine_of: EngineOf,
     rows: Rows,
@@ -185,7 +181,6 @@ def test_sorted_rows_are_the_rows_sorted(
     parts=st.sampled_from([1, 2, 5, 64]),
     way=ways(["auto"], [0]),
 )
-@law
 def test_parts_are_the_rows_partitioned(
     engine_of: EngineOf, rows: Rows, by: list[str], kind: str, parts: int, way: Way
 ) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from conftest import EngineOf
 from crossdock import _native
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from join_oracle import LEFT_ONLY
 from same_rows import assert_same_rows, plain
@@ -59,12 +59,6 @@ runs = st.builds(
 )
 kinds = st.sampled_from(KINDS)
 key_lists = st.sampled_from([["k"], ["t"], ["k", "t"]])
-law = settings(
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 def table_of(rows: list[tuple[Any, ...]], schema: pa.Schema, cuts: Sequence[int] = ()) -> pa.Table:
@@ -147,7 +141,6 @@ def assert_equal_tables(one: pa.Table, other: pa.Table) -> None:
 
 
 @given(question=questions, one=runs, other=runs)
-@law
 def test_a_result_does_not_depend_on_how_it_is_run(
     engine_of: EngineOf, question: Question, one: Run, other: Run
 ) -> None:
@@ -155,7 +148,6 @@ def test_a_result_does_not_depend_on_how_it_is_run(
 
 
 @given(question=questions, run=runs)
-@law
 def test_count_rows_and_batches_agree(engine_of: EngineOf, question: Question, run: Run) -> None:
     join = question.join(engine_of, run)
     rows = join.count()
@@ -164,7 +156,6 @@ def test_count_rows_and_batches_agree(engine_of: EngineOf, question: Question, r
 
 
 @given(question=questions, run=runs)
-@law
 def test_aggregates_fold_the_rows(engine_of: EngineOf, question: Question, run: Run) -> None:
     items = [(function, name) for function in ("sum", "min", "max") for name in ("l_k", "l_a")]
     if question.how not in LEFT_ONLY:
@@ -186,7 +177,6 @@ def nulls_for(rows: pa.Table, schema: pa.Schema, prefix: str) -> pa.Table:
 
 
 @given(left=left_rows, right=right_rows, keys=key_lists, nulls_equal=st.booleans(), run=runs)
-@law
 def test_kinds_are_made_of_one_another(
     engine_of: EngineOf,
     left: list[tuple[Any, ...]],
@@ -210,7 +200,6 @@ def test_kinds_are_made_of_one_another(
 
 
 @given(left=left_rows, right=right_rows, run=runs)
-@law
 def test_null_aware_anti_is_not_in(
     engine_of: EngineOf,
     left: list[tuple[Any, ...]],

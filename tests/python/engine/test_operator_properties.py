@@ -12,11 +12,8 @@ from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
-import pytest
-
-hypothesis = pytest.importorskip("hypothesis")
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 KEYS = st.one_of(st.none(), st.integers(-3, 5), st.sampled_from([-(2**63), 2**63 - 1]))
 STRINGS = st.one_of(
@@ -59,7 +56,7 @@ def rows_in(table: pa.Table) -> list[Row]:
     dock=st.integers(0, 2),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_groups_are_those_of_the_definition(
     docks: list[xd.Dock], rows: list[Row], keys: list[str], cuts: list[int], dock: int, seed: int
 ) -> None:
@@ -132,7 +129,7 @@ ORDERS = st.lists(
     limit=st.one_of(st.none(), st.integers(0, 70)),
     offset=st.integers(0, 10),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_sorts_are_those_of_the_definition(
     docks: list[xd.Dock], rows: list[Row], orders: list[tuple[str, bool, bool]], cuts: list[int],
     dock: int, limit: int | None, offset: int,
@@ -171,7 +168,7 @@ def test_sorts_are_those_of_the_definition(
     cuts=CUTS,
     dock=st.integers(0, 2),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_partitions_hold_every_row_once_and_equal_keys_together(
     docks: list[xd.Dock], rows: list[Row], keys: list[str], count: int, cuts: list[int], dock: int
 ) -> None:
@@ -193,7 +190,7 @@ def test_partitions_hold_every_row_once_and_equal_keys_together(
 
 
 @given(rows=ROWS, other=ROWS, cuts=CUTS, dock=st.integers(0, 2))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_distinct_of_a_union_is_the_set_of_rows(
     docks: list[xd.Dock], rows: list[Row], other: list[Row], cuts: list[int], dock: int
 ) -> None:
@@ -212,7 +209,7 @@ FILTERS = [
 
 
 @given(rows=ROWS, predicate=st.sampled_from(FILTERS), cuts=CUTS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_pushdown_changes_no_result(
     docks: list[xd.Dock], rows: list[Row], predicate: xd.Expr, cuts: list[int]
 ) -> None:

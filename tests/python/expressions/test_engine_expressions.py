@@ -17,8 +17,6 @@ from crossdock.expressions.engine_expressions import Compiler
 from crossdock.expressions.evaluation import evaluate
 from crossdock.expressions.expression import Call, Expr, lit
 from crossdock.values.engine_types import engine_table
-
-pytest.importorskip("hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -222,7 +220,7 @@ def test_fused_is_what_pyarrow_gives(engine: _native.Engine) -> None:
     expressions = st.one_of(numbers(1), numbers(2), conditions(1), conditions(2))
 
     @given(expression=expressions, table=tables())
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     def compared(expression: Expr, table: Any) -> None:
         ways[check(engine, expression, table)] += 1
 
