@@ -17,7 +17,6 @@ CALLERS = 200
 SENDERS = 600
 REQUEST_BYTES = 4 << 20  # below what a message may have
 QUOTA_BYTES = 256 << 20  # of buffers (ServerSettings::memory_bytes)
-GROWTH_BYTES_MAX = 384 << 20  # half as much again for what stands around them; 296 MiB were seen
 LEFT_BYTES_MAX = 48 << 20  # 6 MiB were seen; the server keeps 32 MiB of free memory
 PATH = "/crossdock.control.v1.Control/CreateChannel"
 
@@ -83,12 +82,13 @@ def test_requests_without_an_end_do_not_fill_the_memory(
             open_until.enter_context(SlowRequest(place, PATH, REQUEST_BYTES))
             for _ in range(SENDERS)
         ]
-        sent = send_all(requests, quiet_s=1, at_most_s=15)
+        sent = send_all(requests, quiet_s=2, at_most_s=60)
         growth = resident_bytes(process.number) - before
         plane.status()  # over a connection that was there before, and over one that was not
         control.connect(f"{place[0]}:{place[1]}", timeout_s=10).status()
-        assert sent > QUOTA_BYTES, "more than it may keep has to reach the server"
-        assert growth < GROWTH_BYTES_MAX
+        # As much again stands around the buffers at most: 300 MiB were seen, of 1.1 GiB and more.
+        assert sent > 3 * QUOTA_BYTES, "more than it may keep has to reach the server"
+        assert growth < 2 * QUOTA_BYTES
         # Those that go beyond are ended, and their callers know it.
         assert any(request.is_over for request in requests)
     assert comes_true(lambda: resident_bytes(process.number) - before < LEFT_BYTES_MAX)

@@ -9,6 +9,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 
 import crossdock as xd
 import pyarrow as pa
@@ -16,6 +18,8 @@ import pyarrow.compute as pc
 import pytest
 
 ROWS = 2_000_000
+WEAK_REFERENCES = ("_weakrefset.py", "weakref.py")  # of Python's library
+PATIENCE_S = 60  # for what comes at once on an idle machine
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +43,11 @@ RUNS: dict[str, Callable[[xd.Relation], object]] = {
 
 def wait_until_free(dock: xd.Dock) -> int:
     """Bytes in use once threads that end have ended."""
-    for _ in range(300):
-        dock.trim()
-        if dock.memory_used_bytes == 0:
-            break
+    give_up_s = time.monotonic() + PATIENCE_S
+    dock.trim()
+    while dock.memory_used_bytes > 0 and time.monotonic() < give_up_s:
         time.sleep(0.01)
+        dock.trim()
     return dock.memory_used_bytes
 
 
@@ -61,24 +65,34 @@ def test_over_the_budget_is_an_error_and_gives_all_memory_back(
         assert few.group_by("k").agg(s=xd.sum("v")).sort("k").count() == 100
 
 
+def work_after_ctrl_c(run: Callable[[], object]) -> float:
+    """Seconds of processor time that a run, begun again and again, takes from Ctrl-C to its end:
+    how long those are on a busy machine says nothing."""
+    sent_at_s: list[float] = []
+
+    def interrupt() -> None:
+        sent_at_s.append(time.process_time())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def run_again_and_again() -> None:
+        for _ in range(1000):
+            run()
+
+    timer = threading.Timer(0.1, interrupt)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_again_and_again()
+    finally:
+        timer.cancel()
+    return time.process_time() - sent_at_s[0]
+
+
 @pytest.mark.parametrize("name", list(RUNS))
 def test_ctrl_c_stops_a_run_and_the_dock_works_on(scattered: pa.Table, name: str) -> None:
     with xd.connect(threads=2, memory="2GiB") as dock:
         rows = dock.from_arrow(scattered)
-        timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
-        start = time.perf_counter()
-
-        def run_again_and_again() -> None:
-            while time.perf_counter() - start < 10:
-                RUNS[name](rows)
-
-        try:
-            with pytest.raises(KeyboardInterrupt):
-                run_again_and_again()
-        finally:
-            timer.cancel()
-        assert time.perf_counter() - start < 5
+        assert work_after_ctrl_c(lambda: RUNS[name](rows)) < 2
         assert dock.progress() is None
         assert rows.limit(100).sort("v", limit=2).count() == 2
 
@@ -86,15 +100,18 @@ def test_ctrl_c_stops_a_run_and_the_dock_works_on(scattered: pa.Table, name: str
 def threads_beyond(before: int) -> int:
     """How many more threads Python has than `before`, once those that end have ended. pytest-xdist
     has threads of its own."""
-    for _ in range(300):
-        if _thread._count() <= before:
-            break
+    give_up_s = time.monotonic() + PATIENCE_S
+    while _thread._count() > before and time.monotonic() < give_up_s:
         time.sleep(0.01)
     return _thread._count() - before
 
 
-def raise_interrupt(signum: int, frame: object) -> None:
-    raise KeyboardInterrupt
+def raise_interrupt(signum: int, frame: FrameType | None) -> None:
+    """Python drops what is raised within the callback of a weak reference: then a moment later."""
+    if frame is not None and Path(frame.f_code.co_filename).name in WEAK_REFERENCES:
+        signal.setitimer(signal.ITIMER_REAL, 0.0001)
+    else:
+        raise KeyboardInterrupt
 
 
 def interrupted_after(seconds: float, run: Callable[[], object]) -> bool:
@@ -200,18 +217,4 @@ def test_ctrl_c_reaches_a_run_of_few_rows(dock: xd.Dock) -> None:
     few = pa.array(range(400_000), pa.int64())
     rows = dock.from_arrow(pa.table({"k": few, "v": few}))
     many = {f"q{i}": xd.quantile("v", i / 40) for i in range(40)}
-    began: list[float] = []
-
-    def run_again_and_again() -> None:
-        for _ in range(1000):
-            began.append(time.perf_counter())
-            rows.group_by("k").agg(**many).collect()
-
-    timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run_again_and_again()
-    finally:
-        timer.cancel()
-    assert time.perf_counter() - began[-1] < 2
+    assert work_after_ctrl_c(lambda: rows.group_by("k").agg(**many).collect()) < 5

@@ -3,6 +3,7 @@ lists folders as stores of objects do, whose buckets they are then."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,10 +28,10 @@ class RangeServer(ThreadingHTTPServer):
         self.delay_s = 0.0
         self.fails_of = 0  # one range of so many, the first one not
         self.status = 503
-        self.hangs = threading.Event()  # once set, answers wait for `goes_on`
+        self.hangs_from = sys.maxsize  # answers of this byte and later ones wait for `goes_on`
         self.goes_on = threading.Event()
+        self.goes_on_at = sys.maxsize  # requests at once, which set it
         self.at_once = 0
-        self.most_at_once = 0
         self.lock = threading.Lock()
 
 
@@ -48,11 +49,12 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server
         with server.lock:
             server.at_once += 1
-            server.most_at_once = max(server.most_at_once, server.at_once)
+            if server.at_once == server.goes_on_at:
+                server.goes_on.set()
         try:
             if server.delay_s:
                 time.sleep(server.delay_s)
-            if server.hangs.is_set():
+            if self._range(sys.maxsize)[0] >= server.hangs_from:
                 server.goes_on.wait(60)
             self._answer(sends=True)
         finally:

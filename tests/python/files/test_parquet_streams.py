@@ -7,7 +7,6 @@ import decimal
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,9 +217,9 @@ def test_a_limit_reads_no_further_row_group(dock: xd.Dock, path: Path, rows: pa.
 def test_an_iterator_that_is_closed_ends_the_run(dock: xd.Dock, path: Path) -> None:
     batches = iter(dock.read_parquet(path).to_batches())
     next(batches)
-    start = time.perf_counter()
+    assert dock.progress() is not None
     batches.close()  # type: ignore[attr-defined]
-    assert time.perf_counter() - start < 0.2
+    assert dock.progress() is None
 
 
 def test_an_error_ends_a_stream(dock: xd.Dock, path: Path) -> None:
