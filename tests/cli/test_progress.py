@@ -26,12 +26,17 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, stream: Any, seconds: float) -> tuple[str, int]:
+def shown(
+    monkeypatch: pytest.MonkeyPatch, stream: Any, patience_s: float = 0.2, looks: int = 0
+) -> tuple[str, int]:
+    """What a run writes that ends a moment later, or once it was asked so often how far it is."""
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr(progress, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(progress, "_PATIENCE_S", patience_s)
     dock = FakeDock()
     with progress.progress_bar(dock):  # type: ignore[arg-type]
-        time.sleep(seconds)
+        time.sleep(0.5)
+        while dock.asked < looks:
+            time.sleep(0.01)
     return stream.getvalue(), dock.asked
 
 
@@ -39,7 +44,7 @@ def test_a_long_run_on_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
-    text, _ = shown(monkeypatch, Terminal(), 1.2)
+    text, _ = shown(monkeypatch, Terminal(), looks=4)
     assert "probe" in text
     assert "50%" in text
     assert "rows/s" in text
@@ -48,8 +53,8 @@ def test_a_long_run_on_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_short_run_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, Terminal(), 0.05) == ("", 0)
+    assert shown(monkeypatch, Terminal(), patience_s=60) == ("", 0)
 
 
 def test_a_pipe_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, io.StringIO(), 0.5) == ("", 0)
+    assert shown(monkeypatch, io.StringIO()) == ("", 0)

@@ -205,9 +205,10 @@ def test_the_shell(shell: pexpect.spawn, tmp_path: Path) -> None:
     shell.expect("reads itself")
     shell.send(".tabels\r")
     shell.expect("no command '.tabels'")
-    for part in ("select na\t", " from peo\t", " order by id;\r"):
+    for part, completion in (("select na\t", "me"), (" from peo\t", "ple")):
         shell.send(part)
-        time.sleep(0.5)  # completions come from another thread
+        shell.expect(completion)  # comes from another thread
+    shell.send(" order by id;\r")
     shell.expect("ann")
     shell.expect("crossdock>")
     time.sleep(0.5)

@@ -90,7 +90,7 @@ TEST(ChannelConcurrent, ClosingWakesWhoSleeps) {
   const auto begin = steady_clock::now();
   channel->close({ErrorCode::kCancelled, "stopped"});
   taker.join();
-  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(10));
   ASSERT_FALSE(taken.ok());
   EXPECT_EQ(taken.error().message, "stopped");
 }

