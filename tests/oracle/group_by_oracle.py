@@ -274,7 +274,8 @@ def spreads(values: Values, item: Aggregate) -> Expected:
         if count <= ddof:
             continue
         mean = one.mean()
-        variance = float(((one - mean) ** 2).sum() / (count - ddof))
+        with np.errstate(invalid="ignore"):  # of an infinity it is no number
+            variance = float(((one - mean) ** 2).sum() / (count - ddof))
         scale = math.sqrt(variance * (variance + float(mean) ** 2)) if variance < math.inf else 0
         error = (8 + count) * EPSILON * scale
         error += ((8 + count) * EPSILON * float(abs(mean))) ** 2

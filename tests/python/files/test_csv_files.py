@@ -230,11 +230,11 @@ def test_large_files_stream_in_bounded_memory(
     most = rows = 0
     for number, batch in enumerate(dock.read_csv(path, **options).to_batches()):
         rows += batch.num_rows
-        most = max(most, pa.total_allocated_bytes() - before)
+        most = max(most, pa.total_allocated_bytes() - before + dock.memory_used_bytes)
         if number < 20:
             time.sleep(0.05)
     assert rows == 1_200_000
-    assert most < 48 << 20  # of 113 MB, blocks that pyarrow.csv reads ahead
+    assert most < 48 << 20  # of 113 MB, blocks that are read ahead, here or by pyarrow.csv
 
 
 FIRST_ROWS = """
