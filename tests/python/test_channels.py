@@ -228,11 +228,14 @@ class Waiter:
         self.heard = ""
         self._channel = channel
         self._begin = time.monotonic()
+        self._begun = threading.Event()
         self._thread = threading.Thread(target=self._wait, daemon=True)
         self._thread.start()
+        self._begun.wait()
         time.sleep(0.2)
 
     def _wait(self) -> None:
+        self._begun.set()
         try:
             self._channel.recv(wait_s=60)
         except xd.CrossdockError as error:
