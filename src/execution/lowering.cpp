@@ -140,6 +140,8 @@ bool can_fail(const Expression& expression) {
     case ExpressionOp::kParseTime:
     case ExpressionOp::kDateDiff:
     case ExpressionOp::kMakeDate:
+    case ExpressionOp::kFromReal:
+    case ExpressionOp::kParse:
       fails = true;
       break;
     case ExpressionOp::kToInteger: {

@@ -12,6 +12,7 @@
 #include "expressions/step_frame.hpp"
 #include "expressions/string_arena.hpp"
 #include "expressions/string_lanes.hpp"
+#include "expressions/utf8.hpp"
 
 namespace crossdock::expressions {
 namespace {
@@ -118,7 +119,10 @@ void run_step(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kLeast:
       return steps::run_extreme(frame, index);
     case ExpressionOp::kToText:
-      return steps::run_string(frame, index);
+      return steps::run_to_text(frame, index);
+    case ExpressionOp::kParse:
+    case ExpressionOp::kTryParse:
+      return steps::run_parse(frame, index);
     case ExpressionOp::kYear:
     case ExpressionOp::kMonth:
     case ExpressionOp::kDay:
@@ -140,6 +144,7 @@ const char* failure_advice(const Expression& expression) {
   if (expression.op == ExpressionOp::kCharacter) return "a condition on the number before";
   if (expression.op == ExpressionOp::kMakeDate) return "a condition on the numbers before";
   if (expression.op == ExpressionOp::kParseTime) return "try_strptime, which is NULL there";
+  if (expression.op == ExpressionOp::kParse) return "a cast that tries, which is NULL there";
   return "a wider type, by a cast of one side";
 }
 
@@ -156,7 +161,20 @@ std::string failure_text(const Expression& expression) {
   if (expression.op == ExpressionOp::kParseTime) {
     return text + " is of a string that is no instant in this format";
   }
+  if (expression.op == ExpressionOp::kParse) {
+    return fmt::format("{} is of a string that is no {}", text, type_name(expression.type));
+  }
   return fmt::format("{} does not fit {}", text, type_name(expression.type));
+}
+
+// The first characters of the string that a step could not read, whose lane may be that of another step by now.
+std::string failed_string(const steps::Frame& frame, int32_t step, int32_t row) {
+  constexpr int64_t kShownCharacters = 40;
+  for (int32_t i = 0; i < step; ++i) run_step(frame, i);
+  const int32_t argument = frame.step(step).arguments[0];
+  const std::string_view string = steps::known_strings(frame, argument)[row];
+  const char* const end = string.data() + string.size();
+  return std::string(string.data(), skip_characters(string.data(), end, kShownCharacters));
 }
 
 }  // namespace
@@ -208,13 +226,18 @@ Status BlockEvaluator::check_poison(int32_t step) const {
   const uint8_t* kept_rows = kept();
   for (int32_t i = 0; i < count_; ++i) {
     if (poison[i] == 0 || (kept_rows != nullptr && kept_rows[i] == 0)) continue;
-    const ProgramStep& failed = program_->steps()[poison[i] - 1];
+    const int32_t failed = poison[i] - 1;
+    const Expression& expression = *program_->steps()[failed].expression;
+    std::string text = failure_text(expression);
+    if (expression.op == ExpressionOp::kParse) {
+      text += fmt::format(": '{}'", failed_string(state_->frame, failed, i));
+    }
     return make_error(ErrorCode::kExpressionFailed,
                       "{}\n  row      {} of a batch of {}\n  try      {}",
-                      failure_text(*failed.expression),
+                      text,
                       state_->frame.begin + i,
                       state_->frame.batch->rows,
-                      failure_advice(*failed.expression));
+                      failure_advice(expression));
   }
   return {};
 }

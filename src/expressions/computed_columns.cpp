@@ -70,6 +70,7 @@ bool may_be_null(const Expression& expression, const std::vector<bool>& nulls) {
     case ExpressionOp::kLiteral:
       return expression.values[0].null;
     case ExpressionOp::kTryParseTime:
+    case ExpressionOp::kTryParse:
       return true;
     case ExpressionOp::kIsNull:
     case ExpressionOp::kIsValid:

@@ -84,6 +84,7 @@ constexpr OpName kOpNames[] = {
     {ExpressionOp::kFloor, "floor", nullptr},
     {ExpressionOp::kCeil, "ceil", nullptr},
     {ExpressionOp::kRound, "round", nullptr},
+    {ExpressionOp::kRoundEven, "round_even", nullptr},
     {ExpressionOp::kSign, "sign", nullptr},
     {ExpressionOp::kIsNan, "is_nan", nullptr},
     {ExpressionOp::kCbrt, "cbrt", nullptr},
@@ -124,6 +125,9 @@ constexpr OpName kOpNames[] = {
     {ExpressionOp::kToInteger, "to_integer", nullptr},
     {ExpressionOp::kToScale, "to_decimal", nullptr},
     {ExpressionOp::kToReal, "to_real", nullptr},
+    {ExpressionOp::kFromReal, "from_real", nullptr},
+    {ExpressionOp::kParse, "parsed_as", nullptr},
+    {ExpressionOp::kTryParse, "try_parsed_as", nullptr},
 };
 
 const OpName* find_op(ExpressionOp op) {
@@ -172,8 +176,7 @@ std::string inner_text(const Expression& expression) {
 }
 
 bool is_conversion(ExpressionOp op) {
-  return op == ExpressionOp::kToInteger || op == ExpressionOp::kToScale ||
-         op == ExpressionOp::kToReal || op == ExpressionOp::kToText;
+  return op >= ExpressionOp::kToText && op <= ExpressionOp::kTryParse;
 }
 
 }  // namespace

@@ -90,8 +90,9 @@ enum class ExpressionOp : uint8_t {
   kLog10,
   kFloor,  // of reals and decimals, whose type stays
   kCeil,
-  kRound,  // to a literal number of digits; halves away from zero
-  kSign,   // int8, or a real
+  kRound,      // to a literal number of digits; halves away from zero
+  kRoundEven,  // to a whole number; halves to the even one. Of reals
+  kSign,       // int8, or a real
   kIsNan,
   kCbrt,  // of reals
   kSin,
@@ -127,10 +128,13 @@ enum class ExpressionOp : uint8_t {
   kMakeDate,      // of year, month and day: date32
   kTruncate,  // of a date32 or a timestamp without zone, to the begin of a period, which a literal names
   kAddMonths,  // of these; the last day where a month has no such day
-  kToText,     // integers, dates, bools, and strings of other layouts
+  kToText,  // as SQL writes numbers, dates, timestamps without zone, bools, and strings of other layouts
   kToInteger,  // to an integer type, checked
   kToScale,    // to a decimal; digits that would be cut are an error
   kToReal,     // to float64, or float32
+  kFromReal,   // to an integer type, of whole numbers, or a decimal, the nearest one; checked
+  kParse,  // a string as it is written by hand, to any of these types, a bool, a date32 or a timestamp without zone
+  kTryParse,  // the same; NULL of what is none
 };
 
 // What values look like while they are computed with.
@@ -169,7 +173,7 @@ ExpressionPtr make_column(const Schema& schema, int column);
 ExpressionPtr make_literal(DataType type, LiteralValue value);
 
 // A call with its type, and conversions of its arguments where their types differ. `type` is that of
-// a cast (kToInteger, kToScale, kToReal), else not read; `values` are those of kIsIn and tests of
+// a cast (kToInteger ... kTryParse), else not read; `values` are those of kIsIn and tests of
 // strings, in the type of the first argument. Error kUnsupportedType names the function and the types.
 struct CallParts {
   ExpressionOp op = ExpressionOp::kAdd;

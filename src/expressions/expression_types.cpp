@@ -236,17 +236,28 @@ Result<ExpressionPtr> cast(CallParts parts) {
   const DataType from = parts.arguments[0]->type;
   const DataType to = parts.type;
   if (from == to) return parts.arguments[0];
+  const auto is_plain = [](const DataType& type) {
+    return is_integer(type) || is_real(type) || (is_decimal(type) && type.scale >= 0) ||
+           is_instant(type) || type.id == TypeId::kBool;
+  };
   if (parts.op == ExpressionOp::kToText) {
-    const bool shown =
-        is_integer(from) || is_text(from) || from.id == TypeId::kBool || from.id == TypeId::kDate32;
-    return shown ? Result<ExpressionPtr>(node(parts, computed_string_type())) : refuse(parts);
+    const bool is_written = is_plain(from) || is_text(from);
+    return is_written ? Result<ExpressionPtr>(node(parts, computed_string_type())) : refuse(parts);
   }
+  if (parts.op == ExpressionOp::kParse || parts.op == ExpressionOp::kTryParse) {
+    const bool is_read = is_text(from) && is_plain(to);
+    return is_read ? Result<ExpressionPtr>(node(std::move(parts), to)) : refuse(parts);
+  }
+  if (is_real(from) && !is_real(to)) parts.op = ExpressionOp::kFromReal;
   bool fits = is_number(from);
   if (parts.op == ExpressionOp::kToReal) fits = fits && is_real(to);
   if (parts.op == ExpressionOp::kToInteger) fits = is_integer(from) && is_integer(to);
   if (parts.op == ExpressionOp::kToScale) {
     fits = (is_integer(from) || is_decimal(from)) && is_decimal(to) && to.scale >= 0 &&
            digits_of(from).scale >= 0;
+  }
+  if (parts.op == ExpressionOp::kFromReal) {
+    fits = is_integer(to) || (is_decimal(to) && to.scale >= 0 && to.scale <= kMostRealScale);
   }
   if (!fits) return refuse(parts);
   return node(std::move(parts), to);
@@ -342,6 +353,9 @@ Result<ExpressionPtr> make_call(CallParts parts) {
     case ExpressionOp::kToScale:
     case ExpressionOp::kToReal:
     case ExpressionOp::kToText:
+    case ExpressionOp::kFromReal:
+    case ExpressionOp::kParse:
+    case ExpressionOp::kTryParse:
       return cast(std::move(parts));
     default:
       return types::is_function(parts.op) ? types::function_call(std::move(parts))

@@ -12,6 +12,8 @@
 namespace crossdock::expressions::types {
 
 constexpr int32_t kDecimalDigits = 38;
+// Of decimals that reals become: 53 bits times this power of ten fit 128 bits.
+constexpr int32_t kMostRealScale = 22;
 
 inline DataType type_of(std::string_view format) {
   Result<DataType> parsed = parse_arrow_format(format);

@@ -136,7 +136,8 @@ Result<ExpressionPtr> of_number(CallParts parts) {
   if (parts.op == ExpressionOp::kIsNan) {
     return is_real(type) ? Result<ExpressionPtr>(node(parts, type_of("b"))) : refuse(parts);
   }
-  if (is_real(type)) return node(parts, type);  // kSign
+  if (is_real(type)) return node(parts, type);  // kSign, kRoundEven
+  if (parts.op == ExpressionOp::kRoundEven) return refuse(parts);
   return is_exact(type) ? Result<ExpressionPtr>(node(parts, type_of("c"))) : refuse(parts);
 }
 
@@ -234,6 +235,7 @@ Result<ExpressionPtr> types::function_call(CallParts parts) {
     case ExpressionOp::kRound:
     case ExpressionOp::kTrunc:
       return rounding(std::move(parts));
+    case ExpressionOp::kRoundEven:
     case ExpressionOp::kSign:
     case ExpressionOp::kIsNan:
       return of_number(std::move(parts));

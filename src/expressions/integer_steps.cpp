@@ -4,25 +4,18 @@
 // one, or checked row by row. Whether results fit their type is looked at only where the bound of the
 // result passes it. A decimal price times a discount of a few digits stays in 64 bits throughout.
 #include <algorithm>
-#include <bit>
+#include <cmath>
 #include <optional>
 
 #include "base/check.hpp"
+#include "expressions/checked_writer.hpp"
 #include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
 
 namespace crossdock::expressions::steps {
 namespace {
 
-constexpr int32_t kWordBits = 63;
 constexpr int32_t kWideBits = 127;
-
-int32_t bits_of(UInt128 magnitude) {
-  const auto high = static_cast<uint64_t>(magnitude >> 64);
-  return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<uint64_t>(magnitude));
-}
-
-UInt128 magnitude_of(Int128 value) { return static_cast<UInt128>(value ^ (value >> 127)); }
 
 // Every value of [-2^bits, 2^bits) is in the range. Of unsigned types only by `never_negative`.
 bool holds_bits(const IntegerRange& range, int32_t bits) {
@@ -30,37 +23,6 @@ bool holds_bits(const IntegerRange& range, int32_t bits) {
   const Int128 limit = static_cast<Int128>(1) << bits;
   return range.max >= limit - 1 && (range.min == 0 || range.min <= -limit);
 }
-
-// Writes rows one by one, checks each against a range, and narrows the whole when it fits words.
-class CheckedWriter {
- public:
-  CheckedWriter(const Frame& frame, int32_t index, Value& out, const IntegerRange& range)
-      : frame_(frame), index_(index), out_(out), range_(range), slot_(frame.slot(index)) {}
-
-  void put(int32_t row, Int128 value, bool failed) {
-    if (failed || value < range_.min || value > range_.max) [[unlikely]] {
-      frame_.poison(index_, out_, row);
-      value = 0;
-    }
-    magnitude_ |= magnitude_of(value);
-    slot_.low[row] = static_cast<uint64_t>(value);
-    slot_.high[row] = static_cast<uint64_t>(value >> 64);
-  }
-
-  void finish() {
-    out_.low = slot_.low;
-    out_.bits = bits_of(magnitude_);
-    out_.high = out_.bits <= kWordBits ? nullptr : slot_.high;
-  }
-
- private:
-  const Frame& frame_;
-  int32_t index_;
-  Value& out_;
-  IntegerRange range_;
-  Slot slot_;
-  UInt128 magnitude_ = 0;
-};
 
 // Looks at the results in `out`, whose bound passes their type.
 void check_range(const Frame& frame, int32_t index, Value& out, const IntegerRange& range) {
@@ -232,6 +194,50 @@ void rescale(const Frame& frame, int32_t index) {
   writer.finish();
 }
 
+// The integer next to a number times `power`, halves to the even one. None of what is no number, or beyond 10^38.
+std::optional<Int128> nearest_integer(double real, Int128 power) {
+  constexpr double kLimit = 1e38;
+  constexpr double kExact = 0x1p52;
+  constexpr int32_t kMantissaBits = 53;
+  const double product = real * static_cast<double>(power);
+  const double whole = std::nearbyint(product);
+  // The product is off by less than this: apart from halves that does not change what is next to it.
+  const double error = std::fabs(product) * 0x1p-52;
+  if (std::fabs(product) < kExact && std::fabs(product - whole) + error < 0.5) {
+    return static_cast<int64_t>(whole);
+  }
+  if (!(std::fabs(real) < kLimit)) return std::nullopt;
+  int32_t exponent = 0;
+  const double mantissa = std::ldexp(std::frexp(real, &exponent), kMantissaBits);
+  exponent -= kMantissaBits;
+  const Int128 digits = Int128{static_cast<int64_t>(mantissa)} * power;
+  if (exponent >= 0) {
+    Int128 moved = 0;
+    if (__builtin_mul_overflow(digits, Int128{1} << exponent, &moved)) return std::nullopt;
+    return moved;
+  }
+  if (exponent <= -kWideBits) return 0;  // below a half
+  const Int128 unit = Int128{1} << -exponent;
+  const Int128 below = digits >> -exponent;
+  const Int128 twice_behind = (digits - below * unit) * 2;
+  const bool rounds_up = twice_behind > unit || (twice_behind == unit && (below & 1) != 0);
+  return below + (rounds_up ? 1 : 0);
+}
+
+void from_reals(const Frame& frame, int32_t index) {
+  const DataType& type = frame.step(index).expression->type;
+  const bool is_decimal = type.id == TypeId::kDecimal128;
+  const Int128 power = power_of_ten(is_decimal ? type.scale : 0);
+  const double* reals = frame.argument(index, 0).real;
+  CheckedWriter writer(frame, index, frame.open_value(index), integer_range(type));
+  for (int32_t i = 0; i < frame.count; ++i) {
+    const std::optional<Int128> value = nearest_integer(reals[i], power);
+    const bool failed = !value || (!is_decimal && reals[i] != std::trunc(reals[i]));
+    writer.put(i, value.value_or(0), failed);
+  }
+  writer.finish();
+}
+
 }  // namespace
 
 void run_integers(const Frame& frame, int32_t index) {
@@ -255,6 +261,8 @@ void run_integers(const Frame& frame, int32_t index) {
       return rescale(frame, index);
     case ExpressionOp::kToInteger:
       return relabel(frame, index);
+    case ExpressionOp::kFromReal:
+      return from_reals(frame, index);
     default:
       CD_CHECK(false, "op {}", static_cast<int>(frame.step(index).expression->op));
   }

@@ -60,6 +60,9 @@ bool fits(Int128 value, const DataType& type) {
 }
 
 std::optional<ExpressionOp> called_function(const std::string& name, const DataType& type) {
+  if (name == "written") return ExpressionOp::kToText;
+  if (name == "parsed_as") return ExpressionOp::kParse;
+  if (name == "try_parsed_as") return ExpressionOp::kTryParse;
   if (name != "cast") return find_function(name);
   if (type.id == TypeId::kDecimal128) return ExpressionOp::kToScale;
   if (is_string(type.id)) return ExpressionOp::kToText;

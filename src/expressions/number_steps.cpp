@@ -97,6 +97,8 @@ void run_real_function(const Frame& frame, int32_t index) {
       return map_reals(frame, index, [](double x) { return std::floor(x); });
     case ExpressionOp::kCeil:
       return map_reals(frame, index, [](double x) { return std::ceil(x); });
+    case ExpressionOp::kRoundEven:
+      return map_reals(frame, index, [](double x) { return std::nearbyint(x); });
     case ExpressionOp::kSign:
       return map_reals(frame, index, [](double x) {
         return x > 0 ? 1.0 : x < 0 ? -1.0 : x == 0 ? 0.0 : x;

@@ -101,17 +101,20 @@ IntegerRange integer_range(const DataType& type);
 // One function per family; each computes values[index] from the step's arguments.
 void load_column(const Frame& frame, int32_t index);
 void fill_literal(const Frame& frame, int32_t index);
-void run_integers(const Frame& frame, int32_t index);  // kAdd ... kAbs, kToInteger, kToScale
-void run_reals(const Frame& frame, int32_t index);     // kAdd ... kAbs, kToReal
+void run_integers(const Frame& frame,
+                  int32_t index);  // kAdd ... kAbs, kToInteger, kToScale, kFromReal
+void run_reals(const Frame& frame, int32_t index);  // kAdd ... kAbs, kToReal
 void run_comparison(const Frame& frame, int32_t index);
 void run_logic(const Frame& frame, int32_t index);  // kAnd, kOr, kNot, kIsNull, kIsValid
 void run_choice(const Frame& frame, int32_t index);
 void run_membership(const Frame& frame, int32_t index);   // integers
 void run_string_test(const Frame& frame, int32_t index);  // comparisons too
 void run_date_part(const Frame& frame, int32_t index);
-void run_date_move(const Frame& frame, int32_t index);       // kTruncate, kAddMonths
-void run_number(const Frame& frame, int32_t index);          // kPower ... kTrunc
-void run_string(const Frame& frame, int32_t index);          // kSubstring ... kPadRight, kToText
+void run_date_move(const Frame& frame, int32_t index);  // kTruncate, kAddMonths
+void run_number(const Frame& frame, int32_t index);     // kPower ... kTrunc
+void run_string(const Frame& frame, int32_t index);     // kSubstring ... kPadRight
+void run_to_text(const Frame& frame, int32_t index);
+void run_parse(const Frame& frame, int32_t index);           // and kTryParse
 void run_further_string(const Frame& frame, int32_t index);  // kReplaceMatches ... kHex
 void run_string_number(const Frame& frame, int32_t index);   // kLength, kFind, kCodePoint
 void run_bits(const Frame& frame, int32_t index);            // kBitAnd ... kLcm

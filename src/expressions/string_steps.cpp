@@ -1,12 +1,10 @@
 // Functions of strings. What is a part of its argument stays where that lies; other strings are written
 // to the arena of the block.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string_view>
 
 #include "base/check.hpp"
-#include "expressions/civil_date.hpp"
 #include "expressions/letter_case.hpp"
 #include "expressions/string_arena.hpp"
 #include "expressions/string_rows.hpp"
@@ -207,58 +205,6 @@ void make_padded(const Frame& frame, int32_t index) {
   });
 }
 
-size_t write_integer(Int128 value, char* to) {
-  constexpr size_t kMostDigits = 20;
-  const std::to_chars_result end =
-      value > INT64_MAX ? std::to_chars(to, to + kMostDigits, static_cast<uint64_t>(value))
-                        : std::to_chars(to, to + kMostDigits, static_cast<int64_t>(value));
-  return static_cast<size_t>(end.ptr - to);
-}
-
-// With zeros before it, up to `digits` of them. Not by fmt, which compiles all it can format for an output of this
-// kind: a fifth of the code of this folder.
-char* write_padded(int64_t value, int64_t digits, char* to) {
-  char written[20];
-  const char* end = std::to_chars(written, written + sizeof written, value).ptr;
-  const int64_t length = end - written;
-  to = std::fill_n(to, std::max<int64_t>(digits - length, 0), '0');
-  return std::copy_n(written, length, to);
-}
-
-// Year, month and day as ISO 8601 has them, which allows signs and longer years.
-size_t write_date(int64_t days, char* to) {
-  const CivilDate date = civil_date(days);
-  char* at = to;
-  if (date.year < 0) *at++ = '-';
-  at = write_padded(date.year < 0 ? -date.year : date.year, 4, at);
-  *at++ = '-';
-  at = write_padded(date.month, 2, at);
-  *at++ = '-';
-  return static_cast<size_t>(write_padded(date.day, 2, at) - to);
-}
-
-void write_as_strings(const Frame& frame, int32_t index) {
-  constexpr size_t kMostBytes = 24;
-  const DataType& from = frame.step(index).expression->arguments[0]->type;
-  const Value& a = frame.argument(index, 0);
-  if (frame.step(index).expression->arguments[0]->domain() == ValueDomain::kText) {
-    const std::string_view* strings = known_strings(frame, frame.step(index).arguments[0]);
-    return make_rows(frame, index, [&](int32_t i) { return strings[i]; });
-  }
-  if (from.id == TypeId::kBool) {
-    return make_rows(frame, index, [&](int32_t i) {
-      return std::string_view(a.bytes[i] != 0 ? "true" : "false");
-    });
-  }
-  const bool is_date = from.id == TypeId::kDate32;
-  make_rows(frame, index, [&](int32_t i) {
-    return frame.strings->put(kMostBytes, [&](char* to) {
-      const Int128 value = integer_at(a, i);
-      return is_date ? write_date(static_cast<int64_t>(value), to) : write_integer(value, to);
-    });
-  });
-}
-
 void make_strings(const Frame& frame, int32_t index) {
   switch (frame.step(index).expression->op) {
     case ExpressionOp::kSubstring:
@@ -274,8 +220,6 @@ void make_strings(const Frame& frame, int32_t index) {
     case ExpressionOp::kPadLeft:
     case ExpressionOp::kPadRight:
       return make_padded(frame, index);
-    case ExpressionOp::kToText:
-      return write_as_strings(frame, index);
     default:
       return make_in_case(frame, index);
   }

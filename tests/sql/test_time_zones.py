@@ -53,7 +53,7 @@ def test_units_of_timestamps(dock: xd.Dock) -> None:
 
 
 def test_an_offset_in_a_string_of_no_zone_is_refused(dock: xd.Dock) -> None:
-    with pytest.raises(xd.ExpressionError, match="expected no zone offset"):
+    with pytest.raises(xd.ExpressionError, match=r"no timestamp.*10:00:00\+02"):
         dock.sql("select '2024-01-01 10:00:00+02'::timestamp").collect()
 
 

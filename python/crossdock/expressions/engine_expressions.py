@@ -25,18 +25,17 @@ from crossdock.expressions.expression import (
     may_raise,
 )
 from crossdock.expressions.literals import fit_literal, literal_types, value_set
-from crossdock.expressions.native_kernels import COMPUTED, WITH_ARGUMENTS, WITH_VALUES
+from crossdock.expressions.native_kernels import (
+    COMPUTED,
+    OF_A_TYPE,
+    WITH_ARGUMENTS,
+    WITH_VALUES,
+    arrow_format,
+)
 from crossdock.expressions.result_types import TypesOver
 from crossdock.values.engine_types import empty_table, engine_table, lies_as_it_is
 from crossdock.values.type_checks import checking_engine
 
-_FORMATS = {
-    pa.bool_(): "b", pa.int8(): "c", pa.int16(): "s", pa.int32(): "i", pa.int64(): "l",
-    pa.uint8(): "C", pa.uint16(): "S", pa.uint32(): "I", pa.uint64(): "L",
-    pa.float32(): "f", pa.float64(): "g", pa.date32(): "tdD", pa.date64(): "tdm",
-    pa.string(): "u", pa.large_string(): "U",
-}  # fmt: skip
-_UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 _PLAIN = COMPARISONS | COMPUTED | frozenset((
     "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "negate", "abs",
     "and_kleene", "or_kleene", "invert", "is_null", "is_valid", "case", "coalesce",
@@ -46,6 +45,7 @@ _PLAIN = COMPARISONS | COMPUTED | frozenset((
     "power", "sqrt", "exp", "ln", "log2", "log10", "floor", "ceil", "sign", "is_nan",
 ))  # fmt: skip
 _STRINGS = (pa.string(), pa.large_string())
+_MOST_REAL_SCALE = 22  # of decimals that the engine makes of floats
 _VIEW = "vu"  # the format of strings that are computed
 
 
@@ -126,7 +126,7 @@ class Compiler:
         expected = self._type_of(expression)
         # Strings that the engine computes are views, which become what is expected in the result.
         is_string = compiled.type == _VIEW and expected in _STRINGS
-        return compiled if is_string or compiled.type == _format(expected) else None
+        return compiled if is_string or compiled.type == arrow_format(expected) else None
 
     def _call(self, call: Call) -> _native.Expr | None:
         function = call.function
@@ -143,7 +143,9 @@ class Compiler:
                 return self._compiled(call.arguments[0])
             if not self._castable(call):
                 return None
-            return self._of("cast", call.arguments, type=_format(call.option) or "")
+            return self._of("cast", call.arguments, type=arrow_format(call.option) or "")
+        if function in OF_A_TYPE:
+            return self._of(function, call.arguments, type=arrow_format(call.option) or "")
         if function in WITH_VALUES or function in WITH_ARGUMENTS:
             return self._with_constants(call)
         if function == "add" and self._type_of(call) in _STRINGS:
@@ -203,7 +205,7 @@ class Compiler:
         if pa.types.is_floating(subject):
             return None
         values = value_set(call.option, subject)
-        if _format(plain_type(values.type)) is None:
+        if arrow_format(plain_type(values.type)) is None:
             return None
         return self._of("is_in", call.arguments, values=list(map(_value, values)))
 
@@ -224,7 +226,12 @@ class Compiler:
         source, target = self._type_of(call.arguments[0]), call.option
         if target in _STRINGS:
             kinds = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
-            return any(is_kind(source) for is_kind in kinds)
+            # pyarrow writes decimals with more zeros behind the point with an exponent.
+            is_plain = pa.types.is_decimal128(source) and 0 <= source.scale <= 6
+            return is_plain or any(is_kind(source) for is_kind in kinds)
+        if source in (pa.float32(), pa.float64()) and target != pa.float64():
+            is_decimal = pa.types.is_decimal128(target) and 0 <= target.scale <= _MOST_REAL_SCALE
+            return bool(is_decimal or pa.types.is_integer(target))
         if pa.types.is_decimal128(source):
             return bool(pa.types.is_decimal128(target) or target == pa.float64())
         if pa.types.is_integer(source):
@@ -256,21 +263,8 @@ def _same_kind(literal: pa.Scalar, target: pa.DataType) -> pa.Scalar:
         return literal
 
 
-def _format(data_type: pa.DataType) -> str | None:
-    """The Arrow format string of a type that literals and casts can have."""
-    if pa.types.is_decimal128(data_type):
-        return f"d:{data_type.precision},{data_type.scale}"
-    if pa.types.is_timestamp(data_type):
-        return f"ts{_UNITS[data_type.unit]}:{data_type.tz or ''}"
-    if pa.types.is_time(data_type):
-        return f"tt{_UNITS[data_type.unit]}"
-    if pa.types.is_duration(data_type):
-        return f"tD{_UNITS[data_type.unit]}"
-    return _FORMATS.get(data_type)
-
-
 def _literal(scalar: pa.Scalar) -> _native.Expr | None:
-    data_type = _format(plain_type(scalar.type))
+    data_type = arrow_format(plain_type(scalar.type))
     return None if data_type is None else _native.Expr.literal(_value(scalar), data_type)
 
 

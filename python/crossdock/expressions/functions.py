@@ -29,7 +29,7 @@ DATE_PARTS = frozenset(("year", "month", "day", "weekday", "hour", "minute", "se
 TOTAL_FUNCTIONS = (
     TEXT_TESTS | TEXT_CHANGES | DATE_PARTS
     | {"length", "substring", "replace", "lpad", "rpad", "is_nan", "try_cast", "lstrip", "rstrip"}
-    | {"try_parsed_as", "written"}
+    | {"try_parsed_as", "written", "round_even"}
     | {"matches", "replace_matches", "extract", "find", "reverse", "split_part", "initcap"}
     | {"code_point", "hex", "iso_year", "millisecond", "microsecond", "epoch", "strftime"}
     | {"try_strptime", "bit_and", "bit_or", "bit_xor", "bit_not", "shift_right", "cbrt", "sin"}

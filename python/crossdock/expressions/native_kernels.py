@@ -26,6 +26,14 @@ _OF_ZONE = frozenset(("%z", "%Z"))
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 
+_FORMATS = {
+    pa.bool_(): "b", pa.int8(): "c", pa.int16(): "s", pa.int32(): "i", pa.int64(): "l",
+    pa.uint8(): "C", pa.uint16(): "S", pa.uint32(): "I", pa.uint64(): "L",
+    pa.float32(): "f", pa.float64(): "g", pa.date32(): "tdD", pa.date64(): "tdm",
+    pa.string(): "u", pa.large_string(): "U",
+}  # fmt: skip
+_UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
+
 # Functions that pyarrow has not, or has with another meaning.
 COMPUTED = frozenset((
     "matches", "replace_matches", "extract", "find", "lstrip", "rstrip", "initcap", "reverse",
@@ -33,7 +41,7 @@ COMPUTED = frozenset((
     "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "trunc",
     "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "gcd", "lcm",
     "iso_year", "millisecond", "microsecond", "epoch", "strftime", "date_diff", "make_date",
-    "last_day",
+    "last_day", "round_even",
 ))  # fmt: skip
 # Functions whose options are constants: integers and periods as arguments, strings as values.
 WITH_VALUES = frozenset((
@@ -43,6 +51,32 @@ WITH_VALUES = frozenset((
 WITH_ARGUMENTS = frozenset((
     "round", "trunc", "truncate", "add_months", "strftime", "strptime", "try_strptime", "date_diff",
 ))  # fmt: skip
+
+
+# Functions whose option is the type of their values: strings as SQL writes values, and values of
+# strings as people do.
+OF_A_TYPE = frozenset(("written", "parsed_as", "try_parsed_as"))
+
+
+def arrow_format(data_type: pa.DataType) -> str | None:
+    """The Arrow format string of a type that literals and casts can have."""
+    if pa.types.is_decimal128(data_type):
+        return f"d:{data_type.precision},{data_type.scale}"
+    if pa.types.is_timestamp(data_type):
+        return f"ts{_UNITS[data_type.unit]}:{data_type.tz or ''}"
+    if pa.types.is_time(data_type):
+        return f"tt{_UNITS[data_type.unit]}"
+    if pa.types.is_duration(data_type):
+        return f"tD{_UNITS[data_type.unit]}"
+    return _FORMATS.get(data_type)
+
+
+def of_a_type(function: str, value: Datum, data_type: pa.DataType) -> Datum:
+    """One of OF_A_TYPE. ArrowInvalid for a string that is no value of the type."""
+    if pa.types.is_null(value.type):
+        return value.cast(data_type)
+    column = _computed(function, value, type=arrow_format(data_type) or "")
+    return column if column.type == data_type else column.cast(data_type)
 
 
 def computed(function: str, values: Sequence[Datum], option: Any) -> Datum:
@@ -154,8 +188,10 @@ def _computed(
     *values: Datum,
     literals: Sequence[tuple[Any, str]] = (),
     strings: Sequence[str] = (),
+    type: str = "",
 ) -> Datum:
-    """`literals`: last arguments, each with its Arrow format; `strings`: further constants."""
+    """`literals`: last arguments, each with its Arrow format; `strings`: further constants; `type`:
+    the format of what OF_A_TYPE give."""
     if all(pa.types.is_null(value.type) for value in values):
         return values[0]  # of no type, and so is what is computed of it
     rows = max((len(value) for value in values if not isinstance(value, pa.Scalar)), default=1)
@@ -166,7 +202,7 @@ def _computed(
     of = [table.column(name) for name in names]
     of += [_native.Expr.literal(*literal) for literal in literals]
     try:
-        call = _native.Expr.call(function, of, list(strings))
+        call = _native.Expr.call(function, of, list(strings), type)
         computed = _native.compute_columns(engine, table, [("value", call)])
     except _native.NativeError as error:
         refused = from_native(error)

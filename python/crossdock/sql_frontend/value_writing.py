@@ -144,6 +144,10 @@ class ValueWriter:
 
     _parsed_as, _written, _try_parsed_as = _cast, _cast, _try_cast
 
+    def _round_even(self, call: Call) -> Message:
+        """Of what becomes an integer: casts round where they are read."""
+        return self(call.arguments[0])
+
     def _date(self, call: Call) -> Message:
         return self.cast(self(call.arguments[0]), pa.date32())
 

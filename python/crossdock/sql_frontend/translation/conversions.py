@@ -21,10 +21,13 @@ def converted(
     cast: Cast = Expr.try_cast if tries else Expr.cast
     if pa.types.is_dictionary(data_type):
         data_type = data_type.value_type
+    if data_type == pa.float16():
+        value, data_type = value.cast(pa.float32()), pa.float32()
     if data_type in (pa.string(), pa.large_string()):
         return _of_string(value, target, tries)
     if target in (pa.string(), pa.large_string()):
-        is_written = pa.types.is_float64(data_type) or pa.types.is_timestamp(data_type)
+        kinds = (pa.types.is_floating, pa.types.is_timestamp, pa.types.is_decimal128)
+        is_written = any(is_kind(data_type) for is_kind in kinds)
         return Call("written", (value,), target) if is_written else value.cast(target)
     if pa.types.is_timestamp(data_type) and pa.types.is_date(target):
         return value.date()
@@ -38,7 +41,7 @@ def converted(
 def _whole(value: Expr, data_type: pa.DataType) -> Expr:
     if pa.types.is_decimal(data_type):
         return with_room(value, data_type).round()
-    return _nearest_even(value) if pa.types.is_floating(data_type) else value
+    return Call("round_even", (value,)) if pa.types.is_floating(data_type) else value
 
 
 def _as_decimal(value: Expr, data_type: pa.DataType, target: pa.DataType, cast: Cast) -> Expr:
@@ -59,14 +62,6 @@ def with_room(value: Expr, data_type: pa.DataType) -> Expr:
     if data_type.precision >= _MOST_DIGITS:
         return value
     return value.cast(pa.decimal128(data_type.precision + 1, data_type.scale))
-
-
-def _nearest_even(value: Expr) -> Expr:
-    """The nearest whole number; halves go to the even one."""
-    below = value.floor()
-    odd = below % 2 != 0
-    up = (value - below > 0.5) | ((value - below == 0.5) & odd)
-    return when(up).then(below + 1).otherwise(below)
 
 
 def _of_string(value: Expr, target: pa.DataType, tries: bool) -> Expr:

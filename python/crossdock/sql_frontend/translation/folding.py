@@ -28,10 +28,13 @@ def folded(expression: Expr) -> Expr:
         return expression
     try:
         value = evaluate(expression, _one_row())[0]
-    except CrossdockError:
+        is_plain = value.is_valid and value.type in _PLAIN
+        is_moment = pa.types.is_timestamp(value.type) and value.type.unit != "ns"
+        if is_plain or is_moment:
+            plain = value.as_py()
+    except (CrossdockError, OverflowError):  # the latter of years that Python has not
         return expression
-    is_plain = value.is_valid and value.type in _PLAIN
-    return Literal(value.as_py() if is_plain else value)
+    return Literal(plain if is_plain else value)
 
 
 def constant(argument: Expr, what: str) -> Any:

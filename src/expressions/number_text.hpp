@@ -1,0 +1,39 @@
+// Numbers as SQL writes them, and numbers of strings in whatever form people write them. Pure; no function allocates
+// but for reals beyond the range of their type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/int128.hpp"
+
+namespace crossdock::expressions {
+
+// What the writers below need at most.
+constexpr size_t kMostNumberBytes = 48;
+
+// Each writes at `to` and answers the bytes.
+size_t write_integer(Int128 value, char* to);
+size_t write_decimal(Int128 unscaled, int32_t scale, char* to);
+// The fewest digits that are read as the same number, with an exponent below 1e-4 and from 1e16 on; 1.0, inf, nan.
+size_t write_real(double value, char* to);
+size_t write_real(float value, char* to);
+
+// `value` at exactly `digits` digits and more, with zeros before it.
+char* write_padded(int64_t value, int64_t digits, char* to);
+
+inline bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+std::string_view without_spaces(std::string_view text);
+
+// Readers take white space around a number, underscores between digits, and a sign; none if there is no number.
+// Times 10^scale, halves rounded away from zero. None for 2^127 and above, too.
+std::optional<Int128> read_decimal(std::string_view text, int32_t scale);
+// The same of no digits behind the point; 0x1F and 0b101, too.
+std::optional<Int128> read_integer(std::string_view text);
+// The nearest one; "inf" and "nan" in any case.
+std::optional<double> read_double(std::string_view text);
+std::optional<double> read_float(std::string_view text);
+
+}  // namespace crossdock::expressions
