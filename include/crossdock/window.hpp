@@ -42,6 +42,9 @@ struct WindowOptions {
   std::vector<WindowFunctionItem> functions;
   std::string
       position;  // a column that orders rows which are equal to all functions; "" = as they come
+  // Rows of each partition that are asked for, by its order: others may be left out. -1 = all. Only with row_number
+  // and rank, or 1 with first_value or last_value of whole partitions.
+  int64_t first_rows = -1;
 };
 
 }  // namespace crossdock

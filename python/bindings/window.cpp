@@ -61,6 +61,7 @@ crossdock::WindowOptions window_options(const char* owner, const nb::kwargs& arg
     for (const nb::handle entry : functions) options.functions.push_back(function_of(entry));
   }
   given.read("position", options.position);
+  given.read("first_rows", options.first_rows);
   given.finish();
   return options;
 }

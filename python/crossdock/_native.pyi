@@ -457,6 +457,7 @@ _WindowArguments = TypedDict(  # noqa: UP013
         # function, column ("" = none), result name, options
         "functions": Required[list[tuple[str, str, str, dict[str, Any]]]],
         "position": str,  # a column that orders rows which are equal to all functions
+        "first_rows": int,  # of each partition: others may be left out; -1 = all
     },
     total=False,
 )

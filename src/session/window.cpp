@@ -56,6 +56,7 @@ Result<operators::WindowSpec> window_spec(const WindowOptions& options, const Sc
   if (!options.position.empty()) {
     CD_ASSIGN(spec.position, schema.find(options.position, "input"));
   }
+  spec.first_rows = options.first_rows;
   return spec;
 }
 

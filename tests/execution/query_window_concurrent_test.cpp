@@ -126,6 +126,79 @@ TEST(QueryWindowConcurrent, FunctionsAreThoseOfALoop) {
   }
 }
 
+plan::NodePtr first_rows_of(int64_t partitions, WindowFunction function) {
+  operators::WindowSpec spec;
+  spec.partition = {0};
+  spec.orders = {{1, true, false}};
+  spec.items = {window_item(function, "n")};
+  const bool is_value = function == WindowFunction::kLastValue;
+  spec.first_rows = is_value ? 1 : 3;
+  if (is_value) {
+    spec.items[0].ignore_nulls = true;
+    spec.items[0].frame.emplace();
+    spec.items[0].frame->start.unbounded = spec.items[0].frame->end.unbounded = true;
+  }
+  return node_of(plan::make_window(scan(windowed_table(partitions)), spec));
+}
+
+TEST(QueryWindowConcurrent, TheFirstRowsThatAreAskedForAreThere) {
+  for (const int64_t partitions : {int64_t{1}, int64_t{7}, int64_t{200'000}}) {
+    Setting setting;
+    const Outcome outcome = run(first_rows_of(partitions, WindowFunction::kRowNumber), setting);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
+    if (partitions <= 7) {
+      EXPECT_LT(outcome.rows, kWindowedRows / 10);
+    }
+    std::map<int64_t, std::vector<int64_t>> times;  // by partition, by row number
+    for (const IntegerRow& row : sorted_integers(outcome)) {
+      if (*row[3] > 3) continue;
+      std::vector<int64_t>& of_partition = times[row[0].value_or(-1)];
+      of_partition.resize(3, -1);
+      of_partition[*row[3] - 1] = *row[1];
+    }
+    std::map<int64_t, std::vector<int64_t>> expected;
+    for (const auto& [key, in_order] : ordered_partitions(partitions)) {
+      const auto count = static_cast<int64_t>(in_order.size());
+      std::vector<int64_t>& of_partition = expected[key];
+      of_partition.resize(3, -1);
+      for (int64_t i = 0; i < std::min<int64_t>(3, count); ++i) {
+        of_partition[i] = in_order[count - 1 - i].time;
+      }
+    }
+    EXPECT_EQ(times, expected) << partitions;
+  }
+}
+
+TEST(QueryWindowConcurrent, LastValuesPassOverNulls) {
+  Setting setting;
+  const Outcome outcome = run(first_rows_of(7, WindowFunction::kLastValue), setting);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
+  EXPECT_LT(outcome.rows, kWindowedRows / 2);
+  std::map<int64_t, std::optional<int64_t>> values;
+  for (const IntegerRow& row : sorted_integers(outcome)) values[row[0].value_or(-1)] = row[3];
+  std::map<int64_t, std::optional<int64_t>> expected;
+  for (const auto& [key, in_order] : ordered_partitions(7)) {
+    for (const OrderedRow& row : in_order) {
+      if (row.value.has_value() && !expected.contains(key)) expected[key] = row.value;
+    }
+  }
+  EXPECT_EQ(values, expected);
+}
+
+TEST(QueryWindowConcurrent, FirstRowsGoWithFewFunctions) {
+  operators::WindowSpec spec;
+  spec.partition = {0};
+  spec.items = {window_item(WindowFunction::kRowNumber, "n"),
+                window_item(WindowFunction::kSum, "s")};
+  spec.first_rows = 2;
+  EXPECT_EQ(plan::make_window(scan(windowed_table(1)), spec).error().code,
+            ErrorCode::kInvalidArgument);
+  spec.items.pop_back();
+  spec.first_rows = 0;
+  EXPECT_EQ(plan::make_window(scan(windowed_table(1)), spec).error().code,
+            ErrorCode::kInvalidArgument);
+}
+
 TEST(QueryWindowConcurrent, ACancelledRunEnds) {
   Setting setting;
   setting.cancel.set();
@@ -139,6 +212,14 @@ TEST(QueryWindowConcurrent, TooLittleMemoryIsAnErrorAndGivesAllBack) {
     Setting setting;
     setting.memory = Memory::create(bytes);
     const Outcome outcome = run(windowed(7), setting);
+    if (outcome.status.ok()) continue;
+    EXPECT_EQ(outcome.status.error().code, ErrorCode::kOutOfMemoryBudget);
+    EXPECT_EQ(setting.memory->used_bytes(), 0);
+  }
+  for (const int64_t bytes : {int64_t{1} << 20, int64_t{4} << 20, int64_t{9} << 20}) {
+    Setting setting;
+    setting.memory = Memory::create(bytes);
+    const Outcome outcome = run(first_rows_of(100'000, WindowFunction::kRowNumber), setting);
     if (outcome.status.ok()) continue;
     EXPECT_EQ(outcome.status.error().code, ErrorCode::kOutOfMemoryBudget);
     EXPECT_EQ(setting.memory->used_bytes(), 0);

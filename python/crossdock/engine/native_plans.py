@@ -343,5 +343,6 @@ def _window(node: Window, below: _native.Plan) -> _native.Plan:
         order_by=[order.key for order in node.orders],
         functions=functions,
         position=node.position,
+        first_rows=node.first_rows,
     )
     return window.project([(name, name) for name in node.schema.names])

@@ -151,6 +151,7 @@ class Window:
     items: tuple[WindowItem, ...]
     schema: pa.Schema
     position: str = ""  # a column that orders rows which are equal to all items; "": as they come
+    first_rows: int = -1  # of each partition that are asked for, others may be left out; -1: all
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ from crossdock.expressions.expression import (
     rename_columns,
 )
 from crossdock.files.listed_files import ListedFiles
+from crossdock.plan.first_rows import of_groups, rows_up_to
 from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
@@ -194,6 +195,7 @@ def _narrow_group(node: GroupBy, needed: frozenset[str], predicates: tuple[Expr,
     input_node = narrow(node.input, below, tuple(rename_columns(part, keys) for part in pushed))
     if not any(item.function == "first" for _, item in items):
         input_node = without_order(input_node)
+    input_node = of_groups(input_node, node.keys, [item for _, item in items])
     schema = pa.schema([node.schema.field(name) for name in names])
     return _kept_above(replace(node, input=input_node, items=items, schema=schema), tuple(rest))
 
@@ -277,7 +279,7 @@ def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr,
     fields = [field for field in input_node.schema if field.name in below]
     fields += [node.schema.field(item.name) for item in items]
     kept = replace(node, input=input_node, items=items, schema=pa.schema(fields))
-    return _kept_above(kept, rest)
+    return _kept_above(replace(kept, first_rows=rows_up_to(rest, items)), rest)
 
 
 def _narrow_unnest(node: Unnest, required: frozenset[str], predicates: tuple[Expr, ...]) -> Node:

@@ -7,6 +7,7 @@
 
 #include "operators/run/ordered_emitter.hpp"
 #include "operators/sort/table_sort.hpp"
+#include "operators/window/first_rows.hpp"
 #include "operators/window/window_function.hpp"
 
 namespace crossdock::operators {
@@ -121,10 +122,14 @@ Result<std::shared_ptr<const RowStore>> TableWindow::sorted(OperatorRun& run) co
   for (const int column : spec_.partition) sort.keys.push_back({column, false, false});
   for (const SortKey& key : spec_.orders) sort.keys.push_back(key);
   if (spec_.position >= 0) sort.keys.push_back({spec_.position, false, false});
-  Table rows{table_->schema, {}, table_->rows};
+  TablePtr table = table_;
+  if (spec_.first_rows > 0) {
+    CD_ASSIGN(table, possible_first_rows(run, spec_, std::move(table)));
+  }
+  Table rows{table->schema, {}, table->rows};
   if (sort.keys.empty()) {
-    std::copy_if(table_->batches.begin(),
-                 table_->batches.end(),
+    std::copy_if(table->batches.begin(),
+                 table->batches.end(),
                  std::back_inserter(rows.batches),
                  [](const Batch& batch) { return batch.rows > 0; });
     return store_rows(rows, "window");
@@ -133,7 +138,7 @@ Result<std::shared_ptr<const RowStore>> TableWindow::sorted(OperatorRun& run) co
     sort.output.push_back({c, table_->schema->fields[c].name});
   }
   sort.stable = true;
-  CD_ASSIGN(const auto sorter, TableSort::create(sort, table_, environment_));
+  CD_ASSIGN(const auto sorter, TableSort::create(sort, std::move(table), environment_));
   CollectSink sink(sorter->worker_count());
   RunProfile profile;
   CD_TRY(sorter->run(sink, *run.cancel, *run.progress, profile));
@@ -143,7 +148,8 @@ Result<std::shared_ptr<const RowStore>> TableWindow::sorted(OperatorRun& run) co
 }
 
 Status TableWindow::run_phases(OperatorRun& run) const {
-  if (run.sink->counts_only() || table_->rows == 0) {
+  const bool has_all_rows = spec_.first_rows < 0;
+  if ((run.sink->counts_only() && has_all_rows) || table_->rows == 0) {
     run.profile->result_rows = table_->rows;
     return {};
   }

@@ -2,8 +2,6 @@
 // the keys.
 #include "operators/window/window_rows.hpp"
 
-#include <optional>
-
 #include "table/row_order.hpp"
 
 namespace crossdock::operators {
@@ -15,24 +13,10 @@ class KeyChanges {
   static Result<KeyChanges> create(OperatorRun& run,
                                    const RowsInOrder& rows,
                                    const std::vector<int>& columns) {
+    std::vector<SortKey> keys;
+    for (const int column : columns) keys.push_back({column, false, false});
     KeyChanges changes;
-    if (columns.empty()) return changes;
-    std::vector<OrderTerm> terms;
-    for (const int column : columns) {
-      const DataType& type = rows.store()->schema()->fields[column].type;
-      CD_ASSIGN(const KeyKind kind, common_key_kind(type, type));
-      terms.push_back({kind, false, false});
-    }
-    CD_ASSIGN(OrderKeyPlan plan,
-              OrderKeyPlan::create(std::move(terms), {{rows.store().get(), columns}}));
-    std::vector<OrderRanges> ranges_of(static_cast<size_t>(run.team->worker_count()),
-                                       plan.make_ranges());
-    CD_TRY(run.for_indices("scan keys", rows.batch_count(), 0, [&](int worker, int64_t batch) {
-      plan.scan(0, rows.batch(batch), 0, rows.batch(batch).rows, ranges_of[worker]);
-      return Status();
-    }));
-    plan.settle(merged(ranges_of));
-    changes.plan_ = std::move(plan);
+    CD_ASSIGN(changes.plan_, settled_keys(run, rows, keys));
     return changes;
   }
 
@@ -103,6 +87,31 @@ void RowNames::look_up(uint32_t position) {
   begin_ = rows_->start_of(batch);
   end_ = rows_->start_of(batch + 1);
   first_ = rows_->first_ref(batch);
+}
+
+Result<std::optional<OrderKeyPlan>> settled_keys(OperatorRun& run,
+                                                 const RowsInOrder& rows,
+                                                 const std::vector<SortKey>& keys) {
+  if (keys.empty()) return std::optional<OrderKeyPlan>();
+  std::vector<OrderTerm> terms;
+  std::vector<int> columns;
+  for (const SortKey& key : keys) {
+    const DataType& type = rows.store()->schema()->fields[key.column].type;
+    CD_ASSIGN(const KeyKind kind, common_key_kind(type, type));
+    terms.push_back({kind, key.descending, key.nulls_first});
+    columns.push_back(key.column);
+  }
+  CD_ASSIGN(OrderKeyPlan plan,
+            OrderKeyPlan::create(std::move(terms), {{rows.store().get(), std::move(columns)}}));
+  const int workers = run.team->worker_count();
+  std::vector<OrderRanges> ranges_of(static_cast<size_t>(workers), plan.make_ranges());
+  const std::vector<Morsel> morsels = cut_morsels(*rows.store(), workers);
+  CD_TRY(run.for_morsels("scan keys", morsels, [&](int worker, const Morsel& morsel) {
+    plan.scan(0, *morsel.batch, morsel.begin, morsel.rows, ranges_of[worker]);
+    return Status();
+  }));
+  plan.settle(merged(ranges_of));
+  return std::optional<OrderKeyPlan>(std::move(plan));
 }
 
 Result<WindowStarts> find_starts(OperatorRun& run,

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "operators/run/operator_run.hpp"
 #include "operators/window/window_spec.hpp"
+#include "table/order_key.hpp"
 #include "table/row_store.hpp"
 
 namespace crossdock::operators {
@@ -48,6 +50,11 @@ class RowNames {
   int64_t end_ = 0;
   RowRef first_ = 0;
 };
+
+// Keys of all rows as words; none without keys. Errors: kOutOfMemoryBudget, kCancelled.
+Result<std::optional<OrderKeyPlan>> settled_keys(OperatorRun& run,
+                                                 const RowsInOrder& rows,
+                                                 const std::vector<SortKey>& keys);
 
 // Positions at which partitions begin, and those at which rows differ from the one before in partition or order; both
 // with the number of rows at the end.

@@ -152,6 +152,30 @@ Status check_item(const WindowSpec& spec, const WindowItem& item, const Schema& 
   return check_frame(spec, item, input);
 }
 
+Status check_first_rows(const WindowSpec& spec) {
+  if (spec.first_rows < 0) return {};
+  const auto all = [&](const auto& test) {
+    return std::all_of(spec.items.begin(), spec.items.end(), test);
+  };
+  const auto all_values = [&](WindowFunction function) {
+    return all([&](const WindowItem& item) {
+      return item.function == function && spec.frame_of(item).is_partition();
+    });
+  };
+  const bool are_numbers = all([](const WindowItem& item) {
+    return item.function == WindowFunction::kRowNumber || item.function == WindowFunction::kRank;
+  });
+  const bool is_one_value = spec.first_rows == 1 && (all_values(WindowFunction::kFirstValue) ||
+                                                     all_values(WindowFunction::kLastValue));
+  if (spec.first_rows > 0 && (are_numbers || is_one_value)) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "first_rows of a window is {}\n"
+                    "  limits   1 and more with row_number and rank alone, 1 with first_value or "
+                    "last_value of whole partitions\n"
+                    "  try      no first_rows",
+                    spec.first_rows);
+}
+
 }  // namespace
 
 const char* window_function_name(WindowFunction function) {
@@ -190,6 +214,7 @@ WindowFrame WindowSpec::frame_of(const WindowItem& item) const {
 }
 
 Result<SchemaPtr> window_schema(const WindowSpec& spec, const Schema& input) {
+  CD_TRY(check_first_rows(spec));
   auto schema = std::make_shared<Schema>(input);
   for (const WindowItem& item : spec.items) {
     CD_TRY(check_item(spec, item, input));

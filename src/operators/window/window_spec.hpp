@@ -82,6 +82,10 @@ struct WindowSpec {
   int position =
       -1;  // a column that orders rows which are equal to all functions; -1: as they come
 
+  // So many rows of each partition are asked for, the first ones of its order; others may be left out. -1: all. Only
+  // with row numbers and ranks, or as one row with the first values of partitions, or the last ones.
+  int64_t first_rows = -1;
+
   WindowFrame frame_of(const WindowItem& item) const;
 };
 
