@@ -61,12 +61,16 @@ from crossdock.values.engine_types import (
 )
 from crossdock.values.sampling import sample_fraction, sample_rows
 from crossdock.values.streaming import (
+    in_pieces,
     interruptible,
     limited_batches,
     read_stream,
     unawaited,
 )
 
+# Of a batch that pyarrow computes columns of at once: lists of a range of 50 numbers each, of 2
+# million rows, take 0.44 s where all at once take 2.6.
+_PIECE_ROWS = 1 << 16
 _QUEUED_BATCHES = 2  # of a query whose reader is behind: each may be 20 MB, and more are under way
 
 
@@ -278,7 +282,7 @@ class Execution:
                 if kept.num_rows:
                     yield kept
         elif isinstance(node, Project):
-            for batch in self.batches(node.input):
+            for batch in in_pieces(self.batches(node.input), _PIECE_ROWS):
                 yield _project(node, batch)
         elif isinstance(node, Limit):
             yield from limited_batches(self.batches(node.input), node.rows, node.offset)

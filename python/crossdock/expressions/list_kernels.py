@@ -131,9 +131,9 @@ def _flattened(lists: Datum, _: None) -> pa.Array:
 
 
 def _quantile(lists: Datum, share: float) -> pa.Array:
-    """The first value, in order, up to which at least a share of the values lies; NULL of none.
-    NaN is above all numbers."""
-    each = Elements(_sort(lists, False))
+    """Of sorted lists: the first value up to which at least a share of the values lies; NULL of
+    none."""
+    each = Elements(lists)
     counts = pc.cast(each.lengths, pa.float64())
     behind = pc.floor(pc.subtract(counts, pc.multiply(counts, share)))
     place = pc.max_element_wise(pc.subtract(pc.subtract(counts, behind), 1.0), 0.0)
@@ -201,9 +201,12 @@ def _range(values: list[Datum], with_end: bool) -> Datum:
     counts = np.where(is_known.to_numpy(zero_copy_only=False), _steps(begin, end, by, with_end), 0)
     if counts.sum() > _MOST_NUMBERS:
         raise pa.ArrowInvalid(f"ranges of more than {_MOST_NUMBERS:,} numbers")
-    ends = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
-    places = np.arange(ends[-1]) - np.repeat(ends[:-1], np.diff(ends))
-    numbers = np.repeat(begin, np.diff(ends)) + np.repeat(by, np.diff(ends)) * places
+    lengths = counts.astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    numbers = np.arange(ends[-1])
+    if (by != 1).any():
+        numbers *= np.repeat(by, lengths)
+    numbers += np.repeat(begin - by * ends[:-1], lengths)
     lists = pa.ListArray.from_arrays(
         pa.array(ends, pa.int32()), pa.array(numbers, pa.int64()), mask=pc.invert(is_known)
     )

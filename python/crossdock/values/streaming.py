@@ -90,6 +90,13 @@ def _asked_for(
         yield batch
 
 
+def in_pieces(batches: Iterator[pa.RecordBatch], most_rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches, those of more rows than `most_rows` in several."""
+    for batch in batches:
+        for begin in range(0, max(1, batch.num_rows), most_rows):
+            yield batch.slice(begin, most_rows)
+
+
 def limited_batches(
     batches: Iterator[pa.RecordBatch], rows: int, offset: int
 ) -> Iterator[pa.RecordBatch]:

@@ -19,6 +19,7 @@ FOLDS = {
     HIDDEN + "product": "list_product", HIDDEN + "mode": "list_mode",
     HIDDEN + "quantile_disc": "list_quantile",
 }  # fmt: skip
+_OF_SORTED = frozenset(("list_quantile",))
 _NAN = Literal(float("nan"))
 
 
@@ -87,7 +88,9 @@ def composed(
     """The aggregates that one is computed from, by name, and what it is of columns of these
     names; `option` is that of a fold. SqlError for calls with other arguments."""
     if name in FOLDS:
-        listed = aggregates.list_agg(arguments[0]).where(arguments[0].is_not_null())
+        order = arguments[0] if FOLDS[name] in _OF_SORTED else None
+        listed = aggregates.list_agg(arguments[0], order_by=order)
+        listed = listed.where(arguments[0].is_not_null())
         return {"values": listed}, Call(FOLDS[name], (Column("values"),), option)
     if len(arguments) != 2:
         raise unsupported(f"{name} of other than two columns", word=name)
