@@ -130,7 +130,7 @@ def test_refused_at_once() -> None:
             (lambda: rows.select(a=xd.rank().over("p")), xd.OptionError, "needs an order"),
             (lambda: rows.select(a=xd.rank()), xd.OptionError, "no over"),
             (
-                lambda: rows.select(a=xd.median("x").over("p", order_by="id")),
+                lambda: rows.select(a=xd.arg_max("x", "id").over("p", order_by="id")),
                 xd.OptionError,
                 "whole",
             ),

@@ -80,12 +80,11 @@ TEST(ChannelConcurrent, ClosingWakesWhoSleeps) {
   const auto plane = std::move(DataPlane::open(Memory::create(1 << 26), nullptr, {}).value());
   const auto channel = plane->create_channel(one_to_one(1)).value();
   const auto sender = std::move(channel->open_sender(0).value());
+  // Before the close, after which there is none.
+  const auto receiver = std::move(channel->open_receiver(0).value());
   Status taken;
   int64_t rows = 0;
-  std::thread taker([&] {
-    const auto receiver = std::move(channel->open_receiver(0).value());
-    taken = take_all(*receiver, rows);
-  });
+  std::thread taker([&] { taken = take_all(*receiver, rows); });
   std::this_thread::sleep_for(milliseconds(50));
   const auto begin = steady_clock::now();
   channel->close({ErrorCode::kCancelled, "stopped"});
@@ -100,9 +99,9 @@ TEST(ChannelConcurrent, SendersToADeadReceiverAreFreedByClosing) {
   const auto plane = std::move(DataPlane::open(Memory::create(1 << 26), nullptr, {}).value());
   const auto channel = plane->create_channel(one_to_one(1)).value();
   const auto dead = std::move(channel->open_receiver(0).value());
+  const auto sender = std::move(channel->open_sender(0).value());
   Status sent;
   std::thread giver([&] {
-    const auto sender = std::move(channel->open_sender(0).value());
     const Batch batch = make_rows(RowKind::kKeys, numbers(1000));
     while (sent.ok()) sent = sender->send_all(batch);
   });
