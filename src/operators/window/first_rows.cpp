@@ -2,6 +2,7 @@
 #include "operators/window/first_rows.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <memory>
 #include <optional>
@@ -92,9 +93,8 @@ struct FirstKeys {
   std::optional<OrderKeyPlan> partition;
   std::optional<OrderKeyPlan> order;  // none: rows as they come
   std::vector<int> nullable;
-  bool is_last = false;  // the last rows are asked for
-  bool begins_behind =
-      false;  // the rows that are asked for are rather among the last ones of the table
+  bool is_last = false;        // the last rows are asked for
+  bool begins_behind = false;  // the rows that are asked for are rather the last ones of the table
 };
 
 class RowChooser {
@@ -102,8 +102,11 @@ class RowChooser {
   RowChooser(const FirstKeys& keys, BestWords& best, int64_t rows)
       : keys_(keys), best_(best), trial_rows_(std::max<int64_t>(rows / 16, 1 << 16)) {}
 
+  // Whether more than half of the rows of a trial have passed.
+  bool gives_up() const { return seen_ >= trial_rows_ && leaves_out_little(passed_, seen_); }
+
   // Writes the refs of the rows that pass, in their order, and answers how many. Where the best rows are behind, blocks
-  // are gone through from there. After a trial in which more than half pass all do.
+  // are gone through from there.
   int64_t choose(const Morsel& morsel, RowRef* to) {
     const int32_t blocks = (morsel.rows + kChosenRows - 1) / kChosenRows;
     RowRef* begin = keys_.begins_behind ? to + morsel.rows : to;
@@ -128,12 +131,11 @@ class RowChooser {
   int32_t choose_block(const Morsel& morsel, int32_t at, int32_t rows) {
     const RowRef first = morsel.first_ref + static_cast<RowRef>(at);
     const int64_t begin = morsel.begin + at;
-    const bool all_pass = seen_ >= trial_rows_ && leaves_out_little(passed_, seen_);
-    if (!all_pass) load(*morsel.batch, begin, rows, first);
+    load(*morsel.batch, begin, rows, first);
     int32_t passed = 0;
     for (int32_t i = 0; i < rows; ++i) {
       refs_[passed] = first + static_cast<RowRef>(i);
-      passed += all_pass || passes(*morsel.batch, begin + i, i) ? 1 : 0;
+      passed += passes(*morsel.batch, begin + i, i) ? 1 : 0;
     }
     return passed;
   }
@@ -256,15 +258,19 @@ Result<TablePtr> possible_first_rows(OperatorRun& run, const WindowSpec& spec, T
     choosers.push_back(std::make_unique<RowChooser>(keys, words, table->rows));
   }
   const auto count = static_cast<int64_t>(morsels.size());
+  std::atomic<bool> gives_up = false;
   CD_TRY(run.for_indices("select first rows", count, 0, [&](int worker, int64_t turn) -> Status {
+    if (gives_up.load(std::memory_order_relaxed)) return {};
     CD_TRY(run.check_cancelled());
     const int64_t index = keys.begins_behind ? count - 1 - turn : turn;
     if (!best[worker].is_open()) {
       CD_TRY(best[worker].open(spec.first_rows, table->rows, *run.memory));
     }
     counts[index] = choosers[worker]->choose(morsels[index], refs + starts[index]);
+    if (choosers[worker]->gives_up()) gives_up.store(true, std::memory_order_relaxed);
     return {};
   }));
+  if (gives_up) return table;
   best.clear();
   int64_t kept = 0;
   for (size_t i = 0; i < morsels.size(); ++i) {
