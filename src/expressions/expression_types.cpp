@@ -138,13 +138,31 @@ Result<ExpressionPtr> arithmetic(CallParts parts) {
   return node(std::move(parts), *type);
 }
 
+bool holds_all_of(const DataType& type, const DataType& of) {
+  const bool is_unsigned = is_unsigned_integer(type.id);
+  const int32_t spare = fixed_bytes(type) - fixed_bytes(of);
+  if (is_unsigned == is_unsigned_integer(of.id)) return spare >= 0;
+  return !is_unsigned && spare > 0;
+}
+
+// An integer without casts to types that hold all its values: integers of any types are compared exactly.
+ExpressionPtr without_widening(ExpressionPtr value) {
+  while (value->op == ExpressionOp::kToInteger && is_integer(value->type) &&
+         is_integer(value->arguments[0]->type) &&
+         holds_all_of(value->type, value->arguments[0]->type)) {
+    value = value->arguments[0];
+  }
+  return value;
+}
+
 Result<ExpressionPtr> comparison(CallParts parts) {
   if (parts.arguments.size() != 2) return refuse(parts);
+  for (ExpressionPtr& argument : parts.arguments) argument = without_widening(argument);
   const DataType& a = parts.arguments[0]->type;
   const DataType& b = parts.arguments[1]->type;
-  if (is_text(a) && is_text(b)) {
-    // Strings compare byte by byte, whatever their layouts.
-  } else {
+  // Strings compare byte by byte, whatever their layouts, and integers word by word.
+  const bool as_they_are = (is_text(a) && is_text(b)) || (is_integer(a) && is_integer(b));
+  if (!as_they_are) {
     // Where no type holds the values of both, exact numbers are compared digit by digit.
     const std::optional<DataType> type = common_type(a, b);
     if (!type && !(is_exact(a) && is_exact(b))) return refuse(parts);
@@ -225,9 +243,10 @@ Result<ExpressionPtr> string_test(CallParts parts) {
 
 Result<ExpressionPtr> membership(CallParts parts) {
   if (parts.arguments.size() != 1) return refuse(parts);
-  const ExpressionPtr& subject = parts.arguments[0];
+  ExpressionPtr& subject = parts.arguments[0];
   const ValueDomain domain = subject->domain();
   if (domain != ValueDomain::kText && domain != ValueDomain::kInteger) return refuse(parts);
+  subject = without_widening(subject);
   return node(std::move(parts), type_of("b"));
 }
 

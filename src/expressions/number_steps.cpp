@@ -23,8 +23,22 @@ int32_t digits_of_round(const Expression& expression) {
   return static_cast<int32_t>(expression.arguments[1]->values[0].integer);
 }
 
-// As pyarrow rounds: the number is moved until its digits are whole ones. A number that leaves the range while it is
-// moved has none.
+// Moves the point of a number by so many digits.
+double moved_by(double number, int32_t digits, double power) {
+  return digits >= 0 ? number * power : number / power;
+}
+
+// The nearest whole number of a number whose point was moved. A half may be one only since the move has rounded: what
+// was lost says on which side of it the number lies, and a half goes away from zero.
+double nearest_whole(double moved, double number, int32_t digits, double power) {
+  const double whole = std::trunc(moved);
+  if (std::abs(moved - whole) != 0.5) return std::round(moved);
+  const double lost =
+      digits >= 0 ? std::fma(number, power, -moved) : std::fma(-moved, power, number);
+  return lost != 0 && std::signbit(lost) != std::signbit(moved) ? whole : std::round(moved);
+}
+
+// The number is moved until its digits are whole ones. A number that leaves the range while it is moved has none.
 void round_reals(const Frame& frame, int32_t index) {
   const int32_t digits = digits_of_round(*frame.step(index).expression);
   const double power = real_power_of_ten(std::abs(digits));
@@ -35,10 +49,11 @@ void round_reals(const Frame& frame, int32_t index) {
   for (int32_t i = 0; i < frame.count; ++i) {
     to[i] = from[i];
     if (!std::isfinite(from[i])) continue;
-    const double moved = digits >= 0 ? from[i] * power : from[i] / power;
+    const double moved = moved_by(from[i], digits, power);
     if (moved == std::floor(moved) && std::isfinite(moved)) continue;
-    const double whole = truncates ? std::trunc(moved) : std::round(moved);
-    to[i] = digits >= 0 ? whole / power : whole * power;
+    const double whole =
+        truncates ? std::trunc(moved) : nearest_whole(moved, from[i], digits, power);
+    to[i] = moved_by(whole, -digits, power);
     if (!std::isfinite(to[i])) frame.poison(index, out, i);
   }
 }

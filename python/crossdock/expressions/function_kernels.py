@@ -144,11 +144,6 @@ def _whole(kernel: Callable[..., Datum]) -> Kernel:
     return of
 
 
-def _rounded(value: Datum, digits: int) -> Datum:
-    mode = "half_towards_infinity"
-    return _with_room(value, lambda wide: pc.round(wide, digits, round_mode=mode))
-
-
 def _of_real(kernel: Callable[..., Datum]) -> Kernel:
     return lambda value, _: kernel(_real(value))
 
@@ -181,7 +176,6 @@ OF_VALUES: dict[str, Kernel] = {
     "written": written,
     "negate": lambda value, _: pc.negate_checked(value),
     "abs": lambda value, _: pc.abs_checked(value),
-    "round": _rounded,
     "floor": _whole(pc.floor),
     "ceil": _whole(pc.ceil),
     "sign": _sign,

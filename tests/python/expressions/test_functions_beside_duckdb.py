@@ -178,6 +178,21 @@ def test_round(digits: int) -> None:
     check(col("i32").cast("int64").round(digits), f"round(i32::bigint, {digits})")
 
 
+@pytest.mark.parametrize("digits", [-1, 0, 1, 2, 3])
+def test_halves_are_those_of_the_number(dock: xd.Dock, digits: int) -> None:
+    """A double that is written 12.995 is a little less."""
+    rows = pa.table(
+        {"x": [number / 1000 * sign for number in range(0, 40_000, 5) for sign in (1, -1)]}
+    )
+    query = f"select round(x, {digits}) from rows"
+    expected = [value for (value,) in duckdb.query(query).fetchall()]
+    assert evaluate(col("x").round(digits), rows).to_pylist() == expected
+    assert (
+        dock.from_arrow(rows).select(r=col("x").round(digits)).collect()["r"].to_pylist()
+        == expected
+    )
+
+
 def test_boolean_logic_is_that_of_sql() -> None:
     check(col("b") & col("c"), "b and c")
     check(col("b") | col("c"), "b or c")
