@@ -38,14 +38,14 @@ class JsonText:
         """Whether a line of it is an object."""
         if self.first.startswith("["):
             return False
-        lines = self.first.splitlines()[: None if self._finds_lines else 1]
+        lines = self.first.split("\n") if self._finds_lines else [self.first.partition("\n")[0]]
         return any(line.startswith("{") and is_object(line) for line in lines)
 
     def first_member_names(self) -> list[str]:
         """Of the first object, in order; none where its end is behind the text looked at."""
         try:
             member, _ = json.JSONDecoder().raw_decode(self.first.lstrip(_SPACE + "["))
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
         return list(member) if isinstance(member, dict) else []
 
@@ -93,7 +93,7 @@ class JsonText:
 def is_object(line: str | bytes) -> bool:
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -133,6 +133,8 @@ def _elements(blocks: Iterable[str], name: str, begin: str, size: int) -> Iterat
                 value, end = decode(text, at)
             except ValueError:
                 break  # its end may be in the next block
+            except RecursionError:
+                raise malformed("it is nested too deeply") from None
             if end == len(text) and not isinstance(value, dict):
                 break  # a number may go on there
             if not isinstance(value, dict):

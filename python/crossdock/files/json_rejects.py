@@ -23,6 +23,10 @@ from crossdock.files.rejects import Reject
 
 _ROW_ERROR = re.compile(r" in row (\d+)$")
 _ERROR_FRAME = re.compile(r"^JSON (?:parse|conversion) error: | in row \d+$")
+_NULL_FIRST = re.compile(rb"\A(\s*)null\b")
+_DEPTH_MOST = 100
+_DEEP = re.compile(rb"[\[{]{%d}" % _DEPTH_MOST)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _LATE = "no object of the first 4 MiB has it"
 
 _ROWS_AT_ONCE = 256  # of a block that is not as it should be
@@ -37,6 +41,11 @@ def parsed(block: bytes, schema: pa.Schema, unexpected: str) -> pa.Table:
     becomes of members that the schema lacks: "infer" or "error"."""
     import pyarrow.json
 
+    _require_utf8(block)
+    if _is_deep(block):  # which ends pyarrow's process
+        raise pa.ArrowInvalid(f"JSON parse error: It is nested deeper than {_DEPTH_MOST}.")
+    # As does a block that begins with null; behind an object it is a row of NULLs.
+    block = _NULL_FIRST.sub(rb"\1{}", block)
     # Without fields it would be one that no member is in.
     explicit = _read_schema(schema) if schema.names else None
     return pyarrow.json.read_json(
@@ -46,6 +55,26 @@ def parsed(block: bytes, schema: pa.Schema, unexpected: str) -> pa.Table:
             explicit_schema=explicit, unexpected_field_behavior=unexpected
         ),
     )
+
+
+def _require_utf8(block: bytes) -> None:
+    """pyarrow takes any bytes for strings. ArrowInvalid for those that are none."""
+    try:
+        block.isascii() or block.decode()
+    except UnicodeDecodeError as error:
+        row = block.count(b"\n", 0, error.start)
+        raise pa.ArrowInvalid(f"JSON parse error: It is no UTF-8. in row {row}") from None
+
+
+def _is_deep(block: bytes) -> bool:
+    """Whether values are in more than 100 others: each round takes the innermost brackets out."""
+    brackets = block.translate(None, _NO_BRACKETS)
+    for _ in range(_DEPTH_MOST):
+        around = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if len(around) == len(brackets):  # the rest stands in strings, or is not closed
+            return _DEEP.search(brackets) is not None
+        brackets = around
+    return bool(brackets)
 
 
 def _read_schema(schema: pa.Schema) -> pa.Schema:
@@ -83,8 +112,8 @@ class ObjectParser:
         for name, value in members_of(text).items():
             reason = self._what_is_wrong(name, value)
             if reason:
-                value_text = value if isinstance(value, str) else _json_of(value)
-                return Reject(line, name, value_text, reason, shown)
+                written = value if isinstance(value, str) else _json_of(value)
+                return Reject(line, _plain(name), _plain(written), reason, shown)
         return Reject(line, None, None, _ERROR_FRAME.sub("", message), shown)
 
     def _parsed(self, block: bytes) -> pa.Table:
@@ -133,13 +162,12 @@ class ObjectParser:
         return kept
 
     def _what_is_wrong(self, name: str, value: object) -> str:
-        place = self.schema.get_field_index(name)
-        if place < 0:
+        if name not in self.schema.names:
             return _LATE
-        field = self.schema.field(place)
+        field = self.schema.field(name)
         alone = ObjectParser(pa.schema([field]), sets_aside=False)
         try:
-            alone._parsed(_json_of({name: value}).encode())
+            alone._parsed(json.dumps({name: value}).encode())
         except pa.ArrowInvalid:
             return f"is no {field.type}"
         return ""
@@ -151,6 +179,11 @@ def _lines_of(block: bytes) -> list[bytes]:
 
 def _json_of(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _plain(text: str) -> str:
+    """Without halves of surrogate pairs, which no UTF-8 has."""
+    return text.encode(errors="replace").decode()
 
 
 def members_of(text: str | bytes) -> Mapping[str, object]:

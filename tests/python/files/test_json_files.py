@@ -109,11 +109,13 @@ def test_what_the_first_block_does_not_tell(dock: xd.Dock, tmp_path: Path, is_ar
         ("", "Empty"), ("[1, 2]", "it is no object"), ("[{}", "does not end"),
         ('[{"a": 1} {"a": 2}]', "stands there"), ('[{"a": 1}] x', "'x' stands there"),
         ('[{"a": 1},]', r"does not end|stands"), ("word", "JSON"), ('{"a": ', "JSON"),
+        ('{"a": ' + "[" * 3000 + "]" * 3000 + "}", "nested too deeply"),
+        ('{"a": "\udcff"}', "no UTF-8"),
     ],
 )  # fmt: skip
 def test_what_is_no_json(dock: xd.Dock, tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.json"
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     with pytest.raises(xd.DataError, match=rf"(?s)x\.json.*{message}|{message}.*x\.json"):
         dock.read_json(path).collect()
 

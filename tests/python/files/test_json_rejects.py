@@ -43,6 +43,38 @@ def lines(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(
+    ("lines", "kept", "reject"),
+    [
+        (b'{"a": 1}\n{"a": "\\ud800"}\n', [1], ("a", "?", "is no int64")),
+        (b'{"a": 1}\n{"\\ud800": 2}\n', [1], ("?", "2", "no object of the first 4 MiB has it")),
+        (b'{"a": 1}\n{"a": "\xff"}\n', [1], (None, None, "It is no UTF-8.")),
+        (
+            b'{"a": %s}\n{"a": 1}\n' % (b"[" * 3000 + b"]" * 3000),
+            [1], (None, None, "It is nested deeper than 100."),
+        ),
+        (b'{"a": 1, "b": "\xc2\x85"}\nx\n', [1], (None, None, "Invalid value.")),
+    ],
+    ids=["half a pair", "half a pair in a name", "no UTF-8", "deep", "next line in a string"],
+)  # fmt: skip
+def test_odd_strings_and_depths(
+    dock: xd.Dock, tmp_path: Path, lines: bytes, kept: list[int], reject: tuple[Any, ...]
+) -> None:
+    path = tmp_path / "x.ndjson"
+    path.write_bytes(lines)
+    rows = dock.read_json(path, types={"a": "int64"}, bad_values="skip")
+    assert rows.collect()["a"].to_pylist() == kept
+    assert [one[1:4] for one in rejects_of(dock, path, types={"a": "int64"})] == [reject]
+
+
+def test_null_in_place_of_an_object(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "x.ndjson"
+    path.write_text('null\n{"a": 1}\nnull\nx\nnull\n')
+    rows = dock.read_json(path, bad_values="skip").collect()
+    assert rows["a"].to_pylist() == [None, 1, None, None]
+    assert [one[:2] for one in rejects_of(dock, path)] == [(4, None)]
+
+
 def test_objects_that_cannot_be_read(dock: xd.Dock, lines: str) -> None:
     rows = dock.read_json(lines, types=TYPES | {"late": "bool"}, bad_values="skip")
     assert rows.collect()["a"].to_pylist() == [1, 3, 5, 6, 9]
