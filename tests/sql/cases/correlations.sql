@@ -19,3 +19,11 @@ select s, x.n from t left join lateral (select count(*) as n, max(v) as m from u
 select a, (select v from u where u.v > t.a order by v limit 1) following from t;
 select a, (select v from u where u.v = t.a + 1) following from t;
 select a, (select string_agg(s, '-' order by v) from u where u.v between t.a and t.a + 2) l from t;
+select a, (select count(*) from u where not (u.v > t.a and u.v < 3)) n from t;
+select a, (select count(*) from u where u.v not between t.a and 3) n from t;
+select a, (select count(*) from u where (u.v > t.a and u.v < 3) = false) n from t;
+select a, (select count(*) from u where len([t.a, u.a]) = 2) n from t;
+select a, (select count(*) from u where (t.a, 1) = (u.a, 1)) n from t;
+select t.a, u.v, (select count(*) from names where n > coalesce(u.v, 0)) n from t left join u on t.s = u.s;
+select t.a, u.v, (select count(*) from names where n > coalesce(u.v, 0) + coalesce(t.a, 0)) n from t full join u on t.s = u.s;
+select a, (select count(*) from u right join names on u.v = names.n and u.v > 2 where names.n > t.a) n from t;

@@ -18,11 +18,11 @@ from crossdock.sql_frontend.text.tokens import quoted, words_of
 
 _KINDS = frozenset(("select", "from", "where", "group", "having"))
 _NAME = f"{HIDDEN}asked "
-# What may hold although one of its values is NULL.
-_HOLDS_OF_NULL = words_of(
-    "or case in is coalesce ifnull nvl if nullif exists select any all concat concat_ws greatest "
-    "least"
-)
+# Of conditions that may hold although one of their values is NULL, as any with a call may.
+_HOLDS_OF_NULL = words_of("or and not case is isnull notnull select")
+# Joins with rows of the table behind them beside no row before them, and those of rows by place.
+_KEEPS_RIGHT = words_of("right full positional")
+_OUTER = words_of("left right full asof")
 _NEVER_NULL = f"coalesce(cast({{}} AS varchar), '{HIDDEN}')"
 
 
@@ -108,13 +108,21 @@ class Correlations(Correlated):
             if columns is None or name in columns:
                 return None
         for query in outer:
+            owners = list[Operand]()
             for each in self._operands(query):
-                if not self._is_plain(each) or each.start < number < each.end:
+                if each.start < number < each.end:
                     continue
                 columns = self._columns_in(query, each.start, self._behind(each), "FROM ")
-                if columns is not None and name in columns:
-                    return each
+                if columns is None or not self._is_plain(each):
+                    return owners[0] if owners else None
+                owners += [each] if name in columns else []
+            if owners:  # several have it by USING, whose value is the first one's, or that of both
+                is_first = len(owners) == 1 or not self._has_join(query, _KEEPS_RIGHT)
+                return owners[0] if is_first else None
         return None
+
+    def _has_join(self, query: Query, kinds: frozenset[str]) -> bool:
+        return any(token.lower in kinds for token in self._tokens[slice(*query.clause("from"))])
 
     def _columns_in(
         self, query: Query, begin: int, end: int, before: str = ""
@@ -161,14 +169,16 @@ class Correlations(Correlated):
 
     def _asked(self, inner: Query, reads: Sequence[_Read]) -> str | None:
         """The text with a table of the values that a query is asked with in its FROM; None where a
-        table around is no plain one."""
+        table around is no plain one, or which rows a join keeps is asked."""
+        source = inner.clause("from")
         count = sum(token.name.startswith(_NAME) for token in self._tokens)
         columns: dict[tuple[int, str], str] = {}
         owners: dict[int, tuple[Operand, list[str]]] = {}
         conditions, changes = [], list[Change]()
         for read in reads:
             owner, column = read.owner, f"{quoted(read.owner.name)}.{read.column}"
-            if not self._is_plain(owner):
+            is_joined = source[0] <= read.begin < source[1] and self._has_join(inner, _KEEPS_RIGHT)
+            if is_joined or not self._is_plain(owner):
                 return None
             place = owner.start, read.column.lower()
             if place not in columns:
@@ -191,9 +201,13 @@ class Correlations(Correlated):
         return replaced(self._text, sorted([*changes, *self._added(inner, tables, conditions)]))
 
     def _table(self, owner: Operand, items: Sequence[str], name: str) -> str:
-        """The values of a table's columns, each once."""
+        """The values of a table's columns, each once; and NULL where a row of it may be none."""
         said = self._said(owner.start, self._behind(owner))
-        return f"(SELECT DISTINCT {', '.join(items)} FROM {said}) AS {quoted(name)}"
+        values = f"SELECT DISTINCT {', '.join(items)} FROM {said}"
+        if self._has_join(query_of(self._text, self._tokens, owner.start), _OUTER):
+            one = f"(SELECT 1) AS {quoted(f'{_NAME}one')}"
+            values += f" UNION {values[: -len(said)]}{one} LEFT JOIN {said} ON 1 = 0"
+        return f"({values}) AS {quoted(name)}"
 
     def _is_plain(self, owner: Operand) -> bool:
         """Whether a table can be written once more: it depends on no other, and has no `?`."""
@@ -203,9 +217,18 @@ class Correlations(Correlated):
 
     def _needs_value(self, inner: Query, reads: Sequence[_Read]) -> bool:
         """Whether no row is there for NULL: one of the conditions is about the value alone."""
-        for first, last in self._conjuncts(*self._condition(inner)):
-            words = {token.lower for token in self._tokens[first:last]}
-            if any(first <= each.begin < last for each in reads) and not words & _HOLDS_OF_NULL:
+        return any(
+            any(first <= each.begin < last for each in reads)
+            and not self._may_hold_of_null(first, last)
+            for first, last in self._conjuncts(*self._condition(inner))
+        )
+
+    def _may_hold_of_null(self, first: int, last: int) -> bool:
+        """Whether a condition may hold although one of its values is NULL."""
+        for number in range(first, last):
+            token = self._tokens[number]
+            is_call = token.kind in ("word", "quoted") and self._pieces.is_at(number + 1, "(")
+            if is_call or token.lower in _HOLDS_OF_NULL or token.is_operator(",", "[", "{"):
                 return True
         return False
 
@@ -214,9 +237,12 @@ class Correlations(Correlated):
         source, where = inner.clause("from"), inner.clause("where")
         has_source, has_where = source[0] < source[1], where[0] < where[1]
         before = source[0] if has_source else inner.clause("select")[1] - 1
-        place = self._tokens[before].end
         same = " AND ".join(conditions)
-        if has_source:
+        if self._has_join(inner, _KEEPS_RIGHT):
+            place = self._tokens[source[1] - 1].end
+            yield place, place, f" CROSS JOIN {tables}"
+        elif has_source:
+            place = self._tokens[before].end
             yield place, place, f" {tables} CROSS JOIN"
         begin, end = where if has_where else source if has_source else (before, before + 1)
         behind = self._tokens[end - 1].end
