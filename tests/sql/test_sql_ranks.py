@@ -206,6 +206,8 @@ def test_what_becomes_a_longer_text_is_that_of_one_process(folder: Path) -> None
         "order by all",
         "select * from (pivot (select k % 2 as o, i from 't.parquet') on o in (0, 1) "
         "using sum(i)) z",
+        "select i from 't.parquet' a where exists (select 1 from 't.parquet' b where "
+        "b.i > a.i + 997) or i = 5 order by all",
         "select x.i, y.k from (select i from 't.parquet' where i < 3) x positional join "
         "(select k from 't.parquet' where i < 2) y order by all",
     )

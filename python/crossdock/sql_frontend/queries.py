@@ -247,15 +247,16 @@ def _translated(
     bound: Bound, tables: Mapping[str, Node], settings: Settings, ranks: Ranks | None
 ) -> tuple[Node, list[str], list[str]]:
     """The node, its columns by position, and their names. Over ranks the first one decides on the
-    order of joins, for each sees other rows."""
+    order of joins, for each sees other rows; where it fails, all fail at the same place."""
     decided = None
     if ranks is not None and ranks.rank > 0:
         decided = decisions_of(ranks.agree("the order of joins")[0])
     orders = JoinOrders(settings.as_written, decided, 1 if ranks is None else ranks.size)
-    node = Translation(bound, tables, orders, constant_rows).run()
-    if ranks is not None and ranks.rank == 0:
-        ranks.agree("the order of joins", as_json(orders.decisions))
-    return node
+    try:
+        return Translation(bound, tables, orders, constant_rows).run()
+    finally:
+        if ranks is not None and ranks.rank == 0:
+            ranks.agree("the order of joins", as_json(orders.decisions))
 
 
 def _relations(catalog: Catalog, text: Rewritten, local: Mapping[str, Relation]) -> dict[str, Any]:

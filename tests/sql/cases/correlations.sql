@@ -27,3 +27,4 @@ select a, (select count(*) from u where (t.a, 1) = (u.a, 1)) n from t;
 select t.a, u.v, (select count(*) from names where n > coalesce(u.v, 0)) n from t left join u on t.s = u.s;
 select t.a, u.v, (select count(*) from names where n > coalesce(u.v, 0) + coalesce(t.a, 0)) n from t full join u on t.s = u.s;
 select a, (select count(*) from u right join names on u.v = names.n and u.v > 2 where names.n > t.a) n from t;
+with v as (select a, b as c from t) select u.v, (select min(x.c) from v x where x.c <> u.v) c, (select min(s.c) from v s where s.c > u.v + 10) d from u;

@@ -104,8 +104,11 @@ class Correlations(Correlated):
         within, outer = queries
         name = self._tokens[number].name.lower()
         for query in within:
+            tables = self._operands(query)
             columns = self._columns_in(query, *query.clause("from"))
             if columns is None or name in columns:
+                return None
+            if any(number in (each.start, each.behind - 1) for each in tables):
                 return None
         for query in outer:
             owners = list[Operand]()
