@@ -12,14 +12,14 @@ enum class WordOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply, kQuotie
 enum class RealOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply, kDivide, kDivideInto };
 enum class CompareOp : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
 
-// b == nullptr: `constant` on every row. Modulo 2^64.
+// b == nullptr: `constant` on every row.
 template <class T>
 struct Pair {
   const T* a;
   const T* b;
   T constant;
 };
-using WordPair = Pair<uint64_t>;
+using WordPair = Pair<uint64_t>;  // modulo 2^64
 using Int32Pair = Pair<int32_t>;
 using RealPair = Pair<double>;
 

@@ -28,8 +28,7 @@ struct Value {
   const double* real = nullptr;
   const uint8_t* bytes = nullptr;  // bools, 0 or 1
   const std::string_view* strings = nullptr;
-  const int32_t* int32s =
-      nullptr;  // where they lie, of a step that is_compared_only, in place of words
+  const int32_t* int32s = nullptr;   // in place of words, of a step that is_compared_only
   const uint8_t* valid = nullptr;    // 0 or 1; nullptr: all are. Rows without value hold anything.
   const uint16_t* poison = nullptr;  // 1 + the step that failed, 0 = none; nullptr: none
   int32_t bits = 63;                 // all integers are in [-2^bits, 2^bits)

@@ -35,21 +35,21 @@ def remainder(left: Expr, right: Expr, type_of: TypeOf) -> Expr:
     if scales:  # by whole numbers of the smallest unit
         scale = max(scales)
         whole = [_units(side, scale) for side in (left, right)]
-        data_type = remainder(whole[0], whole[1], type_of)
-        return data_type.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
+        units = remainder(whole[0], whole[1], type_of)
+        return units.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
     divisor = constant(right, "a divisor") if isinstance(right, Literal) else None
     if divisor is not None:
         if divisor == 0 and not pa.types.is_floating(type_of(left)):
             return Literal(pa.scalar(None, type_of(left)))
-        data_type = left % right
+        rest = left % right
         wrong = (left < 0) if divisor > 0 else (left > 0)
-        return when(wrong & (data_type != 0)).then(data_type - right).otherwise(data_type)
-    data_type = left % right
-    wrong = ((left < 0) != (right < 0)) & (data_type != 0)
+        return when(wrong & (rest != 0)).then(rest - right).otherwise(rest)
+    rest = left % right
+    wrong = ((left < 0) != (right < 0)) & (rest != 0)
     if any(pa.types.is_floating(type_of(side)) for side in (left, right)):
-        return when(wrong).then(data_type - right).otherwise(data_type)
+        return when(wrong).then(rest - right).otherwise(rest)
     null = Literal(pa.scalar(None, type_of(left)))
-    return when(right == 0).then(null).when(wrong).then(data_type - right).otherwise(data_type)
+    return when(right == 0).then(null).when(wrong).then(rest - right).otherwise(rest)
 
 
 def _units(value: Expr, scale: int) -> Expr:
