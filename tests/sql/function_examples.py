@@ -194,6 +194,6 @@ _SHOWN = {
     "DISTINCT; `first`, `last`, `string_agg` and `list` take ORDER BY.",
     "Of windows": "Over the same rows, in the order of `k`. Functions of groups are functions of "
     "windows, too: of any frame sums, means, variances and what is computed of these (`stddev`, "
-    "`corr`), counts and extremes; `median`, `list` and `count(DISTINCT x)`, "
-    "too; of whole partitions all others (`arg_max`, `mode`).",
+    "`corr`), counts and extremes; of whole partitions all others (`median`, `mode`, `list`, "
+    "`count(DISTINCT x)`).",
 }

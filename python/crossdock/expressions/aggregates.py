@@ -29,7 +29,7 @@ Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 # Functions that need the rows of a group in order.
 ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg"))
-# Functions that windows have as groups, of partitions or frames.
+# Functions that windows have of whole partitions alone: they are computed as groups.
 OF_PARTITIONS = frozenset(
     ("count_distinct", "approx_distinct", "quantile", "quantile_exact", "arg_min", "arg_max",
      "string_agg", "list_agg")
@@ -85,8 +85,6 @@ class Aggregate(Windowed):
         is_whole = not orders if frame is None else frame.start is None and frame.end is None
         if is_whole and not (orders and self.orders):
             return self.orders or orders, WHOLE
-        if not self.orders:
-            return orders, frame
         raise make_error(
             "CD-105", f"{self!r} is computed over whole partitions, in one order",
             try_='over("k"), or over("k", order_by="t", rows=(None, None))',

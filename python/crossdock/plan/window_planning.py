@@ -1,5 +1,5 @@
 """Window functions in projections and filters. What the engine has of groups alone, such as a
-median, is computed in groups by the same keys, joined to their rows, or to those of frames."""
+median, is computed of whole partitions: in groups by the same keys, joined to their rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Sequence
 
 from crossdock.expressions.aggregates import IGNORE_NULLS, OF_PARTITIONS, Aggregate
 from crossdock.expressions.expression import Column, Expr, identity
-from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import WHOLE, Over
 from crossdock.plan import windows
-from crossdock.plan.frame_groups import with_frames
 from crossdock.plan.group_planning import plan_group
 from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import JoinOptions, Node, Project
@@ -43,36 +41,29 @@ def _without_groups(node: Node, expressions: Sequence[Expr], where: str) -> tupl
         windows.identity_of(over): over
         for expression in expressions
         for over in windows.functions_in(expression)
-        if over.function in OF_PARTITIONS
+        if over.function in OF_PARTITIONS and over.window.frame == WHOLE
     }
     if not asked:
         return node, list(expressions)
     by_partition: dict[object, list[Over]] = {}
-    by_scope: dict[object, list[Over]] = {}
     for over in asked.values():
         windows.require_plain(over, node.schema, where)
         partition = tuple(identity(key) for key in over.window.partition)
-        if over.window.frame == WHOLE:
-            by_partition.setdefault(partition, []).append(over)
-        else:
-            by_scope.setdefault(windows.scope_of(over), []).append(over)
-    columns: dict[object, Expr] = {}
+        by_partition.setdefault(partition, []).append(over)
+    columns: dict[object, Column] = {}
     joined = node
-    for members in by_scope.values():
-        joined, values = with_frames(joined, members, _aggregate)
-        columns |= values
     for members in by_partition.values():
         items: dict[str, Aggregate] = {}
         for over in members:
             name = unused_name(repr(over), {*joined.schema.names, *items})
-            items[name] = _aggregate(over, over.window.orders)
+            items[name] = _aggregate(over)
             columns[windows.identity_of(over)] = Column(name)
         joined = _joined(joined, node, members[0].window.partition, items)
     return joined, [windows.replaced(expression, columns) for expression in expressions]
 
 
-def _aggregate(over: Over, orders: tuple[Order, ...]) -> Aggregate:
-    orders = () if over.function in _ORDERLESS else orders
+def _aggregate(over: Over) -> Aggregate:
+    orders = () if over.function in _ORDERLESS else over.window.orders
     options = tuple(option for option in over.options if option != IGNORE_NULLS)
     aggregate = Aggregate(over.function, over.argument, options, orders=orders)
     if len(options) < len(over.options) and over.argument is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -337,7 +337,7 @@ def _not_taken(over: Over, given: pa.DataType) -> CrossdockError:
     )  # fmt: skip
 
 
-def replaced(expression: Expr, columns: Mapping[object, Expr]) -> Expr:
+def replaced(expression: Expr, columns: dict[object, Column]) -> Expr:
     """The expression with each function that has a column replaced by it."""
     if isinstance(expression, Over):
         return columns.get(identity_of(expression), expression)
@@ -351,11 +351,6 @@ def identity_of(over: Over) -> object:
     argument = None if over.argument is None else _nested_identity(over.argument)
     options = tuple((name, repr(value)) for name, value in over.options)
     return over.function, argument, options, over.window.frame, _scope_identity(over)
-
-
-def scope_of(over: Over) -> object:
-    """What functions have in common that see the same rows."""
-    return over.window.frame, _scope_identity(over)
 
 
 def _scope_identity(over: Over) -> tuple[Any, Any]:

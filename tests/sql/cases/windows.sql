@@ -62,15 +62,3 @@ select a, median(b) over (rows between unbounded preceding and unbounded followi
 select a, median(b) over (partition by s), bit_or(b) over (partition by bo), count(distinct s) over (partition by a), median(m) over () from t;
 select a, min(distinct b) over (partition by s), string_agg(s, '-' order by d) filter (where a > 1) over (partition by bo) from t;
 select a as following, s preceding from t where a > 1;
-
--- functions of groups over parts of partitions
-select d, median(a) over (order by d rows between 2 preceding and current row) x, quantile_cont(b, 0.4) over (order by d rows 1 preceding) y from t;
-select d, list(a) over (order by d rows between 1 preceding and current row) x, list(b) over (partition by bo order by d) y, string_agg(s, ',') over (order by d) z from t;
-select d, count(distinct s) over (order by d) x, count(distinct s) over (partition by bo order by d rows between 1 preceding and 1 following) y, count(distinct a) over (rows between unbounded preceding and current row) z from t;
-select v, count(distinct s) over (order by a) x, median(v) over (partition by a order by v) y, sum(v) over (order by v) z, median(v) over () w from u;
-select v, quantile_cont(v, 0.25) over (order by a groups between 1 preceding and 1 following) x, median(v) over (order by v range between 2 preceding and 1 preceding) y from u;
-select d, list(a) over (order by d rows between 3 following and 4 following) x, count(distinct a) over (order by d rows between 3 following and 4 following) y from t;
-select d, median(b) over (order by d range between interval '2 days' preceding and current row) x from t;
-select d from t qualify median(b) over (order by d rows 1 preceding) > 15;
-select d, median(b) filter (where a > 1) over (order by d rows 2 preceding) x, median(b + a) over (order by s, d desc rows between 1 preceding and unbounded following) y from t;
-select s, n, median(n) over (order by n) m from (select s, count(*) n from t group by s);

@@ -191,16 +191,8 @@ class WindowClauses:
         if begin < 0 and not is_distinct:
             return
         behind = pieces.behind_bracket(over + 1) - 1
-        words = [self._pieces.word_at(each) for each in range(over + 2, behind)]
-        is_ordered = "order" in words or not _MARKS.keys().isdisjoint(words)
-        if is_distinct and begin < 0 and is_ordered:
-            pieces.pieces[opened + 1] = ""
-            units = (over + 2 + i for i, word in enumerate(words) if word in _MARKS)
-            end = next(units, behind)
-            mark = f", '{DISTINCT_MARK}' " if "order" in words else f"{_ORDER_BY}'{DISTINCT_MARK}' "
-            pieces.before[end] = mark + pieces.before.get(end, "")
-            return
-        if not self._pieces.is_at(over + 1, "(") or is_ordered:
+        words = {self._pieces.word_at(each) for each in range(over + 2, behind)}
+        if not self._pieces.is_at(over + 1, "(") or words & {"order", *_MARKS}:
             raise unsupported(
                 "DISTINCT or ORDER BY in the call of a window function beside an order of the "
                 "window", pieces.text, pieces.tokens[opened + 1 if is_distinct else begin].start,

@@ -95,8 +95,12 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
 def _over(name: str, function: Windowed, window: Window) -> Expr:
     keys, orders, frame = window
     if isinstance(function, Aggregate) and function.function in OF_PARTITIONS:
-        is_whole = all(bounds == (None, None) for bounds in frame.values())
-        frame = {"rows": (None, None)} if is_whole else frame
+        if any(bounds != (None, None) for bounds in frame.values()):
+            raise unsupported(
+                f"{name} over other than whole partitions", word="over",
+                try_="OVER (PARTITION BY ...), without ORDER BY and frame",
+            )  # fmt: skip
+        frame = {"rows": (None, None)}
     return function.over(*keys, order_by=orders or None, **frame)
 
 
