@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.expressions.arithmetic import cast, common_type
-from crossdock.expressions.native_kernels import add_months, truncate
+from crossdock.expressions.native_kernels import add_months, computed, truncate
 from crossdock.expressions.try_casts import try_cast
 from crossdock.expressions.written_values import (
     instant_of_zone,
@@ -24,6 +24,7 @@ from crossdock.expressions.written_values import (
 from crossdock.values.arrow_kinds import Datum
 
 _STRINGS = (pa.string(), pa.large_string())
+_DIGITS_OF_ENGINE = 10  # and of each sign, to which it rounds
 Kernel = Callable[[Datum, Any], Datum]  # of a value and an option
 
 
@@ -144,6 +145,13 @@ def _whole(kernel: Callable[..., Datum]) -> Kernel:
     return of
 
 
+def _rounded(value: Datum, digits: int) -> Datum:
+    if pa.types.is_float64(value.type) and abs(digits) <= _DIGITS_OF_ENGINE:
+        return computed("round", [value], digits)
+    mode = "half_towards_infinity"
+    return _with_room(value, lambda wide: pc.round(wide, digits, round_mode=mode))
+
+
 def _of_real(kernel: Callable[..., Datum]) -> Kernel:
     return lambda value, _: kernel(_real(value))
 
@@ -176,6 +184,7 @@ OF_VALUES: dict[str, Kernel] = {
     "written": written,
     "negate": lambda value, _: pc.negate_checked(value),
     "abs": lambda value, _: pc.abs_checked(value),
+    "round": _rounded,
     "floor": _whole(pc.floor),
     "ceil": _whole(pc.ceil),
     "sign": _sign,

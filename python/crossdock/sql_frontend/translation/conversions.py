@@ -48,8 +48,9 @@ def _as_decimal(value: Expr, data_type: pa.DataType, target: pa.DataType, cast: 
     if pa.types.is_decimal(data_type) and data_type.scale > target.scale:
         return cast(with_room(value, data_type).round(target.scale), target)
     if pa.types.is_floating(data_type):
-        rounded = when(abs(value) < 1e38).then(value.round(target.scale)).otherwise(value)
-        return cast(rounded, target)
+        power = 10.0**target.scale  # halves are those of the product, as in DuckDB's casts
+        rounded = (value * power).round() / power
+        return cast(when(abs(value) < 1e38).then(rounded).otherwise(value), target)
     if pa.types.is_integer(data_type):
         # By a type that holds all integers: the cast looks at types, the next one at values.
         wide = pa.decimal128(min(_MOST_DIGITS, 20 + target.scale), target.scale)
