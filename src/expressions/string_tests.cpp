@@ -22,13 +22,13 @@ void test_rows(const Frame& frame, int32_t index, const Test& test) {
       frame.slot(index).bytes());
 }
 
-// Of rows whose heads are those of `text`, whether they are all of it.
-void keep_equal(const Frame& frame, int32_t argument, std::string_view text, uint8_t* same) {
+// Of rows that have the head of a constant, whether they are all of it.
+void keep_equal(const Frame& frame, int32_t argument, std::string_view constant, uint8_t* same) {
   uint16_t rows[kBlockRows];
   const int32_t count = lanes::positions_of(same, frame.count, rows);
   if (count == 0) return;
   const std::string_view* strings = known_strings(frame, argument);
-  for (int32_t i = 0; i < count; ++i) same[rows[i]] = strings[rows[i]] == text ? 1 : 0;
+  for (int32_t i = 0; i < count; ++i) same[rows[i]] = strings[rows[i]] == constant ? 1 : 0;
 }
 
 // Whether each string is one of a few, or none of them.
