@@ -65,14 +65,11 @@ Status PageStore::begin(const ByteSource& file,
   const int64_t bytes = end_ - next_;
   has_whole_ = places_.empty() && bytes <= (ahead == Ahead::kChunk ? kReadAtOnce : kHeaderGuess);
   ready_dictionary_bytes_ = -1;
-  if (!has_whole_) return {};
   if (expected_.is_ready && expected_.chunk == chunk_) {
-    expected_.is_ready = false;
-    std::swap(whole_, expected_.whole);
-    std::swap(dictionary_memory_, expected_.dictionary);
-    ready_dictionary_bytes_ = expected_.dictionary_bytes;
-    return {};
+    take_expected();
+    if (has_whole_ && expected_.is_whole) return {};
   }
+  if (!has_whole_) return {};
   CD_TRY(reserve(whole_, bytes));
   return file.read(next_, {whole_.data(), static_cast<size_t>(bytes)});
 }
@@ -195,12 +192,20 @@ void PageStore::expect(const ColumnChunk& chunk) {
   expected_.is_ready = false;
 }
 
-// The chunk, and of its dictionary what the header says of it.
+void PageStore::take_expected() {
+  expected_.is_ready = false;
+  std::swap(dictionary_memory_, expected_.dictionary);
+  ready_dictionary_bytes_ = expected_.dictionary_bytes;
+  if (expected_.is_whole && has_whole_) std::swap(whole_, expected_.whole);
+}
+
+// As much of the chunk as was read of this one, and of its dictionary what the header says of it.
 Status PageStore::read_expected(SnappyBlock& block) {
   const ColumnChunk& chunk = *expected_.chunk;
-  CD_TRY(reserve(expected_.whole, chunk.compressed_bytes));
-  const std::span<uint8_t> bytes(expected_.whole.data(),
-                                 static_cast<size_t>(chunk.compressed_bytes));
+  expected_.is_whole = has_whole_;
+  const int64_t size = has_whole_ ? chunk.compressed_bytes : chunk.data_page_offset - chunk.begin();
+  CD_TRY(reserve(expected_.whole, size));
+  const std::span<uint8_t> bytes(expected_.whole.data(), static_cast<size_t>(size));
   CD_TRY(file_->read(chunk.begin(), bytes));
   CD_ASSIGN(const PageHeader header,
             parse_page_header(bytes.first(std::min(bytes.size(), size_t{kHeaderGuess}))));
@@ -220,9 +225,10 @@ Status PageStore::read_expected(SnappyBlock& block) {
 // says what is wrong with it.
 bool PageStore::decompress_both(std::span<const uint8_t> body, std::span<uint8_t> room) {
   const ColumnChunk* next = expected_.chunk;
-  const bool is_pair = next != nullptr && next != chunk_ && has_whole_ &&
-                       chunk_->codec == Codec::kSnappy && next->codec == Codec::kSnappy &&
-                       room.size() >= kPairedLeast && next->begin() < next->data_page_offset &&
+  const bool is_pair = next != nullptr && next != chunk_ && chunk_->codec == Codec::kSnappy &&
+                       next->codec == Codec::kSnappy && room.size() >= kPairedLeast &&
+                       next->begin() < next->data_page_offset &&
+                       next->data_page_offset <= next->begin() + next->compressed_bytes &&
                        next->compressed_bytes <= kReadAtOnce;
   SnappyBlock block;
   if (!is_pair || !read_expected(block).ok()) return false;
@@ -243,18 +249,19 @@ Status PageStore::note_dictionary(const PageHeader& header) {
 Status PageStore::load_dictionary() {
   if (is_dictionary_loaded_ || !dictionary_header_.has_value()) return {};
   const PageHeader& header = *dictionary_header_;
-  CD_ASSIGN(const auto body, stored(dictionary_offset_, header.compressed_bytes, body_memory_));
-  const bool is_ready = ready_dictionary_bytes_ == header.uncompressed_bytes;
-  if (!is_ready) {
-    CD_TRY(check_page(header, body));
-    CD_TRY(reserve(dictionary_memory_, std::max(header.uncompressed_bytes, 1)));
-  }
-  const std::span<uint8_t> room(dictionary_memory_.data(),
-                                static_cast<size_t>(header.uncompressed_bytes));
-  if (!is_ready && !decompress_both(body, room)) CD_TRY(decompress(chunk_->codec, body, room));
-  dictionary_ = room;
+  if (ready_dictionary_bytes_ != header.uncompressed_bytes) CD_TRY(decompress_dictionary(header));
+  dictionary_ = {dictionary_memory_.data(), static_cast<size_t>(header.uncompressed_bytes)};
   is_dictionary_loaded_ = true;
   return {};
+}
+
+Status PageStore::decompress_dictionary(const PageHeader& header) {
+  CD_ASSIGN(const auto body, stored(dictionary_offset_, header.compressed_bytes, body_memory_));
+  CD_TRY(check_page(header, body));
+  CD_TRY(reserve(dictionary_memory_, std::max(header.uncompressed_bytes, 1)));
+  const std::span<uint8_t> room(dictionary_memory_.data(),
+                                static_cast<size_t>(header.uncompressed_bytes));
+  return decompress_both(body, room) ? Status() : decompress(chunk_->codec, body, room);
 }
 
 Status PageStore::load(DataPage& page) {

@@ -79,8 +79,10 @@ class PageStore {
   int64_t header_limit() const;
   Status check_place(const DataPage& page, int64_t offset) const;
   Status note_dictionary(const PageHeader& header);
+  Status decompress_dictionary(const PageHeader& header);
   bool decompress_both(std::span<const uint8_t> body, std::span<uint8_t> room);
   Status read_expected(SnappyBlock& block);
+  void take_expected();
   Status begin(const ByteSource& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
   Status load_split(DataPage& page, std::span<const uint8_t> body);
   Status load_whole(DataPage& page, std::span<const uint8_t> body);
@@ -89,6 +91,7 @@ class PageStore {
   struct Expected {
     const ColumnChunk* chunk = nullptr;
     bool is_ready = false;
+    bool is_whole = false;  // all of the chunk is in memory, not only its dictionary
     Block whole;
     Block dictionary;
     int64_t dictionary_bytes = 0;

@@ -400,6 +400,7 @@ def test_dictionaries_of_neighbours(tmp_path: Path, dock: xd.Dock) -> None:
             "group": pa.array([row // each for row in range(groups * each)], pa.int32()),
             "n": pa.array([draw.randrange(2**40) for _ in range(groups * each)], pa.int64()),
             "text": pa.array([f"text {draw.randrange(10**6)}" for _ in range(groups * each)]),
+            "few": pa.array([row % 97 for row in range(groups * each)], pa.int32()),
         }
     )
     path, damaged = tmp_path / "rows.parquet", tmp_path / "damaged.parquet"
@@ -417,6 +418,19 @@ def test_dictionaries_of_neighbours(tmp_path: Path, dock: xd.Dock) -> None:
     assert others.to_pylist() == [pa.compute.sum(expected).as_py()]
     with pytest.raises(xd.DataError, match="does not decompress"):
         files.agg(n=xd.sum("n")).collect()
+    # Few rows are read page by page: of all row groups, of every other one, of all but one.
+    few = pa.compute.equal(rows["few"], 5)
+    mixed = pa.compute.or_(few, pa.compute.equal(pa.compute.bit_wise_and(rows["group"], 1), 1))
+    beside = pa.compute.and_(few, pa.compute.not_equal(rows["group"], 21))
+    for source, condition, kept in (
+        (dock.read_parquet(path), "few = 5", few),
+        (dock.read_parquet(path), 'few = 5 or "group" % 2 = 1', mixed),
+        (files, 'few = 5 and "group" <> 21', beside),
+    ):
+        picked = source.filter(condition).select("n", "text").collect()
+        assert picked.equals(rows.filter(kept).select(["n", "text"]))
+    with pytest.raises(xd.DataError, match="does not decompress"):
+        files.filter("few = 5").select("n").collect()
 
 
 @pytest.mark.parametrize(
