@@ -2,6 +2,7 @@
 #include "execution/file_source.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 
@@ -28,7 +29,10 @@ constexpr int32_t kStepRowsMost = 1 << 16;
 constexpr int32_t kKeptRowsWanted = 1 << 13;
 constexpr int64_t kSampledUnits = 4;
 constexpr int64_t kSharedBytesLeast = int64_t{1} << 20;  // of a unit whose columns workers share
-constexpr int64_t kPairsPerWorker = 8;  // at least, for workers to end at about the same time
+// Of a worker's units behind the one it reads: bytes in memory, and how many of these a byte in the file makes.
+constexpr int64_t kExpectedBytesMost = int64_t{64} << 20;
+constexpr int64_t kBytesInMemory = 3;
+constexpr int64_t kTurnsPerWorker = 6;  // at least, for workers to end at about the same time
 
 class FileSource final : public Source {
  public:
@@ -171,17 +175,33 @@ int64_t FileSource::stored_bytes(const Unit& unit, size_t column) const {
   return table_.chunk(static_cast<int>(column), unit.file, unit.group).compressed_bytes;
 }
 
-// The unit behind this one, where it is the worker's next.
+// This unit and those of the worker's turn behind it; fewer in its first turn, which may be all that a limit needs.
 void FileSource::expect(Worker& worker,
                         int64_t number,
                         const std::vector<ColumnConditions>& conditions) {
-  if (number % units_in_turn_ == units_in_turn_ - 1 || number + 1 == std::ssize(units_)) return;
+  if (units_in_turn_ == 1) return;
   const Unit& unit = units_[static_cast<size_t>(number)];
-  const Unit& next = units_[static_cast<size_t>(number) + 1];
-  if (next.file != unit.file || next.part >= 0 || !can_match(next, conditions)) return;
+  const int64_t turn = number / units_in_turn_;
+  int64_t bytes = 1;
+  for (size_t c = 0; c < worker.cursors.size(); ++c) {
+    if (worker.cursors[c] != nullptr) bytes += kBytesInMemory * stored_bytes(unit, c);
+  }
+  const int64_t most = turn < options_.workers ? 2 : ColumnCursor::kExpectedMost;
+  const int64_t fitting = std::min(most, 1 + kExpectedBytesMost / bytes);
+  const int64_t end = std::min((turn + 1) * units_in_turn_, std::ssize(units_));
+  std::vector<const Unit*> units = {&unit};
+  for (int64_t n = number + 1; n < end && std::ssize(units) < fitting; ++n) {
+    const Unit& next = units_[static_cast<size_t>(n)];
+    const bool is_other = next.file == unit.file && next.group != units.back()->group;
+    if (is_other && next.part < 0 && can_match(next, conditions)) units.push_back(&next);
+  }
+  std::array<const scan::ColumnChunk*, ColumnCursor::kExpectedMost> chunks = {};
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr) continue;
-    worker.cursors[c]->expect(table_.chunk(static_cast<int>(c), next.file, next.group));
+    for (size_t u = 0; u < units.size(); ++u) {
+      chunks[u] = &table_.chunk(static_cast<int>(c), units[u]->file, units[u]->group);
+    }
+    worker.cursors[c]->expect(std::span(chunks).first(units.size()));
   }
 }
 
@@ -337,8 +357,9 @@ void FileSource::begin_turns(int64_t count) {
     }
   }
   shares_columns_ = units == 1 && bytes >= kSharedBytesLeast;
-  const bool are_many = count >= 2 * kPairsPerWorker * options_.workers;
-  units_in_turn_ = shares_columns_ ? count : are_many ? 2 : 1;
+  const int64_t units_each = count / (kTurnsPerWorker * options_.workers);
+  const auto units_most = int64_t{ColumnCursor::kExpectedMost};
+  units_in_turn_ = shares_columns_ ? count : std::clamp<int64_t>(units_each, 1, units_most);
 }
 
 Status FileSource::run(OperatorRun& run, BlockSink& first) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "memory/budget.hpp"
@@ -31,8 +32,9 @@ class ColumnCursor {
             const ColumnChunk& chunk,
             int64_t rows,
             std::span<const PagePlace> places = {});
-  // What open() may go to next, of the same file.
-  void expect(const ColumnChunk& chunk) { store_.expect(chunk); }
+  // What open() has gone to and what it may go to next, as of PageStore::expect().
+  void expect(std::span<const ColumnChunk* const> chunks) { store_.expect(chunks); }
+  static constexpr size_t kExpectedMost = PageStore::kExpectedMost;
   // What was decoded for the last step is no longer valid. Steps of a row group ascend.
   void step(int64_t begin, int32_t rows);
 

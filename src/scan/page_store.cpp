@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.hpp"
 #include "scan/codec.hpp"
 #include "scan/page_checksum.hpp"
 
@@ -14,8 +15,9 @@ constexpr int64_t kReadAtOnce = int64_t{4} << 20;
 constexpr int64_t kHeaderGuess = int64_t{4} << 10;
 constexpr int64_t kHeaderMost = int64_t{1} << 20;  // statistics of a page can be long
 constexpr size_t kSparePages = 4;
-constexpr size_t kPairedLeast = size_t{64}
-                             << 10;  // bytes of a dictionary that is worth another one
+// Bytes of a dictionary that is decompressed with those expected, and of these in memory, but for one.
+constexpr size_t kTogetherLeast = size_t{64} << 10;
+constexpr int64_t kTogetherMost = int64_t{8} << 20;
 
 Error bad_page(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
 
@@ -65,11 +67,13 @@ Status PageStore::begin(const ByteSource& file,
   const int64_t bytes = end_ - next_;
   has_whole_ = places_.empty() && bytes <= (ahead == Ahead::kChunk ? kReadAtOnce : kHeaderGuess);
   ready_dictionary_bytes_ = -1;
-  if (expected_.is_ready && expected_.chunk == chunk_) {
-    take_expected();
-    if (has_whole_ && expected_.is_whole) return {};
+  bool has_come = false;
+  for (Expected& expected : expected_) {
+    if (!expected.is_ready || expected.chunk != chunk_) continue;
+    take_expected(expected);
+    has_come = expected.is_whole;
   }
-  if (!has_whole_) return {};
+  if (!has_whole_ || has_come) return {};
   CD_TRY(reserve(whole_, bytes));
   return file.read(next_, {whole_.data(), static_cast<size_t>(bytes)});
 }
@@ -187,25 +191,39 @@ void PageStore::drop_before(int64_t row) {
   }
 }
 
-void PageStore::expect(const ColumnChunk& chunk) {
-  expected_.chunk = &chunk;
-  expected_.is_ready = false;
+// What is ready stays.
+void PageStore::expect(std::span<const ColumnChunk* const> chunks) {
+  CD_CHECK(chunks.size() <= kExpectedMost, "{} chunks are expected", chunks.size());
+  std::array<const ColumnChunk*, kExpectedMost> others = {};
+  std::ranges::copy(chunks, others.begin());
+  for (Expected& expected : expected_) {
+    const auto place = std::ranges::find(others, expected.chunk);
+    if (place == others.end()) {
+      expected.chunk = nullptr;
+      expected.is_ready = false;
+    } else {
+      *place = nullptr;
+    }
+  }
+  for (const ColumnChunk* chunk : others) {
+    if (chunk != nullptr) std::ranges::find(expected_, nullptr, &Expected::chunk)->chunk = chunk;
+  }
 }
 
-void PageStore::take_expected() {
-  expected_.is_ready = false;
-  std::swap(dictionary_memory_, expected_.dictionary);
-  ready_dictionary_bytes_ = expected_.dictionary_bytes;
-  if (expected_.is_whole && has_whole_) std::swap(whole_, expected_.whole);
+void PageStore::take_expected(Expected& expected) {
+  expected.is_ready = false;
+  std::swap(dictionary_memory_, expected.dictionary);
+  ready_dictionary_bytes_ = expected.dictionary_bytes;
+  if (expected.is_whole && has_whole_) std::swap(whole_, expected.stored);
 }
 
 // As much of the chunk as was read of this one, and of its dictionary what the header says of it.
-Status PageStore::read_expected(SnappyBlock& block) {
-  const ColumnChunk& chunk = *expected_.chunk;
-  expected_.is_whole = has_whole_;
+Status PageStore::read_expected(Expected& expected, SnappyBlock& block) {
+  const ColumnChunk& chunk = *expected.chunk;
+  expected.is_whole = has_whole_;
   const int64_t size = has_whole_ ? chunk.compressed_bytes : chunk.data_page_offset - chunk.begin();
-  CD_TRY(reserve(expected_.whole, size));
-  const std::span<uint8_t> bytes(expected_.whole.data(), static_cast<size_t>(size));
+  CD_TRY(reserve(expected.stored, size));
+  const std::span<uint8_t> bytes(expected.stored.data(), static_cast<size_t>(size));
   CD_TRY(file_->read(chunk.begin(), bytes));
   CD_ASSIGN(const PageHeader header,
             parse_page_header(bytes.first(std::min(bytes.size(), size_t{kHeaderGuess}))));
@@ -215,25 +233,37 @@ Status PageStore::read_expected(SnappyBlock& block) {
   }
   block.in = rest.first(static_cast<size_t>(header.compressed_bytes));
   CD_TRY(check_page(header, block.in));
-  CD_TRY(reserve(expected_.dictionary, std::max(header.uncompressed_bytes, 1)));
-  block.out = {expected_.dictionary.data(), static_cast<size_t>(header.uncompressed_bytes)};
-  expected_.dictionary_bytes = header.uncompressed_bytes;
+  CD_TRY(reserve(expected.dictionary, std::max(header.uncompressed_bytes, 1)));
+  block.out = {expected.dictionary.data(), static_cast<size_t>(header.uncompressed_bytes)};
+  expected.dictionary_bytes = header.uncompressed_bytes;
   return {};
 }
 
-// False where one is to be decompressed alone: that of the chunk that is expected then waits for its turn, which also
-// says what is wrong with it.
-bool PageStore::decompress_both(std::span<const uint8_t> body, std::span<uint8_t> room) {
-  const ColumnChunk* next = expected_.chunk;
-  const bool is_pair = next != nullptr && next != chunk_ && chunk_->codec == Codec::kSnappy &&
-                       next->codec == Codec::kSnappy && room.size() >= kPairedLeast &&
-                       next->begin() < next->data_page_offset &&
-                       next->data_page_offset <= next->begin() + next->compressed_bytes &&
-                       next->compressed_bytes <= kReadAtOnce;
-  SnappyBlock block;
-  if (!is_pair || !read_expected(block).ok()) return false;
-  const auto good = snappy_decompress({body, room}, block);
-  expected_.is_ready = good[1];
+bool PageStore::can_expect(const Expected& expected) const {
+  const ColumnChunk* chunk = expected.chunk;
+  return chunk != nullptr && chunk != chunk_ && !expected.is_ready &&
+         chunk->codec == Codec::kSnappy && chunk->begin() < chunk->data_page_offset &&
+         chunk->data_page_offset <= chunk->begin() + chunk->compressed_bytes &&
+         chunk->compressed_bytes <= kReadAtOnce;
+}
+
+// With those that are expected. False where it is to be decompressed alone: those then wait for their turn, which also
+// says what is wrong with them.
+bool PageStore::decompress_some(std::span<const uint8_t> body, std::span<uint8_t> room) {
+  if (chunk_->codec != Codec::kSnappy || room.size() < kTogetherLeast) return false;
+  std::array<SnappyBlock, kExpectedMost> blocks = {SnappyBlock{body, room}};
+  std::array<Expected*, kExpectedMost> of_blocks = {};
+  size_t count = 1;
+  int64_t bytes = 0;
+  for (Expected& expected : expected_) {
+    if (!can_expect(expected) || bytes > kTogetherMost || count == kExpectedMost) continue;
+    if (!read_expected(expected, blocks[count]).ok()) continue;
+    bytes += expected.stored.bytes() + expected.dictionary.bytes();
+    of_blocks[count++] = &expected;
+  }
+  if (count == 1) return false;
+  const auto good = snappy_decompress(std::span(blocks).first(count));
+  for (size_t i = 1; i < count; ++i) of_blocks[i]->is_ready = good[i];
   return good[0];
 }
 
@@ -261,7 +291,7 @@ Status PageStore::decompress_dictionary(const PageHeader& header) {
   CD_TRY(reserve(dictionary_memory_, std::max(header.uncompressed_bytes, 1)));
   const std::span<uint8_t> room(dictionary_memory_.data(),
                                 static_cast<size_t>(header.uncompressed_bytes));
-  return decompress_both(body, room) ? Status() : decompress(chunk_->codec, body, room);
+  return decompress_some(body, room) ? Status() : decompress(chunk_->codec, body, room);
 }
 
 Status PageStore::load(DataPage& page) {

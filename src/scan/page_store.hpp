@@ -2,6 +2,7 @@
 // for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -49,9 +50,11 @@ class PageStore {
               bool has_levels,
               Ahead ahead,
               std::span<const PagePlace> places);
-  // What may be opened next, a chunk of the same file that outlives this: its dictionary is decompressed with that of
-  // the chunk that is open, where two at once take less time. A fault of it is one of open() and what follows.
-  void expect(const ColumnChunk& chunk);
+  // The chunk to open, or that is open, and what may be opened after it, in the same file; all outlive this. Their
+  // dictionaries are decompressed with that of the first one, where some at once take less time. A fault of one is one
+  // of open() and what follows.
+  void expect(std::span<const ColumnChunk* const> chunks);
+  static constexpr size_t kExpectedMost = kSnappyBlocksMost;
   // Reads the dictionary alone, which the chunk must have.
   Status open_dictionary(const ByteSource& file, const ColumnChunk& chunk);
   // Passes over pages before the one of `row`, where their places are known: of these nothing is read.
@@ -80,22 +83,22 @@ class PageStore {
   Status check_place(const DataPage& page, int64_t offset) const;
   Status note_dictionary(const PageHeader& header);
   Status decompress_dictionary(const PageHeader& header);
-  bool decompress_both(std::span<const uint8_t> body, std::span<uint8_t> room);
-  Status read_expected(SnappyBlock& block);
-  void take_expected();
-  Status begin(const ByteSource& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
-  Status load_split(DataPage& page, std::span<const uint8_t> body);
-  Status load_whole(DataPage& page, std::span<const uint8_t> body);
-  Status reserve(Block& block, int64_t bytes);
-
+  bool decompress_some(std::span<const uint8_t> body, std::span<uint8_t> room);
   struct Expected {
     const ColumnChunk* chunk = nullptr;
     bool is_ready = false;
     bool is_whole = false;  // all of the chunk is in memory, not only its dictionary
-    Block whole;
+    Block stored;
     Block dictionary;
     int64_t dictionary_bytes = 0;
   };
+  bool can_expect(const Expected& expected) const;
+  Status read_expected(Expected& expected, SnappyBlock& block);
+  void take_expected(Expected& expected);
+  Status begin(const ByteSource& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
+  Status load_split(DataPage& page, std::span<const uint8_t> body);
+  Status load_whole(DataPage& page, std::span<const uint8_t> body);
+  Status reserve(Block& block, int64_t bytes);
 
   std::shared_ptr<Memory> memory_;
   const ByteSource* file_ = nullptr;
@@ -115,7 +118,7 @@ class PageStore {
   int64_t dictionary_offset_ = 0;  // of its body
   bool is_dictionary_loaded_ = false;
   std::span<const uint8_t> dictionary_;
-  Expected expected_;
+  std::array<Expected, kExpectedMost> expected_;
   int64_t ready_dictionary_bytes_ = -1;  // -1: that of the chunk is not decompressed yet
   std::deque<DataPage> pages_;
   std::vector<Block> spare_;  // memory of pages that are gone

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
 
 namespace crossdock::scan {
 namespace {
@@ -26,6 +30,7 @@ struct SnappyStreams {
   uint8_t* out_begin;
   uint8_t* out;
   uint8_t* out_end;
+  bool is_good = true;
 
   SnappyStreams(std::span<const uint8_t> from, std::span<uint8_t> to)
       : in(from.data()),
@@ -188,72 +193,53 @@ int64_t turns_left(const SnappyStreams& at) {
   return std::min((at.in_left() - kRoom) / kTurnIn, (at.out_left() - kRoom) / kTurnOut) + 1;
 }
 
-// Pointers are locals, because every byte that is written might else be one of them.
-template <bool kChecked>
-Put take_turns(SnappyStreams& at, int64_t turns) {
-  const uint8_t* in = at.in;
-  uint8_t* out = at.out;
-  Put put = Put::kDone;
-  for (; turns > 0 && put == Put::kDone; --turns) {
-    take_literal(in, out);
-    if (take_copy<kChecked>(in, out, at.out_begin)) [[likely]]
-      continue;
-    put = put_usual(in, out, at.out_begin);
-    turns -= kTurnsOfUsual;
-  }
-  at.in = in;
-  at.out = out;
-  return put;
-}
+template <size_t kCount>
+using Turns = std::array<SnappyStreams*, kCount>;
 
-// In turns: what one waits for, the length of the element before, the other has meanwhile.
-template <bool kChecked>
-std::array<Put, 2> take_turns(SnappyStreams& a, SnappyStreams& b, int64_t turns) {
-  const uint8_t* a_in = a.in;
-  const uint8_t* b_in = b.in;
-  uint8_t* a_out = a.out;
-  uint8_t* b_out = b.out;
-  Put a_put = Put::kDone;
-  Put b_put = Put::kDone;
+// A turn of each stream, then the next of each. Pointers are locals, because every byte that is written might else be
+// one of them.
+template <bool kChecked, size_t... I>
+std::array<Put, sizeof...(I)> take_turns(const Turns<sizeof...(I)>& at,
+                                         int64_t turns,
+                                         std::index_sequence<I...> /*streams*/) {
+  const uint8_t* in[] = {at[I]->in...};
+  uint8_t* out[] = {at[I]->out...};
+  std::array<Put, sizeof...(I)> puts = {};
   for (; turns > 0; --turns) {
-    take_literal(a_in, a_out);
-    take_literal(b_in, b_out);
-    const bool a_took = take_copy<kChecked>(a_in, a_out, a.out_begin);
-    const bool b_took = take_copy<kChecked>(b_in, b_out, b.out_begin);
-    if (a_took && b_took) [[likely]]
+    (take_literal(in[I], out[I]), ...);
+    const bool took[] = {take_copy<kChecked>(in[I], out[I], at[I]->out_begin)...};
+    if ((took[I] && ...)) [[likely]]
       continue;
-    if (!a_took) a_put = put_usual(a_in, a_out, a.out_begin);
-    if (!b_took) b_put = put_usual(b_in, b_out, b.out_begin);
-    if (a_put != Put::kDone || b_put != Put::kDone) break;
+    ((puts[I] = took[I] ? Put::kDone : put_usual(in[I], out[I], at[I]->out_begin)), ...);
+    if (((puts[I] != Put::kDone) || ...)) break;
     turns -= kTurnsOfUsual;
   }
-  a.in = a_in;
-  b.in = b_in;
-  a.out = a_out;
-  b.out = b_out;
-  return {a_put, b_put};
+  ((at[I]->in = in[I], at[I]->out = out[I]), ...);
+  return puts;
 }
 
 bool has_offsets(const SnappyStreams& at) { return at.out - at.out_begin >= kOffsetMost; }
 
-// False for a fault.
-bool decode_roomy(SnappyStreams& at) {
-  Put put = Put::kDone;
-  while (put == Put::kDone && at.is_roomy()) {
-    const int64_t turns = turns_left(at);
-    put = has_offsets(at) ? take_turns<false>(at, turns) : take_turns<true>(at, turns);
-  }
-  return put != Put::kFault;
-}
+bool can_turn(const SnappyStreams& at) { return at.is_good && at.is_roomy(); }
 
-std::array<bool, 2> decode_roomy(SnappyStreams& a, SnappyStreams& b) {
-  std::array<Put, 2> puts = {Put::kDone, Put::kDone};
-  while (puts[0] == Put::kDone && puts[1] == Put::kDone && a.is_roomy() && b.is_roomy()) {
-    const int64_t turns = std::min(turns_left(a), turns_left(b));
-    puts = has_offsets(a) && has_offsets(b) ? take_turns<false>(a, b, turns)
-                                            : take_turns<true>(a, b, turns);
+// While all can turn, and until one of them has an element that is none of the usual.
+template <size_t kCount>
+void decode_roomy(const Turns<kCount>& at) {
+  constexpr auto kStreams = std::make_index_sequence<kCount>();
+  std::array<Put, kCount> puts = {};
+  const auto is_done = [](Put put) { return put == Put::kDone; };
+  while (std::ranges::all_of(puts, is_done) &&
+         std::ranges::all_of(at, [](const auto* one) { return can_turn(*one); })) {
+    int64_t turns = turns_left(*at[0]);
+    for (const SnappyStreams* one : at) turns = std::min(turns, turns_left(*one));
+    const bool have_offsets =
+        std::ranges::all_of(at, [](const auto* one) { return has_offsets(*one); });
+    puts = have_offsets ? take_turns<false>(at, turns, kStreams)
+                        : take_turns<true>(at, turns, kStreams);
   }
-  return {puts[0] != Put::kFault, puts[1] != Put::kFault};
+  for (size_t i = 0; i < kCount; ++i) {
+    if (puts[i] == Put::kFault) at[i]->is_good = false;
+  }
 }
 
 bool read_size(SnappyStreams& at, uint64_t* size) {
@@ -295,34 +281,71 @@ bool begin(SnappyStreams& at, int64_t bytes) {
   return true;
 }
 
-bool decode_rest(SnappyStreams& at) {
-  while (at.has_both()) {
-    if (at.is_roomy() && !decode_roomy(at)) return false;
-    if (!put_any(at)) return false;
+// An element of any kind, if there is one.
+void put_next(SnappyStreams& at) {
+  if (at.is_good && at.has_both()) at.is_good = put_any(at);
+}
+
+// One after the other gives up its turns: where there is a fault, or no more room.
+template <size_t kCount>
+void decode(Turns<kCount> at) {
+  if constexpr (kCount == 1) {
+    SnappyStreams& one = *at[0];
+    while (one.is_good && one.has_both()) {
+      decode_roomy(at);
+      put_next(one);
+    }
+    one.is_good = one.is_good && one.out == one.out_end;
+  } else {
+    auto ended = at.end();
+    while (ended == at.end()) {
+      decode_roomy(at);
+      // Where it was not one that ended the turns, one more of its elements is no harm.
+      for (SnappyStreams* one : at) put_next(*one);
+      ended = std::ranges::find_if(at, [](const auto* one) { return !can_turn(*one); });
+    }
+    std::swap(*ended, at.back());
+    decode(Turns<1>{at.back()});
+    Turns<kCount - 1> others;
+    std::copy_n(at.begin(), kCount - 1, others.begin());
+    decode(others);
   }
-  return at.out == at.out_end;
 }
 
 }  // namespace
 
 bool snappy_decompress(std::span<const uint8_t> in, int64_t bytes, std::span<uint8_t> out) {
   SnappyStreams at(in, out);
-  return begin(at, bytes) && decode_rest(at);
+  if (!begin(at, bytes)) return false;
+  decode(Turns<1>{&at});
+  return at.is_good;
 }
 
-std::array<bool, 2> snappy_decompress(const SnappyBlock& first, const SnappyBlock& second) {
-  SnappyStreams a(first.in, first.out);
-  SnappyStreams b(second.in, second.out);
-  std::array<bool, 2> good = {begin(a, static_cast<int64_t>(first.out.size())),
-                              begin(b, static_cast<int64_t>(second.out.size()))};
-  while (good[0] && good[1] && a.is_roomy() && b.is_roomy()) {
-    good = decode_roomy(a, b);
-    // One of them has an element that is none of the usual, or no more room; where it was not the first, one more of
-    // the first is no harm.
-    if (good[0] && a.has_both()) good[0] = put_any(a);
-    if (good[1] && b.has_both()) good[1] = put_any(b);
+std::array<bool, kSnappyBlocksMost> snappy_decompress(std::span<const SnappyBlock> blocks) {
+  std::vector<SnappyStreams> streams;
+  for (const SnappyBlock& block : blocks) {
+    SnappyStreams& at = streams.emplace_back(block.in, block.out);
+    at.is_good = begin(at, std::ssize(block.out));
   }
-  return {good[0] && decode_rest(a), good[1] && decode_rest(b)};
+  switch (streams.size()) {
+    case 1:
+      decode(Turns<1>{&streams[0]});
+      break;
+    case 2:
+      decode(Turns<2>{&streams[0], &streams[1]});
+      break;
+    case 3:
+      decode(Turns<3>{&streams[0], &streams[1], &streams[2]});
+      break;
+    case 4:
+      decode(Turns<4>{&streams[0], &streams[1], &streams[2], &streams[3]});
+      break;
+    default:
+      CD_CHECK(streams.empty(), "{} blocks of Snappy at once", streams.size());
+  }
+  std::array<bool, kSnappyBlocksMost> good = {};
+  for (size_t i = 0; i < streams.size(); ++i) good[i] = streams[i].is_good;
+  return good;
 }
 
 }  // namespace crossdock::scan

@@ -19,8 +19,12 @@ struct SnappyBlock {
   std::span<uint8_t> out;
 };
 
-// The same of two that are decoded in turns, which for short elements takes half of the time of one after the other;
-// whether each is of the format.
-std::array<bool, 2> snappy_decompress(const SnappyBlock& first, const SnappyBlock& second);
+// As many as are decoded in turns at once: with more of them their places no longer fit the registers.
+constexpr size_t kSnappyBlocksMost = 4;
+
+// The same of some blocks, at most kSnappyBlocksMost, that are decoded in turns: what one waits for, the length of the
+// element before, the others have meanwhile. Of short elements four take a third of the time of one after the other.
+// Whether each is of the format.
+std::array<bool, kSnappyBlocksMost> snappy_decompress(std::span<const SnappyBlock> blocks);
 
 }  // namespace crossdock::scan

@@ -195,25 +195,29 @@ void expect_as_alone(std::span<const uint8_t> coded, bool good, const Bytes& out
   }
 }
 
-TEST(Snappy, ReadsTwoBlocksInTurnsAsEachAlone) {
+TEST(Snappy, ReadsBlocksInTurnsAsEachAlone) {
   std::mt19937 random(6);
   for (int round = 0; round < 600; ++round) {
-    Drawn drawn[2] = {drawn_block(random), drawn_block(random)};
-    Bytes out[2];
-    for (int b = 0; b < 2; ++b) {
+    const size_t count = 1 + random() % kSnappyBlocksMost;
+    std::vector<Drawn> drawn;
+    std::vector<Bytes> out(count);
+    std::vector<SnappyBlock> blocks;
+    for (size_t b = 0; b < count; ++b) drawn.push_back(drawn_block(random));
+    for (size_t b = 0; b < count; ++b) {
       Bytes& coded = drawn[b].coded;
       out[b].resize(drawn[b].plain.size());
-      const uint32_t fault = random() % 6;
+      const uint32_t fault = random() % 12;
       if (fault == 0) coded.resize(random() % coded.size());
       if (fault == 1) coded[random() % coded.size()] = static_cast<uint8_t>(random());
       if (fault == 2) out[b].resize(out[b].size() + 1);
+      blocks.push_back({coded, out[b]});
     }
-    const auto good = snappy_decompress({drawn[0].coded, out[0]}, {drawn[1].coded, out[1]});
-    for (size_t b = 0; b < 2; ++b) expect_as_alone(drawn[b].coded, good[b], out[b], round);
+    const auto good = snappy_decompress(blocks);
+    for (size_t b = 0; b < count; ++b) expect_as_alone(drawn[b].coded, good[b], out[b], round);
   }
   const Bytes coded = {3, 2 << 2, 'a', 'b', 'c'};
   Bytes out(3);
-  const auto good = snappy_decompress({{}, {}}, {coded, out});
+  const auto good = snappy_decompress(std::vector<SnappyBlock>{{{}, {}}, {coded, out}});
   EXPECT_FALSE(good[0]);
   EXPECT_TRUE(good[1]);
   EXPECT_EQ(as_string(out), "abc");
