@@ -15,7 +15,7 @@ constexpr int64_t kReadAtOnce = int64_t{4} << 20;
 constexpr int64_t kHeaderGuess = int64_t{4} << 10;
 constexpr int64_t kHeaderMost = int64_t{1} << 20;  // statistics of a page can be long
 constexpr size_t kSparePages = 4;
-// Bytes of a dictionary that is decompressed with those expected, and of these in memory, but for one.
+// Bytes of a page that is decompressed with others; of dictionaries that are expected, in memory, but for one.
 constexpr size_t kTogetherLeast = size_t{64} << 10;
 constexpr int64_t kTogetherMost = int64_t{8} << 20;
 
@@ -296,27 +296,74 @@ Status PageStore::decompress_dictionary(const PageHeader& header) {
 
 Status PageStore::load(DataPage& page) {
   if (page.is_loaded) return {};
-  const auto holds = [&](const Block& block) {
-    return block.bytes() >= page.header.uncompressed_bytes;
-  };
-  const auto fitting = std::find_if(spare_.begin(), spare_.end(), holds);
-  if (fitting != spare_.end()) {
-    page.memory = std::move(*fitting);
-    spare_.erase(fitting);
+  if (goes_in_turns(page)) {
+    load_some(page);
+    if (page.is_loaded) return {};
   }
-  CD_TRY(reserve(page.memory, std::max(page.header.uncompressed_bytes, 1)));
+  CD_TRY(make_room(page));
   CD_ASSIGN(const auto body, stored(page.body_offset, page.header.compressed_bytes, body_memory_));
   CD_TRY(check_page(page.header, body));
-  CD_TRY(page.header.type == PageType::kDataV2 ? load_split(page, body) : load_whole(page, body));
+  if (page.header.type == PageType::kDataV2) {
+    CD_TRY(load_split(page, body));
+  } else {
+    CD_TRY(decompress(chunk_->codec, body, room_of(page)));
+    CD_TRY(take_whole(page));
+  }
   page.is_loaded = true;
   return {};
 }
 
-// Levels and values, compressed together.
-Status PageStore::load_whole(DataPage& page, std::span<const uint8_t> body) {
-  const std::span<uint8_t> room(page.memory.data(),
-                                static_cast<size_t>(page.header.uncompressed_bytes));
-  CD_TRY(decompress(chunk_->codec, body, room));
+// A large page of a chunk that is all in memory, since most of it is asked for.
+bool PageStore::goes_in_turns(const DataPage& page) const {
+  return has_whole_ && !page.is_loaded && chunk_->codec == Codec::kSnappy &&
+         page.header.type == PageType::kData &&
+         page.header.uncompressed_bytes >= int64_t{kTogetherLeast};
+}
+
+// With the pages behind it. What cannot be decompressed, or be read, waits for its turn, which says what is wrong.
+void PageStore::load_some(DataPage& first) {
+  std::array<DataPage*, kSnappyBlocksMost> pages = {};
+  std::array<SnappyBlock, kSnappyBlocksMost> blocks;
+  size_t count = 0;
+  const auto is_first = [&](const DataPage& page) { return &page == &first; };
+  for (auto at = std::ranges::find_if(pages_, is_first); count < kSnappyBlocksMost; ++at) {
+    if (at == pages_.end()) {
+      const int64_t next = next_;
+      if (next_ < end_ && !find_until(next_row_ + 1).ok()) next_ = next;
+      if (next_ == next) break;
+      at = std::prev(pages_.end());
+    }
+    DataPage& page = *at;
+    const auto body = stored(page.body_offset, page.header.compressed_bytes, body_memory_);
+    if (!goes_in_turns(page) || !body.ok() || !check_page(page.header, body.value()).ok()) break;
+    if (!make_room(page).ok()) break;
+    pages[count] = &page;
+    blocks[count++] = {body.value(), room_of(page)};
+  }
+  if (count < 2) return;
+  const auto good = snappy_decompress(std::span(blocks).first(count));
+  for (size_t i = 0; i < count; ++i) pages[i]->is_loaded = good[i] && take_whole(*pages[i]).ok();
+}
+
+Status PageStore::make_room(DataPage& page) {
+  const auto holds = [&](const Block& block) {
+    return block.bytes() >= page.header.uncompressed_bytes;
+  };
+  const auto fitting = std::find_if(spare_.begin(), spare_.end(), holds);
+  if (!holds(page.memory) && fitting != spare_.end()) {
+    page.memory = std::move(*fitting);
+    spare_.erase(fitting);
+  }
+  return reserve(page.memory, std::max(page.header.uncompressed_bytes, 1));
+}
+
+std::span<uint8_t> PageStore::room_of(DataPage& page) {
+  return {page.memory.data(), static_cast<size_t>(page.header.uncompressed_bytes)};
+}
+
+// Levels and values, which were compressed together.
+Status PageStore::take_whole(DataPage& page) const {
+  const std::span<const uint8_t> room = room_of(page);
   page.values = room;
   if (!has_levels_) return {};
   uint32_t bytes = 0;
@@ -336,7 +383,7 @@ Status PageStore::load_split(DataPage& page, std::span<const uint8_t> body) {
                       static_cast<size_t>(page.header.repetition_bytes);
   const auto bytes = static_cast<size_t>(page.header.uncompressed_bytes);
   if (levels > body.size() || levels > bytes) return bad_page("levels are longer than their page");
-  const std::span<uint8_t> room(page.memory.data(), bytes);
+  const std::span<uint8_t> room = room_of(page);
   if (levels > 0) std::memcpy(room.data(), body.data(), levels);
   const bool is_stored = !page.header.is_compressed || bytes == levels;
   const auto codec = is_stored ? Codec::kNone : chunk_->codec;

@@ -97,7 +97,11 @@ class PageStore {
   void take_expected(Expected& expected);
   Status begin(const ByteSource& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
   Status load_split(DataPage& page, std::span<const uint8_t> body);
-  Status load_whole(DataPage& page, std::span<const uint8_t> body);
+  bool goes_in_turns(const DataPage& page) const;
+  void load_some(DataPage& first);
+  Status make_room(DataPage& page);
+  static std::span<uint8_t> room_of(DataPage& page);
+  Status take_whole(DataPage& page) const;
   Status reserve(Block& block, int64_t bytes);
 
   std::shared_ptr<Memory> memory_;

@@ -433,6 +433,39 @@ def test_dictionaries_of_neighbours(tmp_path: Path, dock: xd.Dock) -> None:
         files.filter("few = 5").select("n").collect()
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_large_pages_of_a_chunk(tmp_path: Path, dock: xd.Dock, version: str) -> None:
+    """Some pages behind each other are decompressed together. A fault of one is an error where its
+    rows are asked for, and nothing where they are not."""
+    draw = random.Random(4)
+    rows = pa.table(
+        {
+            "at": range(90_000),
+            "n": [draw.randrange(2**40) if draw.random() < 0.9 else None for _ in range(90_000)],
+            "text": [f"text {draw.randrange(10**6)} of many" for _ in range(90_000)],
+        }
+    )
+    path, damaged = tmp_path / "rows.parquet", tmp_path / "damaged.parquet"
+    pq.write_table(
+        rows, path, compression="snappy", use_dictionary=False, data_page_size=100_000,
+        data_page_version=version,
+    )  # fmt: skip
+    require_same(path)
+    for condition in ("at < 70000", "at % 7 = 1", "at % 40 = 1", "at > 30000 and at < 31000"):
+        kept = dock.read_parquet(path).filter(condition).collect()
+        assert kept.equals(dock.from_arrow(rows).filter(condition).collect())
+    whole = bytearray(path.read_bytes())
+    chunk = pq.read_metadata(path).row_group(0).column(1)
+    last = chunk.data_page_offset + chunk.total_compressed_size - 20_000
+    whole[last : last + 5000] = b"\xff" * 5000
+    damaged.write_bytes(whole)
+    files = dock.read_parquet(damaged)
+    before = files.filter("at < 20000").select("n").collect()["n"]
+    assert before.to_pylist() == rows["n"][:20_000].to_pylist()
+    with pytest.raises(xd.DataError, match="does not decompress"):
+        files.agg(n=xd.sum("n")).collect()
+
+
 @pytest.mark.parametrize(
     ("column", "checksum", "why"),
     [("n", True, "checksum"), ("n", False, "decompress"), ("text", False, "decompress")],
