@@ -6,8 +6,6 @@
 namespace crossdock::scan {
 namespace {
 
-constexpr int32_t kRepeated = 2;
-
 int32_t bytes_of(const SchemaElement& column) {
   switch (*column.physical) {
     case PhysicalType::kInt32:
@@ -208,7 +206,7 @@ Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expe
   form.type = read_type(expected);
   form.physical = *column.physical;
   form.stored_bytes = bytes_of(column);
-  form.nullable = column.repetition != 0;
+  form.nullable = column.repetition != kRequired;
   const bool is_bytes = form.physical == PhysicalType::kByteArray;
   if (expected.id == TypeId::kBool && form.physical == PhysicalType::kBoolean) {
     form.conversion = Conversion::kBits;

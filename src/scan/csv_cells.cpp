@@ -54,11 +54,10 @@ Status CsvCells::find(const CsvText& text, int32_t values, const std::vector<int
     size_t last = first;
     while (text.signs[last] < text.end && text.bytes[text.signs[last]] != '\n') ++last;
     const uint32_t end = text.signs[last];
-    const bool is_empty = end == begin || (end == begin + 1 && text.bytes[begin] == '\r');
-    if (!is_empty && last + 1 - first != count) {
-      set_fault(begin, static_cast<int64_t>(last + 1 - first));
-    } else if (!is_empty) {
+    if (last + 1 - first == count) {
       take_record(text, first, last, places);
+    } else if (end > begin + 1 || (end == begin + 1 && text.bytes[begin] != '\r')) {
+      set_fault(begin, static_cast<int64_t>(last + 1 - first));
     }
     begin = end + 1;
     first = last + 1;
@@ -72,12 +71,6 @@ bool CsvCells::are_even(const CsvText& text, size_t values) const {
   for (size_t end = values - 1; end < text.count; end += values) {
     const uint32_t at = text.signs[end];
     if (at < text.end && text.bytes[at] != '\n') return false;
-  }
-  if (values > 1) return true;
-  for (size_t i = 0; i < text.count; ++i) {  // lines without a byte
-    const uint32_t begin = i == 0 ? text.begin : text.signs[i - 1] + 1;
-    const uint32_t end = text.signs[i];
-    if (end == begin || (end == begin + 1 && text.bytes[begin] == '\r')) return false;
   }
   return true;
 }

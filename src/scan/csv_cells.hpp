@@ -40,7 +40,8 @@ class CsvCells {
   CsvCells(CsvFormat format, std::shared_ptr<Memory> memory)
       : format_(std::move(format)), memory_(std::move(memory)) {}
 
-  // `places`: of the values that are wanted, -1 for none. Lines without a byte are no records.
+  // `places`: of the values that are wanted, -1 for none. Of several values, lines without a byte are no
+  // records.
   Status find(const CsvText& text, int32_t values, const std::vector<int32_t>& places);
   int64_t rows() const { return rows_; }
   // After find(), of the values at places[wanted].

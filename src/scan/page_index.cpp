@@ -42,7 +42,7 @@ std::optional<ColumnIndex> parse_column_index(std::span<const uint8_t> bytes) {
     switch (id) {
       case 1:
         return reader.each_element(type, [&](ThriftType of) {
-          int64_t is_null = 0;
+          int8_t is_null = 0;
           if (!reader.read(of, &is_null)) return false;
           index.null_pages.push_back(is_null == 1);
           return true;

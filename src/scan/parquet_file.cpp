@@ -63,22 +63,34 @@ Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(
 
 // Depth first, as the schema lies. What is open at a place is how many elements each group above it still has.
 Status ParquetFile::number_leaves() {
-  std::vector<int64_t> open;
+  struct Group {
+    int64_t left;
+    Levels levels;
+  };
+  std::vector<Group> open;
   for (size_t i = 0; i < metadata_.schema.size(); ++i) {
     const SchemaElement& element = metadata_.schema[i];
-    while (!open.empty() && open.back() == 0) open.pop_back();
+    while (!open.empty() && open.back().left == 0) open.pop_back();
+    Levels levels;
     if (i > 0) {
       if (open.empty()) return malformed(*file_, "its schema has parts outside of the root");
-      --open.back();
+      --open.back().left;
+      levels = open.back().levels;
+      levels.repetition += element.repetition == kRepeated ? 1 : 0;
+      levels.definition += element.repetition == kRequired ? 0 : 1;
     }
     if (element.children < 0) return malformed(*file_, "its schema is no tree");
+    if (element.repetition < kRequired || element.repetition > kRepeated) {
+      return malformed(*file_, "its schema has a part of no known repetition");
+    }
     if (i == 0 || !element.physical.has_value()) {
       if (open.size() == 1) top_groups_.push_back(static_cast<int>(i));
-      open.push_back(element.children);
+      open.push_back({element.children, levels});
       continue;
     }
     leaf_elements_.push_back(static_cast<int>(i));
     is_top_.push_back(open.size() == 1);
+    levels_.push_back(levels);
   }
   return {};
 }
@@ -91,13 +103,28 @@ Status ParquetFile::check_chunks() const {
     for (size_t c = 0; c < group.columns.size(); ++c) {
       const ColumnChunk& chunk = group.columns[c];
       if (chunk.is_elsewhere || chunk.is_encrypted) continue;  // not read
+      if (chunk.physical != element(static_cast<int>(c)).physical) {
+        return malformed(*file_, "a column has another type than in the schema");
+      }
       const bool is_inside = chunk.begin() >= 0 && chunk.compressed_bytes >= 0 &&
                              chunk.begin() <= file_->bytes() &&
                              chunk.compressed_bytes <= file_->bytes() - chunk.begin();
       if (!is_inside) return malformed(*file_, "a column lies beyond its end");
+      if (!fits(chunk.histograms, c)) return malformed(*file_, "its histograms have other levels");
     }
   }
   return {};
+}
+
+// Others end a process that asks pyarrow for statistics of the column (version 26).
+bool ParquetFile::fits(const LevelHistograms& histograms, size_t leaf) const {
+  const auto has = [](int64_t levels, int64_t highest) {
+    return levels == 0 || levels == highest + 1;
+  };
+  const bool is_string = element(static_cast<int>(leaf)).physical == PhysicalType::kByteArray;
+  return has(histograms.repetition_levels, levels_[leaf].repetition) &&
+         has(histograms.definition_levels, levels_[leaf].definition) &&
+         (is_string || !histograms.has_string_bytes);
 }
 
 int ParquetFile::leaf(std::string_view name) const {

@@ -33,15 +33,23 @@ class ParquetFile {
   }
 
  private:
+  // The highest of a leaf or group.
+  struct Levels {
+    int64_t repetition = 0;
+    int64_t definition = 0;
+  };
+
   ParquetFile(std::shared_ptr<const ByteSource> file, FileMetadata metadata)
       : file_(std::move(file)), metadata_(std::move(metadata)) {}
   Status number_leaves();
   Status check_chunks() const;
+  bool fits(const LevelHistograms& histograms, size_t leaf) const;
 
   std::shared_ptr<const ByteSource> file_;
   FileMetadata metadata_;
   std::vector<int> leaf_elements_;  // by leaf: element of the schema
   std::vector<bool> is_top_;        // by leaf: it stands below the root
+  std::vector<Levels> levels_;      // by leaf
   std::vector<int> top_groups_;     // elements of the schema that stand there, and are no leaves
 };
 

@@ -66,7 +66,11 @@ void read_unit(ThriftReader& reader, SchemaElement& to) {
 
 void read_integer(ThriftReader& reader, SchemaElement& to) {
   reader.each_field([&](int id, ThriftType type) {
-    if (id == 1) return reader.read(type, &to.integer_bits);
+    int8_t bits = 0;
+    if (id == 1 && reader.read(type, &bits)) {
+      to.integer_bits = bits;
+      return true;
+    }
     return id == 2 && reader.read(type, &to.is_signed);
   });
 }
@@ -185,6 +189,24 @@ void read_statistics(ThriftReader& reader, Statistics& to) {
   if (bounds[first + 1].has_value()) to.min = *bounds[first + 1];
 }
 
+int64_t count_elements(ThriftReader& reader, ThriftType of) {
+  int64_t count = 0;
+  reader.each_element(of, [&](ThriftType) {
+    ++count;
+    return false;
+  });
+  return count;
+}
+
+void read_histograms(ThriftReader& reader, LevelHistograms& to) {
+  reader.each_field([&](int id, ThriftType type) {
+    if (id == 1) to.has_string_bytes = true;
+    if ((id != 2 && id != 3) || type != ThriftType::kList) return false;
+    (id == 2 ? to.repetition_levels : to.definition_levels) = count_elements(reader, type);
+    return true;
+  });
+}
+
 // Whether all pages of data are dictionary codes; false where nothing is said of pages of data.
 bool read_page_encodings(ThriftReader& reader, ThriftType of) {
   bool any = false;
@@ -245,6 +267,10 @@ void read_column_metadata(ThriftReader& reader, ColumnChunk& to) {
         return type == ThriftType::kList;
       case 14:
         return reader.read(type, &to.bloom_filter_offset);
+      case 16:
+        if (type != ThriftType::kStruct) return false;
+        read_histograms(reader, to.histograms);
+        return true;
       default:
         return false;
     }

@@ -62,11 +62,15 @@ enum class Meaning : uint8_t {
   kOther,  // nested types, JSON, UUID and what is not known
 };
 
+// Repetitions of elements; between them those that may be NULL.
+constexpr int32_t kRequired = 0;
+constexpr int32_t kRepeated = 2;
+
 struct SchemaElement {
   std::string name;
   std::optional<PhysicalType> physical;  // none: a group of columns
   int32_t type_length = 0;               // kFixedBytes: bytes
-  int32_t repetition = 0;                // 0 required, 1 optional, 2 repeated
+  int32_t repetition = kRequired;
   int32_t children = 0;
   int32_t scale = 0;
   int32_t precision = 0;
@@ -84,8 +88,15 @@ struct Statistics {
   bool is_deprecated = false;  // in the order of signed bytes and integers
 };
 
+// How often each level occurs in a column chunk.
+struct LevelHistograms {
+  int64_t repetition_levels = 0;  // 0: of none it is said
+  int64_t definition_levels = 0;
+  bool has_string_bytes = false;  // how long all strings are
+};
+
 struct ColumnChunk {
-  PhysicalType physical = PhysicalType::kBoolean;
+  std::optional<PhysicalType> physical;
   std::vector<std::string> path;
   Codec codec = Codec::kNone;
   int64_t values = 0;  // nulls included
@@ -99,6 +110,7 @@ struct ColumnChunk {
   int64_t offset_index_offset = 0;  // 0: none
   int64_t offset_index_bytes = 0;
   Statistics statistics;
+  LevelHistograms histograms;
   bool all_coded = false;  // the file says that no data page is other than dictionary codes
   bool is_encrypted = false;
   bool is_elsewhere = false;  // in another file

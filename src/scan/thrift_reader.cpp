@@ -8,11 +8,6 @@ namespace {
 
 constexpr int kMaxDepth = 32;  // of what is skipped; what is read has a depth of its own
 
-bool is_integer(ThriftType type) {
-  return type == ThriftType::kByte || type == ThriftType::kInt16 || type == ThriftType::kInt32 ||
-         type == ThriftType::kInt64;
-}
-
 }  // namespace
 
 uint8_t ThriftReader::byte() {
@@ -120,14 +115,20 @@ void ThriftReader::skip(ThriftType type, int depth) {
 }
 
 bool ThriftReader::read(ThriftType type, int64_t* value) {
-  if (!is_integer(type)) return false;
-  *value = type == ThriftType::kByte ? static_cast<int8_t>(byte()) : zigzag();
+  if (type != ThriftType::kInt32 && type != ThriftType::kInt64) return false;
+  *value = zigzag();
+  return true;
+}
+
+bool ThriftReader::read(ThriftType type, int8_t* value) {
+  if (type != ThriftType::kByte) return false;
+  *value = static_cast<int8_t>(byte());
   return true;
 }
 
 bool ThriftReader::read(ThriftType type, int32_t* value) {
-  int64_t wide = 0;
-  if (!read(type, &wide)) return false;
+  if (type != ThriftType::kInt32) return false;
+  const int64_t wide = zigzag();
   if (wide < std::numeric_limits<int32_t>::min() || wide > std::numeric_limits<int32_t>::max()) {
     fail();
     return true;

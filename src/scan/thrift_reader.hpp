@@ -63,6 +63,7 @@ class ThriftReader {
 
   // Each answers false, and reads nothing, where a field has another type.
   bool read(ThriftType type, int64_t* value);
+  bool read(ThriftType type, int8_t* value);
   bool read(ThriftType type, int32_t* value);  // a fault where it does not fit
   bool read(ThriftType type, bool* value);
   bool read(ThriftType type, std::string_view* value);

@@ -26,7 +26,7 @@ void add_varint(FileBytes& to, uint64_t value) {
 class Struct {
  public:
   Struct& integer(int id, int64_t value) {
-    begin(id, 6);
+    begin(id, 5);
     add_varint(bytes_, (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63));
     return *this;
   }

@@ -18,7 +18,7 @@ from crossdock.errors import make_error, unknown_column
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr, conjuncts
 from crossdock.files.batch_files import BatchFiles, completed, keeps
-from crossdock.files.csv_lines import lines_in, lines_of
+from crossdock.files.csv_lines import behind_empty_lines, lines_in, lines_of
 from crossdock.files.csv_options import CSV_ADVICE, CsvOptions
 from crossdock.files.csv_rejects import RowParser
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
@@ -107,12 +107,14 @@ def csv_table(content: bytes, given: Mapping[str, Any]) -> pa.Table:
     lines = lines_in([text], options, dialect.delimiter, _STANDARD_INPUT)
     if options.sets_rows_aside:
         return _kept_table(list(lines), dialect)
-    return csv.read_csv(
-        LinesFile(lines),
+    columns = len(dialect.names) or options.count_columns(text, dialect.delimiter)
+    table = csv.read_csv(
+        LinesFile(behind_empty_lines(lines) if options.header else lines),
         read_options=options.lines_read_options(dialect.names),
-        parse_options=options.parse_options(dialect.delimiter),
+        parse_options=options.parse_options(dialect.delimiter, columns),
         convert_options=options.convert_options(options.types),
     )
+    return table.cast(with_strings(table.schema))
 
 
 class CsvSource(DatasetFiles):
@@ -124,7 +126,7 @@ class CsvSource(DatasetFiles):
     def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
         self._csv = csv_options
         self._dialect: Dialect | None = None
-        self._names: list[list[str]] = []  # of the columns of each file
+        self._names: dict[str, list[str]] = {}  # of columns, by file
         super().__init__(paths, "csv", options)
 
     def scanned_files(self, columns: Sequence[str]) -> ScannedFiles | str:
@@ -135,7 +137,8 @@ class CsvSource(DatasetFiles):
         if reason:
             return reason
         files = []
-        for file, names in zip(self.files, self._names, strict=True):
+        for file in self.files:
+            names = self._names[file]
             places = [names.index(name) if name in names else -1 for name in columns]
             files.append((file, options.skip, options.header, len(names), places))
         return files, (self._known_dialect().delimiter, options.quote, options.nulls())
@@ -154,13 +157,17 @@ class CsvSource(DatasetFiles):
     def _has_old_line_ends(self) -> bool:
         return any(_OLD_LINE_END.search(first_bytes(file)) for file in self.files)
 
-    def dataset_format(self) -> CsvFileFormat:
+    def dataset_format(self, file: str) -> CsvFileFormat:
         import pyarrow.dataset as dataset
 
         dialect = self._known_dialect()
+        columns = len(self._names.get(file, ()))
+        empty_lines = 0
+        if self._csv.header and self._csv.has_empty_rows(columns):
+            empty_lines = self._csv.empty_lines(first_text(file, self._csv.encoding))
         return dataset.CsvFileFormat(
-            read_options=self._csv.read_options(dialect.names),
-            parse_options=self._csv.parse_options(dialect.delimiter),
+            read_options=self._csv.read_options(dialect.names, empty_lines),
+            parse_options=self._csv.parse_options(dialect.delimiter, columns),
             convert_options=self._csv.convert_options(self._csv.types),
         )
 
@@ -204,7 +211,7 @@ class CsvSource(DatasetFiles):
     ) -> Iterator[pa.RecordBatch]:
         import pyarrow.csv as csv
 
-        opened, dialect = self._opened, self._known_dialect()
+        opened, options = self._opened, fragment.format
         projected = self.schema_of(read_for(columns, predicate))
         known = frozenset(opened.values.column_names)
         types = {field.name: field.type for field in self.schema if field.name not in known}
@@ -213,8 +220,8 @@ class CsvSource(DatasetFiles):
         with self.data_errors(fragment.path):
             for batch in csv.open_csv(
                 stream_in(fragment.filesystem, fragment.path),
-                read_options=self._csv.read_options(dialect.names),
-                parse_options=self._csv.parse_options(dialect.delimiter),
+                read_options=options.default_fragment_scan_options.read_options,
+                parse_options=options.parse_options,
                 convert_options=self._csv.convert_options(types, stored),
             ):
                 whole = completed(batch, projected, values)
@@ -222,11 +229,14 @@ class CsvSource(DatasetFiles):
                     whole = keep_rows(whole, predicate)
                 yield whole.select(columns)
 
+    def settled(self, schema: pa.Schema) -> pa.Schema:
+        return with_strings(schema)
+
     def read_schemas(self) -> Sequence[pa.Schema]:
         schemas = super().read_schemas()
         for file, schema in zip(self.files, schemas, strict=True):
             _require_strings(file, schema, self._csv.types)
-        self._names = [schema.names for schema in schemas]
+        self._names = {file: schema.names for file, schema in zip(self.files, schemas, strict=True)}
         return schemas
 
     def _known_dialect(self) -> Dialect:
@@ -243,12 +253,16 @@ class CsvLines(BatchFiles):
     def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
         self._csv = csv_options
         self._dialect: Dialect | None = None
+        self._columns: dict[str, list[str]] = {}  # by file
         super().__init__(paths, "csv", options)
 
     def read_schemas(self) -> Sequence[pa.Schema]:
         with self.data_errors(self.files[0]):
             self._dialect = _dialect_of(self.files[0], self._csv)
         return super().read_schemas()
+
+    def settled(self, schema: pa.Schema) -> pa.Schema:
+        return with_strings(schema)
 
     def _known_dialect(self) -> Dialect:
         assert self._dialect is not None
@@ -257,6 +271,7 @@ class CsvLines(BatchFiles):
     def schema_of_file(self, path: str) -> pa.Schema:
         schema = self._opened_file(path, self._csv.types, ()).schema
         _require_strings(path, schema, self._csv.types)
+        self._columns[path] = schema.names
         return schema
 
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -276,7 +291,9 @@ class CsvLines(BatchFiles):
         return csv.open_csv(
             lines_of(path, self._csv, dialect.delimiter),
             read_options=self._csv.lines_read_options(dialect.names),
-            parse_options=self._csv.parse_options(dialect.delimiter),
+            parse_options=self._csv.parse_options(
+                dialect.delimiter, len(self._columns.get(path, ()))
+            ),
             convert_options=self._csv.convert_options(types, columns),
         )
 
@@ -284,10 +301,6 @@ class CsvLines(BatchFiles):
 class CsvKeptRows(CsvLines):
     """CSV files of which rows are left out that are not as the columns say. Where that goes by
     values, too, all of them are converted, whichever columns are read."""
-
-    def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
-        self._columns: dict[str, list[str]] = {}  # by file
-        super().__init__(paths, csv_options, options)
 
     def schema_of_file(self, path: str) -> pa.Schema:
         dialect = self._known_dialect()
@@ -352,7 +365,7 @@ def _first_types(stream: LinesFile, dialect: Dialect) -> pa.Schema:
     schema = csv.open_csv(
         stream,
         read_options=options.lines_read_options(dialect.names),
-        parse_options=options.parse_options(dialect.delimiter, lambda row: None),
+        parse_options=options.parse_options(dialect.delimiter, 0, lambda row: None),
         convert_options=options.convert_options(dict.fromkeys(options.types, pa.binary())),
     ).schema
     return pa.schema([(each.name, options.types.get(each.name, each.type)) for each in schema])
@@ -360,7 +373,7 @@ def _first_types(stream: LinesFile, dialect: Dialect) -> pa.Schema:
 
 def _kept_table(lines: Sequence[str], dialect: Dialect) -> pa.Table:
     """Standard input without the rows that the options leave out."""
-    schema = _first_types(LinesFile(iter(lines)), dialect)
+    schema = with_strings(_first_types(LinesFile(iter(lines)), dialect))
     types = {field.name: field.type for field in schema}
     parser = RowParser(_STANDARD_INPUT, dialect.options, dialect.delimiter, schema.names, types)
     return pa.concat_tables([schema.empty_table(), *parser.tables(lines)])
@@ -398,6 +411,13 @@ def _is_packed(name: str) -> bool:
     """Whether it is in a compression that pyarrow.dataset does not read, or not tell."""
     path = path_of(name).lower()
     return path.endswith(".zst") or (path.endswith(".gz") and path != name.lower())
+
+
+def with_strings(schema: pa.Schema) -> pa.Schema:
+    """Columns of which the first blocks have no value are strings, which hold whatever comes."""
+    return pa.schema([
+        field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema
+    ])  # fmt: skip
 
 
 def _require_strings(file: str, schema: pa.Schema, types: Mapping[str, pa.DataType]) -> None:

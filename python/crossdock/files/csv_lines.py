@@ -18,7 +18,17 @@ def lines_of(path: str, options: CsvOptions, delimiter: str) -> LinesFile:
     """A file without the lines that are skipped, with empty ones for comments, and short rows
     filled up if the options say so. Raises what pyarrow raises, UnicodeDecodeError; DataError for
     malformed rows."""
-    return LinesFile(lines_in(decoded_blocks(path, options.encoding), options, delimiter, path))
+    lines = lines_in(decoded_blocks(path, options.encoding), options, delimiter, path)
+    return LinesFile(behind_empty_lines(lines) if options.header else lines)
+
+
+def behind_empty_lines(blocks: Iterator[str]) -> Iterator[str]:
+    """Blocks without the empty lines that they begin with."""
+    for block in blocks:
+        rest = block.lstrip("\r\n")
+        if rest:
+            yield rest
+            yield from blocks
 
 
 def lines_in(text: Iterable[str], options: CsvOptions, delimiter: str, path: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,11 +122,20 @@ class CsvOptions:
             return best
         return max(candidates, key=lambda sign: counts[sign][0])
 
+    def has_empty_rows(self, columns: int) -> bool:
+        """Whether an empty line is a row of a file of so many columns. Comments leave such lines,
+        too."""
+        return columns == 1 and not self.comment
+
     def parse_options(
-        self, delimiter: str, refused: Callable[[InvalidRow], None] | None = None
+        self,
+        delimiter: str,
+        columns: int,
+        refused: Callable[[InvalidRow], None] | None = None,
     ) -> ParseOptions:
-        """For pyarrow.csv. `refused`: is given each row of another number of values, as pyarrow
-        describes it, in place of an error."""
+        """For pyarrow.csv. columns: how many the file has; 0: as many as there are. `refused`: is
+        given each row of another number of values, as pyarrow describes it, in place of an
+        error."""
         import pyarrow.csv as csv
 
         def skip(row: InvalidRow) -> str:
@@ -138,8 +148,14 @@ class CsvOptions:
             quote_char=self.quote or False,
             escape_char=self.escape or False,
             newlines_in_values=bool(self.quote or self.escape),
+            ignore_empty_lines=not self.has_empty_rows(columns),
             invalid_row_handler=None if refused is None else skip,
         )
+
+    def empty_lines(self, text: str) -> int:
+        """How many a file that begins with `text` has before its header."""
+        lines = text.splitlines()[self.skip :]
+        return sum(1 for _ in itertools.takewhile(lambda line: not line, lines))
 
     def count_columns(self, text: str, delimiter: str) -> int:
         """How many values the first line has of a file that begins with `text`."""
@@ -167,13 +183,14 @@ class CsvOptions:
         except csv.Error:  # which the reader of the file says better
             return []
 
-    def read_options(self, names: Sequence[str]) -> ReadOptions:
-        """For pyarrow.csv. `names`: of columns, in place of those of a header."""
+    def read_options(self, names: Sequence[str], empty_lines: int = 0) -> ReadOptions:
+        """For pyarrow.csv. `names`: of columns, in place of those of a header. empty_lines: before
+        it."""
         import pyarrow.csv as csv
 
         return csv.ReadOptions(
             encoding=self.encoding,
-            skip_rows=self.skip,
+            skip_rows=self.skip + empty_lines,
             skip_rows_after_names=1 if names and self.header else 0,
             column_names=list(names) or None,
         )

@@ -99,13 +99,15 @@ class RowParser:
         return rf"{value}(?:{sign}{value})*+(?:\r\n?|\n)"
 
     def _rows(self, line: int, text: str) -> list[Row]:
-        """Of a block that begins at a line, without empty ones."""
+        """Of a block that begins at a line, without empty lines that are none."""
         rows = re.findall(self._row_pattern(), text)
         if len(rows) == _lines_in(text):
             numbered = list(enumerate(rows, line))
         else:
             ends = itertools.accumulate(map(_lines_in, rows), initial=line)
             numbered = list(zip(ends, rows, strict=False))
+        if self.options.has_empty_rows(len(self.names)):
+            return numbered
         return [(number, row) for number, row in numbered if row.strip(_ENDS)]
 
     def _behind_first(self, line: int, block: str) -> tuple[Row, bool]:
@@ -204,9 +206,10 @@ class RowParser:
         """In the types of the columns, or in others, without NULLs then."""
         import pyarrow.csv as csv
 
+        if not text:  # of which pyarrow makes an error
+            known = types or self.types
+            return empty_table(pa.schema([(name, known[name]) for name in self.names]))
         data = text.encode(errors="surrogateescape")
-        if not data:
-            data = b"\n"  # of which pyarrow makes no rows, where of none it makes an error
         read_options = csv.ReadOptions(
             use_threads=False, block_size=len(data) + 1, column_names=list(self.names)
         )
@@ -214,7 +217,9 @@ class RowParser:
             pa.BufferReader(data),
             read_options=read_options,
             parse_options=self.options.parse_options(
-                self.delimiter, ragged.append if self.options.ragged == "skip" else None
+                self.delimiter,
+                len(self.names),
+                ragged.append if self.options.ragged == "skip" else None,
             ),
             convert_options=(
                 self.options.convert_options(self.types)

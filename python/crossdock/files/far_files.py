@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from crossdock.files.tries import tried
 from crossdock.values.streaming import under_way
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def version_of(name: str) -> tuple[Any, ...]:
         status = Path(name).stat()
         return status.st_mtime_ns, status.st_size, status.st_ino
     if name.fsspec is not None:
-        known = name.fsspec.info(name.path)
+        known = _known_by_fsspec(name)
         return tuple(str(known.get(key)) for key in ("size", "ETag", "etag", "mtime", "created"))
     about = _about(name)
     return about.mtime_ns, about.size
@@ -96,7 +97,7 @@ def size_of(name: str) -> int:
     """Bytes of a file. Raises OSError."""
     if not isinstance(name, FarFile):
         return Path(name).stat().st_size
-    size = name.fsspec.info(name.path).get("size") if name.fsspec else _about(name).size
+    size = _known_by_fsspec(name).get("size") if name.fsspec else _about(name).size
     if size is None:
         raise OSError("its server does not say how long it is")
     return int(size)
@@ -139,6 +140,10 @@ def of_each_far(items: Sequence[Item], read: Callable[[Item], Result]) -> list[R
     if errors:
         raise errors[0]
     return results
+
+
+def _known_by_fsspec(name: FarFile) -> dict[str, Any]:
+    return tried(lambda: dict(name.fsspec.info(name.path)))
 
 
 def _about(name: FarFile) -> FileInfo:

@@ -125,10 +125,12 @@ def arrow_system(filesystem: FileSystemLike) -> FileSystem:
     """A file system of pyarrow or fsspec as one of pyarrow; OptionError for what is neither."""
     import pyarrow.fs as file_systems
 
+    from crossdock.files.fsspec_systems import TriedHandler
+
     if isinstance(filesystem, file_systems.FileSystem):
         return filesystem
     if callable(getattr(filesystem, "cat_file", None)):
-        return file_systems.PyFileSystem(file_systems.FSSpecHandler(filesystem))
+        return file_systems.PyFileSystem(TriedHandler(filesystem))
     raise make_error(
         "CD-105", f"filesystem={filesystem!r} is neither of pyarrow.fs nor of fsspec",
         try_='filesystem=pyarrow.fs.S3FileSystem(region="eu-central-1")',

@@ -94,6 +94,8 @@ def _common(known: pa.Field, field: pa.Field, files: tuple[str, str]) -> pa.Fiel
         types = [plain_type(data_type) for data_type in types]
         if not all(map(pa.types.is_dictionary, types)):
             types = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
+    if any(map(pa.types.is_decimal, types)):
+        types = [_with_digits(data_type) for data_type in types]
     try:
         if len({_is_binary(data_type) for data_type in types}) > 1:
             raise pa.ArrowTypeError
@@ -106,6 +108,15 @@ def _common(known: pa.Field, field: pa.Field, files: tuple[str, str]) -> pa.Fiel
             f"column {field.name!r} is of type {known.type} in {files[0]!r}, and of type "
             f"{field.type} in {files[1]!r}"
         ) from None
+
+
+def _with_digits(data_type: pa.DataType) -> pa.DataType:
+    """An integer type as a decimal one that holds its values. (pyarrow takes one too few of int64,
+    version 26.)"""
+    if not pa.types.is_integer(data_type):
+        return data_type
+    bits = data_type.bit_width - pa.types.is_signed_integer(data_type)
+    return pa.decimal128(len(str(2**bits)), 0)
 
 
 def _is_binary(data_type: pa.DataType) -> bool:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import operator
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -148,6 +149,19 @@ class Opened:
         )
 
 
+def held_weakly(method: Callable[[Any], Sequence[Any]]) -> Callable[[Any], Sequence[Any]]:
+    """A method of what keeps the result, which would hold files open until Python's collector
+    runs."""
+    reference = weakref.WeakMethod(method)
+
+    def call(values: Any) -> Sequence[Any]:
+        known = reference()
+        assert known is not None
+        return known(values)
+
+    return call
+
+
 class FileSource(ABC):
     """Files of one format. Those that change are opened again when they are next read, and must
     keep their schema."""
@@ -249,7 +263,8 @@ class FileSource(ABC):
                 ) from error  # fmt: skip
             if "Empty CSV file" in str(error):
                 raise make_error(
-                    "CD-302", f"{file or self.files[0]!r} is empty, and has no header",
+                    "CD-302",
+                    f"{file or self.files[0]!r} is empty, or no line end is behind its header",
                     try_="a file with a header line, or a list of the others",
                 ) from error  # fmt: skip
             cause, advice = self.cause_and_advice(error)
@@ -262,9 +277,16 @@ class FileSource(ABC):
 
     def cause_and_advice(self, error: Exception) -> tuple[str, str]:
         """Why reading raised an error, and what to try."""
-        is_of_store = self.is_far and isinstance(error, OSError)
-        advice = store_advice(self.files[0]) if is_of_store else ""
-        return first_line(error), advice or self.advice
+        if not isinstance(error, OSError):
+            return first_line(error), self.advice
+        advice = store_advice(self.files[0]) if self.is_far else ""
+        if isinstance(error, PermissionError):
+            advice = advice or "another user, or chmod +r"
+        return first_line(error), advice
+
+    def settled(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of all files, with types for columns of which none tells one."""
+        return schema
 
     @abstractmethod
     def read_schemas(self) -> Sequence[pa.Schema]:
@@ -296,12 +318,13 @@ class FileSource(ABC):
         if not self._options.union_by_name:
             require_same_schemas(self.files, schemas)
         schema, uneven = unified_schema(self.files, schemas)
+        schema = self.settled(schema)
         values = self._values_of_files(schema)
         for field in values.schema:
             place = schema.get_field_index(field.name)
             schema = schema.append(field) if place < 0 else schema.set(place, field)
         uneven = uneven.difference(values.column_names)
-        return Opened(schema, uneven, values, versions, self.plain_fragments)
+        return Opened(schema, uneven, values, versions, held_weakly(self.plain_fragments))
 
     def _values_of_files(self, schema: pa.Schema) -> pa.Table:
         """What paths say of files whose own columns are those of `schema`."""
@@ -385,24 +408,20 @@ class DatasetFiles(FileSource):
     """Files that pyarrow.dataset reads, where the engine does not."""
 
     @abstractmethod
-    def dataset_format(self) -> Any:
-        """How pyarrow.dataset reads the files."""
+    def dataset_format(self, file: str) -> Any:
+        """How pyarrow.dataset reads a file."""
 
     def read_schemas(self) -> Sequence[pa.Schema]:
         return self.of_each(list(zip(self.files, self.plain_fragments(), strict=True)),
                             lambda pair: pair[1].physical_schema, lambda pair: pair[0])  # fmt: skip
 
     def plain_fragments(self, values: pa.Table | None = None) -> list[FileFragment]:
-        make_fragment = self.dataset_format().make_fragment
-        places = [place_of(file) for file in self.files]
-        if values is None or not values.column_names:
-            return [make_fragment(path, system) for system, path in places]
-        return [
-            make_fragment(path, system, _is_row(row))
-            for (system, path), row in zip(
-                places, rows_of_values(values, len(self.files)), strict=True
-            )
-        ]
+        fragments = []
+        for file, row in zip(self.files, rows_of_values(values, len(self.files)), strict=True):
+            system, path = place_of(file)
+            known = (_is_row(row),) if row else ()
+            fragments.append(self.dataset_format(file).make_fragment(path, system, *known))
+        return fragments
 
 
 def path_values(fragment: FileFragment, schema: pa.Schema) -> dict[str, pa.Scalar]:

@@ -172,6 +172,8 @@ def _schema_of(text: JsonText, options: JsonOptions) -> pa.Schema:
     """The columns by the first block; those whose values are dates alone, which pyarrow takes for
     times, are dates."""
     block = text.first_block()
+    if not block.strip():
+        return pa.schema(list(options.types.items()))
     if options.sets_aside:
         schema = inferred_schema(block, options.types)
     else:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from crossdock.expressions.evaluation import evaluate
 from crossdock.expressions.expression import COMPARISONS, TURNED, Call, Column, Expr, Literal
-from crossdock.files.file_sources import FileOptions, Opened
+from crossdock.files.file_sources import FileOptions, Opened, held_weakly
 from crossdock.files.parquet_files import ParquetSource
 from crossdock.files.sources import ArrowSource, Source, Split
 from crossdock.values.arrow_kinds import ArrayLike
@@ -123,7 +123,7 @@ class ListedFiles(ParquetSource):
         # Files may have columns in narrower types, or not at all, as the table's schema grew.
         uneven = frozenset(self.schema.names)
         values = self._listing.values.take(pa.array(self._kept, pa.int64()))
-        return Opened(self.schema, uneven, values, (), self.plain_fragments)
+        return Opened(self.schema, uneven, values, (), held_weakly(self.plain_fragments))
 
     def _versions(self) -> tuple[tuple[Any, ...], ...]:
         return ()

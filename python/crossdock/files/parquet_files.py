@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import reason_of
+from crossdock.errors import make_error, reason_of
 from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr
 from crossdock.files.batch_files import completed
@@ -45,6 +45,7 @@ class ParquetSource(DatasetFiles):
     _read: _native.ParquetFiles | str = ""
     keys: FileDecryptionProperties | None = None
     _is_encrypted = False
+    _fault = ""  # of the footer of a file
     _footers: tuple[Opened, _native.ParquetFiles | str] | None = None
     _footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
     _metadata: tuple[Opened, list[FileMetaData]] | None = None
@@ -55,7 +56,7 @@ class ParquetSource(DatasetFiles):
         self.keys = decryption_properties(decryption)
         super().__init__(paths, "parquet", options)
 
-    def dataset_format(self) -> ParquetFileFormat:
+    def dataset_format(self, file: str) -> ParquetFileFormat:
         import pyarrow.dataset as dataset
 
         options = dataset.ParquetFragmentScanOptions(decryption_properties=self.keys)
@@ -86,13 +87,15 @@ class ParquetSource(DatasetFiles):
             ),
             self.files.__getitem__,
         )
+        if self._fault:  # of which pyarrow said nothing: it ends the process at some of them
+            raise make_error("CD-302", self._fault, try_="the file from where it came, once more")
         schemas = dict(zip(different, read, strict=True))
         return [schemas[number] for number in numbers]
 
     def _opened_files(self, footers: Sequence[Footer] | None) -> _native.ParquetFiles | str:
         """The files for the engine's reader, or why it does not read them: pyarrow says what is
         wrong, or reads them."""
-        self._is_encrypted = self.keys is not None
+        self._is_encrypted, self._fault = self.keys is not None, ""
         if self._is_encrypted:
             return "they are encrypted"
         try:
@@ -101,6 +104,7 @@ class ParquetSource(DatasetFiles):
             return open_far(footers)
         except _native.NativeError as error:
             self._is_encrypted = error.args[0] == _UNREAD  # there is no other such file
+            self._fault = "" if self._is_encrypted else reason_of(error)
             return reason_of(error)
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:

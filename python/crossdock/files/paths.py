@@ -238,7 +238,17 @@ def _matches(pattern: str) -> list[str]:
         for name in glob.glob(plain, recursive=True):  # noqa: PTH207
             if not _is_hidden(name, plain) and Path(name).is_file():
                 names.add(name)
-    return sorted(names)
+    return _once(sorted(names)) if "**" in pattern else sorted(names)
+
+
+def _once(names: Sequence[str]) -> list[str]:
+    """Each file by its first name: links to folders have `**` come to those in them again."""
+    folders = {str(folder): folder.resolve() for folder in {Path(name).parent for name in names}}
+    places: dict[tuple[Path, str], str] = {}
+    for name in names:
+        path = Path(name)
+        places.setdefault((folders[str(path.parent)], path.name), name)
+    return list(places.values())
 
 
 def _is_hidden(name: str, pattern: str) -> bool:

@@ -5,26 +5,16 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from crossdock._native import RangeRequest
 from crossdock.files.far_files import FarFile
+from crossdock.files.tries import tried
 
 _THREADS_MOST = 8
-_PAUSES_S = (0.1, 0.4, 1.6)  # before a range is tried again
 _WHOLE_BYTES_MOST = 256 << 20
-# Of the web: what may be otherwise a moment later.
-_PASSING = (408, 425, 429)
-_FIRST_SERVER_ERROR = 500
-_LASTING = (
-    FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError, pa.ArrowInvalid,
-    TypeError, ValueError, AttributeError,
-)  # fmt: skip
 
 
 class RangeReads:
@@ -54,7 +44,7 @@ class RangeReads:
     def tail(self, file: int, size: int, length: int) -> bytes:
         """The last bytes of a file. Raises what its file system raises."""
         length = min(size, length)
-        return _tried(self._readers[file], size - length, length)
+        return _range(self._readers[file], size - length, length)
 
     def _serve(self, number: int) -> None:
         while True:
@@ -111,40 +101,24 @@ def _reader_of(file: FarFile) -> _ArrowRanges | _FsspecRanges:
 
 def _answer(reader: _ArrowRanges | _FsspecRanges, request: RangeRequest) -> None:
     try:
-        request.deliver(_tried(reader, request.offset, request.bytes, request))
+        request.deliver(_range(reader, request.offset, request.bytes, lambda: request.is_wanted))
     except BaseException as error:  # noqa: BLE001 - who waits for the range raises it
         text = (str(error).splitlines() or [""])[0]
         request.fail(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-def _tried(
+def _range(
     reader: _ArrowRanges | _FsspecRanges,
     offset: int,
     length: int,
-    request: RangeRequest | None = None,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> bytes:
     """A range, tried again where the fault may pass. Raises the last error."""
-    for pause in (*_PAUSES_S, None):
-        try:
-            data: bytes = reader.read(offset, length)
-            if len(data) != length:
-                raise OSError(f"{len(data)} bytes came")
-        except Exception as error:
-            if pause is None or not _may_pass(error):
-                raise
-            if request is not None and not request.is_wanted:
-                raise
-            time.sleep(pause)
-        else:
-            return data
-    raise AssertionError
 
+    def read() -> bytes:
+        data = reader.read(offset, length)
+        if len(data) != length:
+            raise OSError(f"{len(data)} bytes came")
+        return data
 
-def _may_pass(error: Exception) -> bool:
-    """Whether the same may work a moment later."""
-    if isinstance(error, _LASTING):
-        return False
-    status = getattr(error, "status", None)
-    if isinstance(status, int):
-        return status in _PASSING or status >= _FIRST_SERVER_ERROR
-    return True
+    return tried(read, goes_on)

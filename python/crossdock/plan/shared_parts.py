@@ -37,20 +37,20 @@ def _users(root: Node) -> Counter[Node]:
     """How many inputs of other nodes each node is, with users before what they use."""
     order: list[Node] = []
     seen: set[Node] = set()
-
-    def visit(node: Node) -> None:
-        if node in seen:
-            return
-        seen.add(node)
-        for below in inputs_of(node):
-            visit(below)
-        order.append(node)
-
-    visit(root)
+    _visit(root, seen, order)
     users: Counter[Node] = Counter(dict.fromkeys(reversed(order), 0))
     for node in order:
         users.update(inputs_of(node))
     return users
+
+
+def _visit(node: Node, seen: set[Node], order: list[Node]) -> None:
+    if node in seen:
+        return
+    seen.add(node)
+    for below in inputs_of(node):
+        _visit(below, seen, order)
+    order.append(node)
 
 
 def _without(node: Node, leaves: dict[Node, Shared]) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import subprocess
 import sys
 import time
@@ -97,6 +98,7 @@ def rows_of(dock: xd.Dock, path: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 AB = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+ONE_COLUMN: list[dict[str, Any]] = [{"a": 1}, {"a": None}, {"a": 3}, {"a": None}]
 DIALECTS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
     "no header": ("1,x\n2,y\n", {"header": False}, [
         {"column0": 1, "column1": "x"}, {"column0": 2, "column1": "y"}]),
@@ -142,6 +144,15 @@ DIALECTS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
         {"a": 1, "b": None}, {"a": 2, "b": "y"}]),
     "skipped": ("a,b\n1\n2,y\n3,z,4\n", {"ragged": "skip"}, [{"a": 2, "b": "y"}]),
     "empty lines": ("\na,b\n1,x\n\n2,y\n\n", {}, AB),
+    "empty rows of one column": ("\r\n\na\r\n1\r\n\r\n3\n\n", {}, ONE_COLUMN),
+    "the same with decimal commas": ("\na\n1\n\n3\n\n", {"decimal": ","}, ONE_COLUMN),
+    "the same, filled": ("\na\n1\n\n3\n\n", {"ragged": "fill"}, ONE_COLUMN),
+    "the same, skipped": ("\na\n1\n\n3\n,\n\n", {"ragged": "skip"}, ONE_COLUMN),
+    "the same, bad values": ("\na\n1\n\n3\nx\n\n",
+                             {"bad_values": "skip", "types": {"a": "int64"}}, ONE_COLUMN),
+    "the same behind names": ("1\n\n3\n\n", {"header": False, "names": ["a"]}, ONE_COLUMN),
+    "comments of one column": ("a\n1\n#\n\n3\n", {"comment": "#"}, [{"a": 1}, {"a": 3}]),
+    "a column without values": ("a,b\n1,\n2,\n", {}, [{"a": 1, "b": None}, {"a": 2, "b": None}]),
     "no line at the end": ("a,b\r\n1,x\r\n2,y", {}, AB),
 }  # fmt: skip
 
@@ -266,10 +277,32 @@ def test_a_header_that_has_a_name_twice(dock: xd.Dock, tmp_path: Path) -> None:
     assert dock.read_csv(path, comment="#").columns == ["x", "x_1"]
 
 
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst"])
+def test_nulls_of_one_column_are_read_again(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
+    table = pa.table({"a": [None, 1, None, 2, None]})
+    dock.from_arrow(table).write(tmp_path / f"rows.{ending}")
+    rows = dock.read_csv(tmp_path / f"rows.{ending}")
+    assert rows.collect().equals(table)
+    assert rows.count() == table.num_rows
+    assert dock.read_csv(io.BytesIO(b"a\n\n1\n")).collect()["a"].to_pylist() == [None, 1]
+
+
+@pytest.mark.parametrize("options", [{}, {"comment": "#"}, {"bad_values": "skip"}], ids=str)
+def test_values_that_come_late(dock: xd.Dock, tmp_path: Path, options: dict[str, Any]) -> None:
+    """A column without a value in the first block may hold any."""
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "1,\n" * 600_000 + "2,late\n")
+    rows = dock.read_csv(path, **options)
+    assert rows.filter(xd.col("b").is_not_null()).collect().to_pylist() == [{"a": 2, "b": "late"}]
+    (tmp_path / "more.csv").write_text("a,b\n3,0.5\n")
+    both = dock.read_csv([tmp_path / "more.csv", path], types={"b": "string"}, **options)
+    assert both.filter(xd.col("b").is_not_null()).collect()["b"].to_pylist() == ["0.5", "late"]
+
+
 def test_an_empty_file_says_so(dock: xd.Dock, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("")
-    with pytest.raises(xd.DataError, match="is empty, and has no header"):
+    with pytest.raises(xd.DataError, match="is empty, or no line end is behind its header"):
         dock.read_csv(path)
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 import time
@@ -196,6 +197,29 @@ def test_faults_that_last(
         far.filter(xd.col("k") < 3).select("k").collect()
     first = server.ranges[1]
     assert server.ranges.count(first) == tries
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "ndjson"])
+def test_faults_of_text(dock: xd.Dock, server: RangeServer, ending: str) -> None:
+    table = pa.table({"k": range(1000)})
+    dock.from_arrow(table).write(server.folder / f"rows.{ending}")
+    url = f"{server.url}/rows.{ending}"
+    server.fails_of = 2
+    assert dock.read(url).collect().equals(table)
+    server.fails_of, server.status = 1, 403
+    with pytest.raises(xd.DataError, match=r"its server answers 403 Forbidden\n\s*where") as caught:
+        dock.read(url).collect()
+    assert "types=" not in str(caught.value)
+
+
+def test_what_servers_answer(dock: xd.Dock, server: RangeServer) -> None:
+    with pytest.raises(xd.DataError, match="its server answers 404 Not Found"):
+        dock.read_csv(f"{server.url}/none.csv")
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        port = unheard.getsockname()[1]
+        with pytest.raises(xd.DataError, match=f"Cannot connect to host 127.0.0.1:{port}"):
+            dock.read_parquet(f"http://127.0.0.1:{port}/rows.parquet")
 
 
 def test_files_that_are_not_there_or_change(dock: xd.Dock, server: RangeServer, rows: str) -> None:

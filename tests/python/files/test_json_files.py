@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import random
 import subprocess
@@ -79,6 +80,19 @@ def test_json_beside_tables_says_something_about_them(dock: xd.Dock, tmp_path: P
     assert dock.read(tmp_path).collect().to_pydict() == {"a": [1]}
 
 
+@pytest.mark.parametrize("ending", ["json", "ndjson"])
+def test_files_without_objects(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
+    """Such as those that results of no rows become."""
+    (tmp_path / f"a.{ending}").write_text('{"a": 1}')
+    assert dock.read(tmp_path).filter(xd.col("a") > 1).write(tmp_path / f"b.{ending}") == 0
+    assert dock.read(tmp_path).collect().to_pydict() == {"a": [1]}
+    alone = dock.read(tmp_path / f"b.{ending}")
+    assert (alone.columns, alone.count()) == ([], 0)
+    typed = dock.read_json(tmp_path / f"b.{ending}", types={"a": "int64"})
+    assert typed.collect().to_pydict() == {"a": []}
+    assert dock.read_json(io.BytesIO(b" \n")).count() == 0
+
+
 @pytest.mark.parametrize("is_array", [False, True])
 def test_what_the_first_block_does_not_tell(dock: xd.Dock, tmp_path: Path, is_array: bool) -> None:
     path = tmp_path / "x.json"
@@ -106,7 +120,7 @@ def test_what_the_first_block_does_not_tell(dock: xd.Dock, tmp_path: Path, is_ar
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "Empty"), ("[1, 2]", "it is no object"), ("[{}", "does not end"),
+        ("[1, 2]", "it is no object"), ("[{}", "does not end"),
         ('[{"a": 1} {"a": 2}]', "stands there"), ('[{"a": 1}] x', "'x' stands there"),
         ('[{"a": 1},]', r"does not end|stands"), ("word", "JSON"), ('{"a": ', "JSON"),
         ('{"a": ' + "[" * 3000 + "]" * 3000 + "}", "nested too deeply"),

@@ -30,6 +30,18 @@ def test_a_list_of_paths(dock: xd.Dock, folder: Path) -> None:
         dock.read([])
 
 
+def test_links_to_folders(dock: xd.Dock, folder: Path) -> None:
+    """`**` comes to each file once, also where links lead round."""
+    (folder / "round").symlink_to(".")
+    (folder / "there").mkdir()
+    (folder / "there" / "c.parquet").symlink_to("../a.parquet")
+    (folder / "again").symlink_to("there")
+    assert dock.read(folder).count() == 6
+    assert dock.read(folder / "**" / "*.parquet").count() == 4
+    assert dock.read(folder / "again" / "**" / "*.parquet").count() == 2
+    assert dock.read(folder / "*" / "c.parquet").count() == 4
+
+
 @pytest.mark.parametrize("paths", ["", "*", "list"])
 def test_several_formats_are_not_one(dock: xd.Dock, folder: Path, paths: str) -> None:
     (folder / "c.csv").write_text("k\n3\n")

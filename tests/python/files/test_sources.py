@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 from decimal import Decimal
 from pathlib import Path
 
@@ -88,6 +89,21 @@ def test_folders_globs_and_lists(dock: xd.Dock, tmp_path: Path) -> None:
     files = sorted(parts.glob("*/*.parquet"))
     assert dock.read_parquet(files).count() == 8
     assert dock.read_parquet(files[:1]).columns == ["k", "s", "t"]
+
+
+def test_files_are_closed_with_what_reads_them(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pa.table({"k": [1, 2]}), path)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            dock.read(path).filter(xd.col("k") > 1).collect()
+            dock.sql(f"select count(*) from '{path}'").collect()
+        links = (fd.readlink() for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink())
+        assert path not in list(links)
+    finally:
+        gc.enable()
 
 
 def test_what_is_not_there(dock: xd.Dock, tmp_path: Path) -> None:
