@@ -92,6 +92,8 @@ class Preview:
         fit are left out of the middle and counted below."""
         limit = width or shutil.get_terminal_size((120, 24)).columns
         columns = self._columns()
+        if not columns:
+            return self._summary()
         room = limit - 1 - sum(cells.width + 3 for cells in columns)
         cut = sum(cells.is_cut for cells in columns)
         if cut and room >= cut:
@@ -167,7 +169,7 @@ class _Cells:
 def align(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
     """Lines with the cells of each column padded to one width; columns in `right` to the right."""
     rows = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = [max(map(_width, cells)) for cells in zip(*rows, strict=True)]
     return [
         "  ".join(_pad(cell, widths[i], i in right) for i, cell in enumerate(row)).rstrip()
         for row in rows

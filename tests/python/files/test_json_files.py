@@ -81,13 +81,18 @@ def test_json_beside_tables_says_something_about_them(dock: xd.Dock, tmp_path: P
 
 
 @pytest.mark.parametrize("ending", ["json", "ndjson"])
-def test_files_without_objects(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
+def test_files_without_objects(
+    dock: xd.Dock, tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Such as those that results of no rows become."""
     (tmp_path / f"a.{ending}").write_text('{"a": 1}')
     assert dock.read(tmp_path).filter(xd.col("a") > 1).write(tmp_path / f"b.{ending}") == 0
     assert dock.read(tmp_path).collect().to_pydict() == {"a": [1]}
     alone = dock.read(tmp_path / f"b.{ending}")
     assert (alone.columns, alone.count()) == ([], 0)
+    alone.show()
+    assert capsys.readouterr().out == "0 rows   0 columns\n"
+    assert repr(alone).startswith("crossdock.Relation: json b.")
     typed = dock.read_json(tmp_path / f"b.{ending}", types={"a": "int64"})
     assert typed.collect().to_pydict() == {"a": []}
     assert dock.read_json(io.BytesIO(b" \n")).count() == 0
