@@ -19,12 +19,20 @@ struct FrameOptions {
   std::optional<int64_t> end;
   double start_real = 0;
   double end_real = 0;
+  // Columns of the values that a range reaches to, in the place of distances; they mostly rise with the order key.
+  // "" = none.
+  std::string start_column;
+  std::string end_column;
+  // Of these rows "current row", the "group" that is equal to it in the order, or "ties", the group without the row.
+  // "" = nothing.
+  std::string exclude;
 };
 
 struct WindowFunctionItem {
   std::string
       function;  // row_number rank dense_rank percent_rank cume_dist ntile lag lead has_lag has_lead
-  // first_value last_value nth_value string_agg count sum mean var stddev min max bool_and bool_or
+  // first_value last_value nth_value string_agg count_distinct quantile_exact quantile_disc frame_begin frame_end count
+  // sum mean var stddev min max bool_and bool_or
   std::string column;  // "" = none
   std::string name;    // of the result's column
   int64_t n = 1;       // parts of ntile, rows of lag and lead, the row of nth_value
@@ -32,6 +40,7 @@ struct WindowFunctionItem {
   bool ignore_nulls = false;
   bool wide = false;  // sums of integers as decimal128(38, 0)
   int ddof = 1;       // var, stddev: divisor n - ddof
+  double q = 0.5;     // quantile_exact, quantile_disc
   std::optional<FrameOptions>
       frame;  // none: up to the current row and its equals, or all without an order
 };

@@ -6,9 +6,16 @@
 namespace crossdock::python {
 namespace {
 
-// A bound is None, an int, or a float for ranges over floats.
-void read_bound(const nb::handle& bound, std::optional<int64_t>& offset, double& real) {
+// A bound is None, an int, a float for ranges over floats, or the name of a column that a range reaches to.
+void read_bound(const nb::handle& bound,
+                std::optional<int64_t>& offset,
+                double& real,
+                std::string& column) {
   if (bound.is_none()) return;
+  if (nb::isinstance<nb::str>(bound)) {
+    column = nb::cast<std::string>(bound);
+    return;
+  }
   if (nb::isinstance<nb::float_>(bound)) {
     real = nb::cast<double>(bound);
     offset = 0;
@@ -21,8 +28,9 @@ void read_bound(const nb::handle& bound, std::optional<int64_t>& offset, double&
 crossdock::FrameOptions frame_of(const nb::tuple& given) {
   crossdock::FrameOptions frame;
   frame.unit = nb::cast<std::string>(given[0]);
-  read_bound(given[1], frame.start, frame.start_real);
-  read_bound(given[2], frame.end, frame.end_real);
+  read_bound(given[1], frame.start, frame.start_real, frame.start_column);
+  read_bound(given[2], frame.end, frame.end_real, frame.end_column);
+  frame.exclude = nb::cast<std::string>(given[3]);
   return frame;
 }
 
@@ -39,6 +47,7 @@ crossdock::WindowFunctionItem function_of(const nb::handle& entry) {
   given.read("ignore_nulls", item.ignore_nulls);
   given.read("wide", item.wide);
   given.read("ddof", item.ddof);
+  given.read("q", item.q);
   if (const nb::object frame = given.take("frame"); frame.is_valid()) {
     item.frame = frame_of(nb::cast<nb::tuple>(frame));
   }

@@ -11,8 +11,30 @@ constexpr Choice<operators::FrameUnit> kUnits[] = {{"rows", operators::FrameUnit
                                                    {"range", operators::FrameUnit::kRange},
                                                    {"groups", operators::FrameUnit::kGroups}};
 
-operators::FrameBound frame_bound(const std::optional<int64_t>& offset, double real) {
-  return {!offset.has_value(), offset.value_or(0), real};
+constexpr Choice<operators::FrameExclusion> kExclusions[] = {
+    {"", operators::FrameExclusion::kNone},
+    {"current row", operators::FrameExclusion::kCurrentRow},
+    {"group", operators::FrameExclusion::kGroup},
+    {"ties", operators::FrameExclusion::kTies}};
+
+Result<operators::FrameBound> frame_bound(const std::optional<int64_t>& offset,
+                                          double real,
+                                          const std::string& column,
+                                          const Schema& schema) {
+  operators::FrameBound bound{!offset.has_value() && column.empty(), offset.value_or(0), real, -1};
+  if (!column.empty()) {
+    CD_ASSIGN(bound.column, schema.find(column, "input"));
+  }
+  return bound;
+}
+
+Result<operators::WindowFrame> window_frame(const FrameOptions& asked, const Schema& schema) {
+  operators::WindowFrame frame;
+  CD_ASSIGN(frame.unit, parse_choice(kUnits, "the unit of a frame", asked.unit));
+  CD_ASSIGN(frame.start, frame_bound(asked.start, asked.start_real, asked.start_column, schema));
+  CD_ASSIGN(frame.end, frame_bound(asked.end, asked.end_real, asked.end_column, schema));
+  CD_ASSIGN(frame.exclusion, parse_choice(kExclusions, "exclude of a frame", asked.exclude));
+  return frame;
 }
 
 Result<operators::WindowItem> window_item(const WindowFunctionItem& asked, const Schema& schema) {
@@ -27,12 +49,9 @@ Result<operators::WindowItem> window_item(const WindowFunctionItem& asked, const
   item.ignore_nulls = asked.ignore_nulls;
   item.wide = asked.wide;
   item.ddof = asked.ddof;
+  item.share = asked.q;
   if (asked.frame.has_value()) {
-    operators::WindowFrame frame;
-    CD_ASSIGN(frame.unit, parse_choice(kUnits, "the unit of a frame", asked.frame->unit));
-    frame.start = frame_bound(asked.frame->start, asked.frame->start_real);
-    frame.end = frame_bound(asked.frame->end, asked.frame->end_real);
-    item.frame = frame;
+    CD_ASSIGN(item.frame, window_frame(*asked.frame, schema));
   }
   return item;
 }

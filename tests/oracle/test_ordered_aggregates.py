@@ -107,4 +107,4 @@ def test_types_and_errors() -> None:
         with pytest.raises(xd.ColumnError):
             grouped.agg(x=xd.arg_max("i", "nowhere"))
         with pytest.raises(xd.OptionError, match="over whole partitions"):
-            rows.select(x=xd.string_agg("text").over("p", order_by="i"))
+            rows.select(x=xd.arg_max("text", "i").over("p", order_by="i"))

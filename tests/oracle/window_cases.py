@@ -20,9 +20,11 @@ RANGES: dict[str, list[Any]] = {
     "n": [decimal.Decimal("0.00"), decimal.Decimal("0.25"), decimal.Decimal("1.50")],
     "day": [0, 1, 3],
     "moment": [datetime.timedelta(0), datetime.timedelta(seconds=90)],
-    "u": [0, 2, 7],
+    "u": [0],  # DuckDB takes no distance from smaller values
 }
 NUMBERS = ("i", "s", "u", "r", "n", "flag")
+EXCLUSIONS = ("current row", "group", "ties")
+OF_VALUES = ("distinct", "quantile", "disc")  # which need the values of a frame in order
 ANY = ("i", "r", "n", "text", "day", "moment", "code", "flag")
 
 
@@ -97,6 +99,9 @@ def random_case(draw: random.Random) -> Case:
         (xd.desc if down else xd.asc)(name, nulls="first" if first else "last")
         for name, down, first in directions
     ]
+    exclude = draw.choice([None, *EXCLUSIONS]) if frame is not None else None
+    if exclude is not None:
+        frame, frame_sql = {**(frame or {}), "exclude": exclude}, f"{frame_sql} exclude {exclude}"
     over = function[1].over(*partition, order_by=order_by or None, **(frame or {}))
     parts = []
     if partition:
@@ -139,7 +144,24 @@ def _function(draw: random.Random, has_order: bool) -> tuple[tuple[str, Any], st
         number = draw.choice([1, 2, 4])
         function = xd.nth_value(column, number, ignore_nulls=ignore)
         return ("nth", function), f"nth_value({column}, {number}{nulls})", True
-    name = draw.choice(["sum", "mean", "var", "stddev", "count", "min", "max", "rows", "all"])
+    name = draw.choice(
+        [
+            "sum",
+            "mean",
+            "var",
+            "stddev",
+            "count",
+            "min",
+            "max",
+            "rows",
+            "all",
+            *OF_VALUES,
+            *OF_VALUES,
+        ]
+    )
+    if name in OF_VALUES:
+        function, call = _of_values(draw, name)
+        return ("aggregate", function), call, False
     if name == "rows":
         return ("aggregate", xd.count()), "count(*)", False
     if name == "all":
@@ -153,6 +175,18 @@ def _function(draw: random.Random, has_order: bool) -> tuple[tuple[str, Any], st
     is_number = name not in ("count", "min", "max")
     sql_column = f"{column}::int" if column == "flag" and is_number else column
     return ("aggregate", getattr(xd, name)(column)), f"{sql_name}({sql_column})", False
+
+
+def _of_values(draw: random.Random, name: str) -> tuple[Any, str]:
+    share = draw.choice([0.0, 0.3, 0.5, 0.99, 1.0])
+    if name == "distinct":
+        column = draw.choice(ANY)
+        return xd.count_distinct(column), f"count(distinct {column})"
+    if name == "disc":
+        column = draw.choice(["day", "moment"])
+        return xd.quantile_exact(column, share), f"quantile_disc({column}, {share})"
+    column = draw.choice(["i", "s", "u", "x"])
+    return xd.quantile_exact(column, share), f"quantile_cont({column}, {share})"
 
 
 def _frame(

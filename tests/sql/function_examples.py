@@ -193,7 +193,6 @@ _SHOWN = {
     "(2, 40, 'x', true), (5, 80, NULL, NULL). All take FILTER; `count`, `min` and `max` take "
     "DISTINCT; `first`, `last`, `string_agg` and `list` take ORDER BY.",
     "Of windows": "Over the same rows, in the order of `k`. Functions of groups are functions of "
-    "windows, too: of any frame sums, means, variances and what is computed of these (`stddev`, "
-    "`corr`), counts and extremes; of whole partitions all others (`median`, `mode`, `list`, "
-    "`count(DISTINCT x)`).",
+    "windows, too: of any frame all but `arg_max` and `arg_min`, which are of whole partitions, as "
+    "are those with ORDER BY in the call.",
 }

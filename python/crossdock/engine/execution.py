@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.engine.late_columns import Split, Splitter, residual_schema, whole_rows
-from crossdock.engine.list_columns import grouped_lists, unnested
+from crossdock.engine.list_columns import grouped_lists, lists_of_frames, unnested
 from crossdock.engine.native_plans import (
     Named,
     Operation,
@@ -36,6 +36,7 @@ from crossdock.expressions.expression import Column
 from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
+    FrameLists,
     GroupLists,
     Join,
     Limit,
@@ -153,7 +154,7 @@ class Execution:
             is_known = node.predicate is None and node.source.known_rows() is not None
             if is_known or is_streamed_here(node):
                 return node.source.count_rows(node.predicate)
-        if isinstance(node, Project | AssumeSorted | Partition | Window):
+        if isinstance(node, Project | AssumeSorted | Partition | Window | FrameLists):
             return self.count(node.input)
         if isinstance(node, Union):
             return sum(self.count(below) for below in node.inputs)
@@ -290,6 +291,8 @@ class Execution:
             yield from self._sampled(node)
         elif isinstance(node, GroupLists):
             yield from grouped_lists(node, self.table).to_batches()
+        elif isinstance(node, FrameLists):
+            yield from lists_of_frames(node, self.table(node.input))
         elif isinstance(node, Unnest):
             yield from unnested(node, self.batches(node.input))
         elif isinstance(node, Union):

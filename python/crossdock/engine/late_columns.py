@@ -22,6 +22,7 @@ from crossdock.expressions.expression import Column, Expr
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.lowering import lower_group, unused_name
 from crossdock.plan.nodes import (
+    FrameLists,
     GroupBy,
     GroupLists,
     Join,
@@ -135,7 +136,7 @@ class Splitter:
     def _node(self, node: Node) -> Split:
         if isinstance(node, Scan):
             return self._scan(node)
-        if isinstance(node, Union | Unnest | GroupLists) or not has_late(node):
+        if isinstance(node, Union | Unnest | GroupLists | FrameLists) or not has_late(node):
             return self._run(node) if late_names(node.schema) else Split(node, node.schema)
         if isinstance(node, Join):
             return self._join(node)

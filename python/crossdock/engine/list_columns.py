@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,9 +15,21 @@ from crossdock.expressions.expression import Column
 from crossdock.expressions.orders import Order
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.lowering import unused_name
-from crossdock.plan.nodes import Filter, GroupBy, GroupLists, ListItem, Node, Scan, Sort, Unnest
-from crossdock.values.row_taking import take
+from crossdock.plan.nodes import (
+    Filter,
+    FrameList,
+    FrameLists,
+    GroupBy,
+    GroupLists,
+    ListItem,
+    Node,
+    Scan,
+    Sort,
+    Unnest,
+)
+from crossdock.values.row_taking import Blocks, take
 
+_LISTED_ROWS = 1 << 22  # of all lists of a batch, but for one row with more
 Run = Callable[[Node], pa.Table]  # gives the rows of a node
 
 
@@ -84,6 +97,51 @@ def _lists(values: pa.ChunkedArray, counts: pa.ChunkedArray, data_type: pa.DataT
     is_empty = pa.concat_arrays([pc.equal(counts, 0), pa.array([False])])
     offsets = pc.if_else(is_empty, pa.scalar(None, pa.int64()), offsets)
     return pa.LargeListArray.from_arrays(offsets, values).cast(data_type)
+
+
+def lists_of_frames(node: FrameLists, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The batches of `node` from the rows of its input, in the order of the window."""
+    values = {each.column: Blocks(rows.column(each.column)) for each in node.lists}
+    ends = {each.name: _frame_ends(rows, each) for each in node.lists}
+    sizes = sum(end - begin for begin, end in ends.values())
+    for first, length in _pieces(np.cumsum(sizes)):
+        piece = rows.slice(first, length)
+        columns = list(piece.columns)
+        for each, field in zip(node.lists, list(node.schema)[len(columns) :], strict=True):
+            begin, end = (side[first : first + length] for side in ends[each.name])
+            columns.append(_frame_lists(values[each.column], begin, end, each, field.type))
+        yield from pa.Table.from_arrays(columns, schema=node.schema).to_batches()
+
+
+def _frame_ends(rows: pa.Table, each: FrameList) -> tuple[np.ndarray, np.ndarray]:
+    begin, end = (rows.column(name).to_numpy() for name in (each.begin, each.end))
+    return begin, end
+
+
+def _pieces(listed: np.ndarray) -> Iterator[tuple[int, int]]:
+    """First rows and numbers of rows, by the number of listed rows up to each row."""
+    first, before = 0, 0
+    while first < len(listed):
+        behind = int(np.searchsorted(listed, before + _LISTED_ROWS, "right"))
+        behind = max(behind, first + 1)
+        yield first, behind - first
+        first, before = behind, int(listed[behind - 1])
+
+
+def _frame_lists(
+    values: Blocks, begin: np.ndarray, end: np.ndarray, each: FrameList, data_type: pa.DataType
+) -> pa.Array:
+    counts = end - begin
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.arange(ends[-1]) + np.repeat(begin - ends[:-1], counts)
+    taken = values.take(pa.array(rows, pa.uint64()))
+    if each.ignore_nulls:
+        is_valid = pc.is_valid(taken)
+        ends = np.concatenate([[0], np.cumsum(is_valid.to_numpy(zero_copy_only=False))])[ends]
+        taken = taken.filter(is_valid)
+    is_empty = pa.array(ends[1:] == ends[:-1])
+    lists = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), taken, mask=is_empty)
+    return lists.cast(data_type)
 
 
 def unnested(node: Unnest, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

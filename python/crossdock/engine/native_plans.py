@@ -21,6 +21,7 @@ from crossdock.plan.lowering import lower_group, unused_name
 from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
+    FrameLists,
     GroupBy,
     GroupLists,
     Join,
@@ -68,7 +69,7 @@ def is_streamed_here(node: Node) -> bool:
     """Whether the batches of a node are made in Python: rows that are there already, or that
     pyarrow reads, and that go through no operator, which keeps them in bounded memory; samples;
     columns and conditions that the engine does not compute, or of types that it does not have."""
-    if isinstance(node, Sample | Unnest | GroupLists):
+    if isinstance(node, Sample | Unnest | GroupLists | FrameLists):
         return True
     if isinstance(node, Operated):
         return False
@@ -336,7 +337,8 @@ def _window(node: Window, below: _native.Plan) -> _native.Plan:
     for item in node.items:
         options = dict(item.options)
         if item.frame is not None:
-            options["frame"] = (item.frame.unit, item.frame.start, item.frame.end)
+            frame = item.frame
+            options["frame"] = (frame.unit, frame.start, frame.end, frame.exclude)
         functions.append((item.function, item.column, item.name, options))
     window = below.window(
         partition_by=list(node.partition),

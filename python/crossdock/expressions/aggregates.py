@@ -29,12 +29,13 @@ Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 # Functions that need the rows of a group in order.
 ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg"))
-# Functions that windows have of whole partitions alone: they are computed as groups.
+# Functions that of whole partitions are computed as groups, and those of them that see frames, too.
 OF_PARTITIONS = frozenset(
     ("count_distinct", "approx_distinct", "quantile", "quantile_exact", "arg_min", "arg_max",
      "string_agg", "list_agg")
 )  # fmt: skip
-IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over partitions
+_OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max"}
+IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over windows
 _SAME_TYPE = frozenset(("first", "any", "min", "max"))
 _OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
 _FLOAT_SUMS = ("fast", "exact")
@@ -82,9 +83,13 @@ class Aggregate(Windowed):
     ) -> tuple[tuple[Order, ...], Frame | None]:
         if not self.orders and self.function not in OF_PARTITIONS:
             return orders, frame
-        is_whole = not orders if frame is None else frame.start is None and frame.end is None
+        if frame is None:
+            frame = Frame("range", None, 0) if orders else WHOLE
+        is_whole = (frame.start, frame.end, frame.exclude) == (None, None, "")
         if is_whole and not (orders and self.orders):
             return self.orders or orders, WHOLE
+        if self.function in _OF_FRAMES and not self.orders:
+            return orders, frame
         raise make_error(
             "CD-105", f"{self!r} is computed over whole partitions, in one order",
             try_='over("k"), or over("k", order_by="t", rows=(None, None))',

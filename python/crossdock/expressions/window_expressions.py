@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crossdock.errors import make_error
 from crossdock.expressions.expression import Call, Column, Expr, Literal, lit
 from crossdock.expressions.orders import Order, orders_of
-from crossdock.option_checks import integer_of, require_flag
+from crossdock.option_checks import integer_of, require_choice, require_flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,16 +26,28 @@ MOST_OFFSET = (1 << 62) - 1
 class Frame:
     """The rows that a function sees from each row: from `start` to `end`, both included, counted in
     rows, in values of the one order key ("range"), or in groups of rows with equal order keys. 0 is
-    the row itself, negative numbers come before it; None goes to the end of the partition."""
+    the row itself, negative numbers come before it; None goes to the end of the partition.
+    `exclude`, of them: "current row", its "group", or "ties", which are the group without the
+    row."""
 
     unit: str
     start: Any
     end: Any
+    exclude: str = ""
 
     def __repr__(self) -> str:
-        return f"{self.unit}=({self.start!r}, {self.end!r})"
+        excluded = f", exclude={self.exclude!r}" if self.exclude else ""
+        return f"{self.unit}=({self.start!r}, {self.end!r}){excluded}"
 
 
+@dataclass(frozen=True, order=True)
+class Months:
+    """A distance of dates and timestamps, in a range."""
+
+    count: int
+
+
+EXCLUSIONS = ("current row", "group", "ties")
 WHOLE = Frame("rows", None, None)
 
 
@@ -104,6 +116,7 @@ class Windowed(ABC):
         rows: tuple[int | None, int | None] | None = None,
         range: tuple[Any, Any] | None = None,
         groups: tuple[int | None, int | None] | None = None,
+        exclude: str | None = None,
     ) -> Expr:
         """The function for each row, over the rows of its partition: those with the same values of
         `partition_by` (NULL is one), or all rows where nothing is given.
@@ -116,6 +129,8 @@ class Windowed(ABC):
         range: the same by values of the one order key: `range=(-7, 0)`, for a date in days, for a
             timestamp as timedeltas.
         groups: the same in groups of rows that are equal in the order.
+        exclude: what the frame leaves out: the "current row", the "group" of rows that are equal to
+            it in the order, or "ties", which are that group without the row itself.
         Errors: OptionError; those of the relation's method where it is used.
         """
         function, argument, options = self._call()
@@ -126,11 +141,17 @@ class Windowed(ABC):
                 "CD-105", "over() takes one frame", values=", ".join(map(repr, frames)),
                 try_="rows=, range= or groups=",
             )  # fmt: skip
+        frame = next(iter(frames), None)
         default = dict(options).get("default")
         options = tuple(option for option in options if option[0] != "default")
         orders = () if order_by is None else orders_of(_listed(order_by), "over")
         keys = partition_keys(partition_by)
-        scope = Scope(tuple(keys), *self._rows_of(orders, next(iter(frames), None)))
+        if exclude is not None:
+            require_choice(exclude, EXCLUSIONS, "exclude")
+            frame = replace(
+                frame or (Frame("range", None, 0) if orders else WHOLE), exclude=exclude
+            )
+        scope = Scope(tuple(keys), *self._rows_of(orders, frame))
         value = Over(function, argument, options, scope)
         if default is None:
             return value
@@ -227,6 +248,11 @@ def nth_value(column: str | Expr, n: int, *, ignore_nulls: bool = False) -> Wind
     """The value of the frame's row `n`, counted from 1; NULL where the frame has fewer."""
     options = (("n", _positive("nth_value", n)), *_ignoring("nth_value", ignore_nulls))
     return WindowFunction("nth_value", _argument(column), options)
+
+
+def quantile_disc(column: Expr, q: float) -> WindowFunction:
+    """The first value, in order, up to which at least the share `q` of the frame's values lies."""
+    return WindowFunction("quantile_disc", column, (("q", q),))
 
 
 def _moved(

@@ -205,6 +205,27 @@ class GroupLists:
     schema: pa.Schema
 
 
+@dataclass(frozen=True)
+class FrameList:
+    """A column of lists: the values of `column` in the rows from `begin` to before `end`, which are
+    columns of numbers of rows of the input, in its order."""
+
+    name: str
+    column: str
+    begin: str
+    end: str
+    ignore_nulls: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FrameLists:
+    """The rows of a window, with lists of the rows of their frames: NULL where a frame has none."""
+
+    input: Node
+    lists: tuple[FrameList, ...]
+    schema: pa.Schema
+
+
 @dataclass(frozen=True, eq=False)
 class Union:
     """The rows of all inputs, duplicates included, one input after the other. Inputs have at least
@@ -272,6 +293,7 @@ Node: TypeAlias = (
     | Sample
     | Unnest
     | GroupLists
+    | FrameLists
     | Union
     | AssumeSorted
     | Partition

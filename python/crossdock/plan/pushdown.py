@@ -35,6 +35,7 @@ from crossdock.plan.first_rows import of_groups, rows_up_to
 from crossdock.plan.nodes import (
     AssumeSorted,
     Filter,
+    FrameLists,
     GroupBy,
     GroupLists,
     Join,
@@ -88,6 +89,8 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
         return _narrow_unnest(node, required, predicates)
     if isinstance(node, GroupLists):
         return _kept_above(_narrow_lists(node, required), predicates)
+    if isinstance(node, FrameLists):
+        return _kept_above(_narrow_frame_lists(node, required), predicates)
     if isinstance(node, Limit):
         below = narrow(node.input, required)
         return _kept_above(_limited(below, node.rows, node.offset), predicates)
@@ -273,6 +276,8 @@ def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr,
         return _kept_above(narrow(node.input, required, pushed), rest)
     read = keys.union(order.column for order in node.orders)
     read = read.union(item.column for item in items if item.column)
+    bounds = (bound for i in items if i.frame for bound in (i.frame.start, i.frame.end))
+    read = read.union(bound for bound in bounds if isinstance(bound, str))
     below = (required - {item.name for item in items}) | read
     below = below.union([node.position] if node.position else ())
     input_node = narrow(node.input, _some_column(below, node.input), pushed)
@@ -303,6 +308,18 @@ def _narrow_lists(node: GroupLists, required: frozenset[str]) -> Node:
     schema = pa.schema([field for field in node.schema if field.name in names])
     below = narrow(node.input, _some_column(read, node.input))
     return replace(node, input=below, items=items, lists=lists, schema=schema)
+
+
+def _narrow_frame_lists(node: FrameLists, required: frozenset[str]) -> Node:
+    """Rows count from the first one of the window: none is left out below."""
+    lists = tuple(each for each in node.lists if each.name in required)
+    read = required.difference(each.name for each in node.lists)
+    read = read.union(*((each.column, each.begin, each.end) for each in lists))
+    below = narrow(node.input, read)
+    if not lists:
+        return below
+    fields = [node.schema.field(each.name) for each in lists]
+    return FrameLists(below, lists, pa.schema([*below.schema, *fields]))
 
 
 def _narrow_join(node: Join, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:

@@ -13,14 +13,28 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error
-from crossdock.expressions.aggregates import Aggregate, aggregate_type, argument_of
+from crossdock.expressions.aggregates import (
+    COUNTS,
+    IGNORE_NULLS,
+    Aggregate,
+    aggregate_type,
+    argument_of,
+)
 from crossdock.expressions.expression import Call, Column, Expr, Literal, identity
 from crossdock.expressions.orders import Order
 from crossdock.expressions.result_types import TypesOver
-from crossdock.expressions.window_expressions import Frame, Over, Scope, Windowed, partition_keys
+from crossdock.expressions.window_expressions import (
+    Frame,
+    Months,
+    Over,
+    Scope,
+    Windowed,
+    partition_keys,
+)
 from crossdock.plan.lowering import unused_name
-from crossdock.plan.nodes import Node, Project, Window, WindowItem
+from crossdock.plan.nodes import FrameList, FrameLists, Node, Project, Window, WindowItem
 from crossdock.plan.planning import plan_filter, plan_project, require_columns
+from crossdock.values.arrow_kinds import is_moment
 from crossdock.values.engine_types import is_late
 from crossdock.values.type_checks import require_aggregable, require_groupable, require_sortable
 
@@ -40,7 +54,14 @@ _AGGREGATES = frozenset(
     ("count", "sum", "mean", "var", "stddev", "min", "max", "bool_and", "bool_or")
 )
 _FIRST = frozenset(("first", "last", "any"))
-_FRAMED = _AGGREGATES | {"first_value", "last_value", "nth_value"}
+# Functions of groups that see frames, as the engine has them.
+_OF_VALUES = {
+    "count_distinct": "count_distinct", "approx_distinct": "count_distinct",
+    "quantile": "quantile_exact", "quantile_exact": "quantile_exact",
+    "quantile_disc": "quantile_disc",
+}  # fmt: skip
+_VALUES_OF_FRAMES = frozenset(("first_value", "last_value", "nth_value"))
+_FRAMED = _AGGREGATES | _VALUES_OF_FRAMES | _OF_VALUES.keys() | {"list_agg"}
 _MOST_INTEGER = (1 << 63) - 1
 
 
@@ -94,9 +115,15 @@ def _without_windows(
         node, position = _with_positions(node)
     for number, scope in enumerate(scopes):
         # The first one finds the rows as they come; those behind it, in the order of another.
-        window = _planned(node, scope, columns, where)
+        window, lists = _planned(node, scope, columns, where)
         node = replace(window, position=position if number else "")
+        node = _with_lists(node, lists) if lists else node
     return node, [replaced(expression, columns) for expression in expressions]
+
+
+def _with_lists(node: Window, lists: list[FrameList]) -> FrameLists:
+    fields = [pa.field(each.name, pa.list_(node.schema.field(each.column).type)) for each in lists]
+    return FrameLists(node, tuple(lists), pa.schema([*node.schema, *fields]))
 
 
 def _with_positions(node: Node) -> tuple[Window, str]:
@@ -138,28 +165,15 @@ def _sees_whole_partition(over: Over) -> bool:
 
 def _planned(
     node: Node, functions: list[Over], columns: dict[object, Column], where: str
-) -> Window:
-    """A window over `node` for functions of one scope; notes the column of each."""
+) -> tuple[Window, list[FrameList]]:
+    """A window over `node` for functions of one scope, and lists of rows of it; notes the column of
+    each."""
     for over in functions:
         require_plain(over, node.schema, where)
     names = _Names(node)
-    type_of = TypesOver(node.schema)
-    items, fields = [], []
+    asked = _Functions(names, TypesOver(node.schema))
     for over in functions:
-        aggregated = argument_of(over.function, over.argument, type_of)
-        typed = Over(over.function, aggregated, over.options, over.window)
-        field, frame = _checked(typed, type_of)
-        name = names.unused(repr(over))
-        options = over.options
-        argument = "" if aggregated is None else names.column(aggregated)
-        function = over.function
-        if function in _FIRST:
-            takes_nulls = ("ignore_nulls", False) in options
-            options = () if takes_nulls else (("ignore_nulls", True),)
-            function = "last_value" if function == "last" else "first_value"
-        items.append(WindowItem(function, argument, options, frame, name))
-        fields.append(field.with_name(name))
-        columns[identity_of(over)] = Column(name)
+        columns[identity_of(over)] = Column(asked.add(over))
     scope = functions[0].window  # what has no order comes last
     partition = tuple(dict.fromkeys(names.column(key) for key in scope.partition))
     orders: dict[str, Order] = {}
@@ -169,8 +183,9 @@ def _planned(
     below = names.input_node()
     require_groupable(below.schema.field(name) for name in partition)
     require_sortable(below.schema.field(name) for name in orders)
-    schema = pa.schema([*below.schema, *fields])
-    return Window(below, partition, tuple(orders.values()), tuple(items), schema)
+    schema = pa.schema([*below.schema, *asked.fields])
+    window = Window(below, partition, tuple(orders.values()), tuple(asked.items), schema)
+    return window, asked.lists
 
 
 def require_plain(over: Over, schema: pa.Schema, where: str) -> None:
@@ -213,6 +228,64 @@ class _Names:
         return plan_project(self._node, [*items, *self._computed.values()], "over()")
 
 
+class _Functions:
+    """The functions of one window as the engine takes them, and the lists of its rows."""
+
+    def __init__(self, names: _Names, type_of: Callable[[Expr], pa.DataType]) -> None:
+        self.items: list[WindowItem] = []
+        self.fields: list[pa.Field] = []
+        self.lists: list[FrameList] = []
+        self._names = names
+        self._type_of = type_of
+
+    def add(self, over: Over) -> str:
+        """The column that has the values of a function."""
+        argument = argument_of(over.function, over.argument, self._type_of)
+        typed = Over(over.function, argument, over.options, over.window)
+        field, frame = _checked(typed, self._type_of)
+        frame = None if frame is None else self._with_targets(frame, over.window.orders)
+        name = self._names.unused(repr(over))
+        column = "" if argument is None else self._names.column(argument)
+        if over.function == "list_agg":
+            ends = [self._frame_end(end, name, frame) for end in ("frame_begin", "frame_end")]
+            ignores = IGNORE_NULLS in over.options
+            self.lists.append(FrameList(name, column, ends[0], ends[1], ignores))
+        else:
+            function, options = _as_engine(over, field.type)
+            self.items.append(WindowItem(function, column, options, frame, name))
+            self.fields.append(field.with_name(name))
+        return name
+
+    def _frame_end(self, function: str, name: str, frame: Frame | None) -> str:
+        end = self._names.unused(f"{function} of {name}")
+        self.items.append(WindowItem(function, "", (), frame, end))
+        self.fields.append(pa.field(end, pa.int64(), nullable=False))
+        return end
+
+    def _with_targets(self, frame: Frame, orders: tuple[Order, ...]) -> Frame:
+        """Months differ in length: what a range of them reaches to is a column."""
+        start, end = (self._target(bound, orders) for bound in (frame.start, frame.end))
+        return replace(frame, start=start, end=end)
+
+    def _target(self, bound: Any, orders: tuple[Order, ...]) -> Any:
+        if not isinstance(bound, Months):
+            return bound
+        count = -bound.count if orders[0].descending else bound.count
+        return self._names.column(orders[0].by.add_months(count))
+
+
+def _as_engine(over: Over, data_type: pa.DataType) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """The engine's name of a function whose values are of a type, and its options."""
+    function, options = over.function, over.options
+    if function in _FIRST:
+        takes_nulls = ("ignore_nulls", False) in options
+        name = "last_value" if function == "last" else "first_value"
+        return name, () if takes_nulls else (("ignore_nulls", True),)
+    if function in ("quantile", "quantile_exact") and is_moment(data_type):
+        return "quantile_disc", options
+    return _OF_VALUES.get(function, function), options
+
+
 def _checked(over: Over, type_of: Callable[[Expr], pa.DataType]) -> tuple[pa.Field, Frame | None]:
     """The field of a function's values, and its frame as the engine takes it."""
     function, scope = over.function, over.window
@@ -223,7 +296,7 @@ def _checked(over: Over, type_of: Callable[[Expr], pa.DataType]) -> tuple[pa.Fie
     # In an order that others ask for, what has none still sees all rows.
     frame = None if scope.orders or function not in _FRAMED else Frame("rows", None, None)
     if scope.frame is not None:
-        if function not in _FRAMED and function not in _FIRST:
+        if function not in _FRAMED and function not in _FIRST and function != "string_agg":
             raise make_error(
                 "CD-105", f"{over!r} has no frame: {function} sees its whole partition",
                 try_="over() without rows=, range= and groups=",
@@ -232,8 +305,18 @@ def _checked(over: Over, type_of: Callable[[Expr], pa.DataType]) -> tuple[pa.Fie
     if function in _RANKS:
         return pa.field(function, _RANKS[function], nullable=False), frame
     data_type = None if over.argument is None else type_of(over.argument)
-    if function == "string_agg":  # of a whole partition, in one of its rows: for groups
-        return pa.field(function, _joined_type(over, data_type)), None
+    if function == "string_agg":  # without a frame of a whole partition, in one of its rows
+        return pa.field(function, _joined_type(over, data_type)), frame
+    if function == "list_agg":
+        if frame is not None and frame.exclude:
+            raise make_error(
+                "CD-105", f"{over!r} would leave rows out of the frames of lists",
+                try_="over() without exclude=, or string_agg",
+            )  # fmt: skip
+        return pa.field(function, pa.list_(data_type)), frame
+    if function in _OF_VALUES:
+        is_count = function in COUNTS
+        return pa.field(function, _type_of_values(over, data_type), nullable=not is_count), frame
     if function in _VALUES or function in _FIRST:
         if is_late(data_type):
             raise _not_taken(over, data_type)
@@ -250,6 +333,15 @@ def _checked(over: Over, type_of: Callable[[Expr], pa.DataType]) -> tuple[pa.Fie
         named = pa.field(repr(over.argument), data_type)
         require_aggregable([(function, dict(over.options), named)])
     return pa.field(function, result, nullable=function != "count"), frame
+
+
+def _type_of_values(over: Over, data_type: pa.DataType) -> pa.DataType:
+    if over.function in COUNTS or over.function == "quantile_disc" or is_moment(data_type):
+        if is_late(data_type):
+            raise _not_taken(over, data_type)
+        require_sortable([pa.field(repr(over.argument), data_type)])
+        return pa.int64() if over.function in COUNTS else data_type
+    return aggregate_type(Aggregate(over.function, over.argument, over.options), data_type)
 
 
 def _joined_type(over: Over, data_types: pa.DataType) -> pa.DataType:
@@ -269,9 +361,9 @@ def _engine_frame(over: Over, frame: Frame, type_of: Callable[[Expr], pa.DataTyp
         raise make_error(
             "CD-105", f"{over!r} needs an order for its frame", try_='order_by="t", or rows='
         )
-    if frame.unit == "groups" or frame in (Frame("range", None, None), Frame("range", None, 0)):
-        return frame
-    if all(bound is None or bound == 0 for bound in (frame.start, frame.end)):
+    if frame.unit == "groups" or all(
+        bound is None or bound == 0 for bound in (frame.start, frame.end)
+    ):
         return frame
     if len(orders) > 1:
         raise make_error(
@@ -280,13 +372,17 @@ def _engine_frame(over: Over, frame: Frame, type_of: Callable[[Expr], pa.DataTyp
         )  # fmt: skip
     data_type = type_of(orders[0].by)
     start, end = (_range_offset(over, bound, data_type) for bound in (frame.start, frame.end))
-    return Frame("range", start, end)
+    return replace(frame, start=start, end=end)
 
 
-def _range_offset(over: Over, bound: Any, data_type: pa.DataType) -> int | float | None:
-    """A bound of a range as the engine takes it: in units of the key."""
+def _range_offset(over: Over, bound: Any, data_type: pa.DataType) -> Any:
+    """A bound of a range as the engine takes it: in units of the key, but for months."""
     if bound is None:
         return None
+    if isinstance(bound, Months) and (
+        pa.types.is_date(data_type) or pa.types.is_timestamp(data_type)
+    ):
+        return bound
     try:
         offset = _in_units(bound, data_type)
     except (TypeError, ValueError, decimal.InvalidOperation):

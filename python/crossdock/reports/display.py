@@ -22,6 +22,7 @@ from crossdock.plan.nodes import (
     AssumeSorted,
     Exchange,
     Filter,
+    FrameLists,
     GroupBy,
     GroupLists,
     Join,
@@ -234,6 +235,8 @@ def _headline(node: Node) -> str:
         columns += [f"{each.name}=list({each.column})" for each in node.lists]
         by = f"group_by {shorten(node.keys)}" if node.keys else "aggregate"
         return f"{by}: {shorten(columns)}"
+    if isinstance(node, FrameLists):
+        return f"lists of frames: {shorten([f'{e.name}=list({e.column})' for e in node.lists])}"
     if isinstance(node, Union):
         return f"union of {len(node.inputs)} relations"
     if isinstance(node, AssumeSorted):

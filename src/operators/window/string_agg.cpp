@@ -1,4 +1,4 @@
-// The strings of a partition in its order, joined: one string, in the partition's first row, NULL in all others.
+// The strings of a frame in order, joined; or of a partition: one string, in its first row, NULL in all others.
 #include <cstring>
 #include <limits>
 
@@ -29,9 +29,14 @@ class StringAggRun final : public FunctionRun {
     return {};
   }
 
-  Status add(const WindowBlock& block, const FrameRows*, int64_t at) override {
+  Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
     for (int32_t i = 0; i < block.rows; ++i) {
-      if (block.position(i) == block.partition_begin[i]) {
+      if (frame != nullptr) {
+        const FrameRuns of(*frame, block.position(i), i);
+        for (int r = 0; r < of.count; ++r) {
+          CD_TRY(join(of.runs[r].begin, of.runs[r].end, valid_[at + i]));
+        }
+      } else if (block.position(i) == block.partition_begin[i]) {
         CD_TRY(join(block.partition_begin[i], block.partition_end[i], valid_[at + i]));
       }
       ends_[at + i + 1] = used_;
@@ -135,6 +140,7 @@ class PreparedStringAgg final : public PreparedFunction {
                     WindowValues values,
                     DataType type)
       : context_(context), item_(item), values_(std::move(values)), type_(std::move(type)) {}
+  bool has_frame() const override { return item_.frame.has_value(); }
   std::unique_ptr<FunctionRun> start() const override {
     return std::make_unique<StringAggRun>(context_, item_, values_, type_);
   }

@@ -74,7 +74,19 @@ class BatchSlice {
 
 Prepared prepare(const WindowContext& context, const WindowItem& item, const DataType& type) {
   if (is_window_aggregate(item.function)) return prepare_aggregate(context, item, type);
-  if (item.function == WindowFunction::kStringAgg) return prepare_string_agg(context, item, type);
+  switch (item.function) {
+    case WindowFunction::kStringAgg:
+      return prepare_string_agg(context, item, type);
+    case WindowFunction::kCountDistinct:
+    case WindowFunction::kQuantileExact:
+    case WindowFunction::kQuantileDisc:
+      return prepare_ordered(context, item, type);
+    case WindowFunction::kFrameBegin:
+    case WindowFunction::kFrameEnd:
+      return prepare_frame_end(context, item, type);
+    default:
+      break;
+  }
   if (item.function >= WindowFunction::kLag) return prepare_value(context, item);
   return prepare_rank(context, item);
 }
@@ -90,6 +102,25 @@ Result<std::optional<WindowValues>> range_keys(const WindowContext& context) {
   CD_ASSIGN(WindowValues keys,
             WindowValues::load(*context.run, *context.rows, spec.orders[0].column));
   return std::optional<WindowValues>(std::move(keys));
+}
+
+using RangeTargets = std::vector<std::pair<int, WindowValues>>;
+
+// The columns that ranges reach to.
+Result<RangeTargets> range_targets(const WindowContext& context) {
+  RangeTargets targets;
+  for (const WindowItem& item : context.spec->items) {
+    const WindowFrame frame = context.spec->frame_of(item);
+    for (const FrameBound& bound : {frame.start, frame.end}) {
+      const bool is_loaded = std::any_of(targets.begin(), targets.end(), [&](const auto& entry) {
+        return entry.first == bound.column;
+      });
+      if (bound.column < 0 || is_loaded) continue;
+      CD_ASSIGN(WindowValues values, WindowValues::load(*context.run, *context.rows, bound.column));
+      targets.emplace_back(bound.column, std::move(values));
+    }
+  }
+  return targets;
 }
 
 }  // namespace
@@ -165,7 +196,8 @@ Status TableWindow::run_phases(OperatorRun& run) const {
     functions.push_back(std::move(function));
   }
   CD_ASSIGN(const std::optional<WindowValues> keys, range_keys(context));
-  FrameSource frames{&starts, keys.has_value() ? &*keys : nullptr, false, false};
+  CD_ASSIGN(const RangeTargets targets, range_targets(context));
+  FrameSource frames{&starts, keys.has_value() ? &*keys : nullptr, &targets, false, false};
   if (!spec_.orders.empty()) {
     frames.descending = spec_.orders[0].descending;
     frames.nulls_first = spec_.orders[0].nulls_first;

@@ -60,19 +60,39 @@ class PositionFinder {
         if (valid_ == nullptr || n_ == 0) return inside(position + n_, least, end);
         return nth_valid(lower(position + 1) + n_ - 1, least, end);
       case Kind::kNth:
-        if (valid_ == nullptr)
-          return inside(frame->begin[i] + n_ - 1, frame->begin[i], frame->end[i]);
-        return nth_valid(lower(frame->begin[i]) + n_ - 1, frame->begin[i], frame->end[i]);
+        return nth_of(FrameRuns(*frame, block.position(i), i));
       default:
-        if (valid_ == nullptr)
-          return inside(int64_t{frame->end[i]} - 1, frame->begin[i], frame->end[i]);
-        return nth_valid(lower(frame->end[i]) - 1, frame->begin[i], frame->end[i]);
+        return last_of(FrameRuns(*frame, block.position(i), i));
     }
   }
 
  private:
   enum class Kind : uint8_t { kBefore, kBehind, kNth, kLast };
 
+  uint32_t nth_of(const FrameRuns& frame) const {
+    int64_t n = n_;
+    for (int r = 0; r < frame.count; ++r) {
+      const int64_t begin = place_of(frame.runs[r].begin);
+      const int64_t count = place_of(frame.runs[r].end) - begin;
+      if (n <= count) return at_place(begin + n - 1);
+      n -= count;
+    }
+    return kNoPosition;
+  }
+  uint32_t last_of(const FrameRuns& frame) const {
+    for (int r = frame.count - 1; r >= 0; --r) {
+      const int64_t end = place_of(frame.runs[r].end);
+      if (end > place_of(frame.runs[r].begin)) return at_place(end - 1);
+    }
+    return kNoPosition;
+  }
+  // Among the rows that count: how many lie before `position`, and which one is there.
+  int64_t place_of(uint32_t position) const {
+    return valid_ == nullptr ? int64_t{position} : lower(position);
+  }
+  uint32_t at_place(int64_t place) const {
+    return valid_ == nullptr ? static_cast<uint32_t>(place) : (*valid_)[place];
+  }
   static uint32_t inside(int64_t position, int64_t begin, int64_t end) {
     return position >= begin && position < end ? static_cast<uint32_t>(position) : kNoPosition;
   }

@@ -83,19 +83,9 @@ struct MomentsOps {
   double unit = 1;  // of decimals
   static State empty() { return {}; }
   void add(State& state, uint32_t position) const {
-    if (values->is_valid(position)) state.add(number(position));
+    if (values->is_valid(position)) state.add(values->number(position, unit));
   }
   static void combine(State& state, const State& later) { state.merge(later); }
-  double number(uint32_t position) const {
-    switch (values->form()) {
-      case ValueForm::kReal:
-        return values->real(position);
-      case ValueForm::kSigned:
-        return static_cast<double>(values->integer(position));
-      default:
-        return static_cast<double>(values->wide(position)) / unit;
-    }
-  }
 };
 
 // The position of the value that comes first in an order.
@@ -125,11 +115,6 @@ struct FirstInOrderOps {
   }
 };
 
-double unit_of(const DataType& type) {
-  const DataType& values = value_type(type);
-  return values.id == TypeId::kDecimal128 ? std::pow(10.0, values.scale) : 1;
-}
-
 Int128 digits_limit() {
   constexpr int kDecimalDigits = 38;
   Int128 limit = 1;
@@ -143,7 +128,7 @@ class SumWriter {
   SumWriter(const WindowContext& context, const WindowItem& item, DataType type)
       : item_(&item), type_(type), column_(type) {
     if (item.column >= 0)
-      unit_ = unit_of(context.rows->store()->schema()->fields[item.column].type);
+      unit_ = decimal_unit(context.rows->store()->schema()->fields[item.column].type);
   }
 
   Status begin(int64_t rows, BatchMemory& memory) {
@@ -253,12 +238,16 @@ class AggregateRun final : public FunctionRun {
                const DataType& type,
                const Ops& ops,
                const BlockTotals<Ops>& totals)
-      : writer_(context, item, type), state_(ops, totals, *context.memory) {}
+      : ops_(ops),
+        writer_(context, item, type),
+        state_(ops, totals, *context.memory),
+        behind_hole_(ops, totals, *context.memory) {}
 
   Status begin_batch(int64_t rows, BatchMemory& memory) override {
     return writer_.begin(rows, memory);
   }
   Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
+    if (frame->has_holes) return add_parts(block, *frame, at);
     for (int32_t i = 0; i < block.rows; ++i) {
       const bool same =
           i > 0 && frame->begin[i] == frame->begin[i - 1] && frame->end[i] == frame->end[i - 1];
@@ -274,8 +263,23 @@ class AggregateRun final : public FunctionRun {
   Result<ColumnView> end_batch(BatchMemory& memory) override { return writer_.end_batch(memory); }
 
  private:
+  // What is before and behind the part that frames leave out: neither ever moves back.
+  Status add_parts(const WindowBlock& block, const FrameRows& frame, int64_t at) {
+    for (int32_t i = 0; i < block.rows; ++i) {
+      CD_TRY(state_.move(frame.begin[i], frame.hole_begin[i]));
+      CD_TRY(behind_hole_.move(frame.hole_end[i], frame.end[i]));
+      auto state = state_.value();
+      if (frame.keeps_row_at(block.position(i), i)) ops_.add(state, block.position(i));
+      ops_.combine(state, behind_hole_.value());
+      writer_.set(i, state);
+    }
+    return writer_.end_block(block.rows, at);
+  }
+
+  const Ops& ops_;
   Writer writer_;
   SlidingState<Ops> state_;
+  SlidingState<Ops> behind_hole_;
 };
 
 // Rows of a frame, without a look at them.
@@ -287,6 +291,10 @@ class RowCountRun final : public FunctionRun {
   }
   Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
     for (int32_t i = 0; i < block.rows; ++i) words_[i] = frame->end[i] - frame->begin[i];
+    for (int32_t i = 0; frame->has_holes && i < block.rows; ++i) {
+      const uint32_t kept = frame->keeps_row_at(block.position(i), i) ? 1 : 0;
+      words_[i] -= frame->hole_end[i] - frame->hole_begin[i] - kept;
+    }
     column_.store(words_, block.rows, at);
     return {};
   }
@@ -436,7 +444,7 @@ Prepared prepare_aggregate(const WindowContext& context, const WindowItem& item,
     case WindowFunction::kVar:
     case WindowFunction::kStddev: {
       MomentsOps ops;
-      ops.unit = unit_of(context.rows->store()->schema()->fields[item.column].type);
+      ops.unit = decimal_unit(context.rows->store()->schema()->fields[item.column].type);
       return prepare_sum<MomentsOps>(context, item, std::move(type), ops);
     }
     case WindowFunction::kSum:

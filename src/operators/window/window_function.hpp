@@ -42,6 +42,8 @@ Prepared prepare_rank(const WindowContext& context, const WindowItem& item);
 Prepared prepare_value(const WindowContext& context, const WindowItem& item);
 // Errors while it runs: kValueOutOfRange for more bytes in a batch than its type holds.
 Prepared prepare_string_agg(const WindowContext& context, const WindowItem& item, DataType type);
+Prepared prepare_ordered(const WindowContext& context, const WindowItem& item, DataType type);
+Prepared prepare_frame_end(const WindowContext& context, const WindowItem& item, DataType type);
 // Errors while it runs: kValueOutOfRange for a sum beyond its type.
 Prepared prepare_aggregate(const WindowContext& context, const WindowItem& item, DataType type);
 

@@ -26,6 +26,11 @@ constexpr Choice<WindowFunction> kFunctions[] = {
     {"last_value", WindowFunction::kLastValue},
     {"nth_value", WindowFunction::kNthValue},
     {"string_agg", WindowFunction::kStringAgg},
+    {"count_distinct", WindowFunction::kCountDistinct},
+    {"quantile_exact", WindowFunction::kQuantileExact},
+    {"quantile_disc", WindowFunction::kQuantileDisc},
+    {"frame_begin", WindowFunction::kFrameBegin},
+    {"frame_end", WindowFunction::kFrameEnd},
     {"count", WindowFunction::kCount},
     {"sum", WindowFunction::kSum},
     {"mean", WindowFunction::kMean},
@@ -38,7 +43,14 @@ constexpr Choice<WindowFunction> kFunctions[] = {
 };
 
 bool needs_column(WindowFunction function) {
-  return function >= WindowFunction::kLag && function != WindowFunction::kCount;
+  switch (function) {
+    case WindowFunction::kFrameBegin:
+    case WindowFunction::kFrameEnd:
+    case WindowFunction::kCount:
+      return false;
+    default:
+      return function >= WindowFunction::kLag;
+  }
 }
 
 AggregateFunction aggregate_of(WindowFunction function) {
@@ -77,7 +89,7 @@ Result<Field> field_of(const WindowItem& item, const Schema& input) {
     field.nullable = item.function != WindowFunction::kCount;
     return field;
   }
-  if (is_value_function(item.function)) {
+  if (is_value_function(item.function) || item.function == WindowFunction::kQuantileDisc) {
     field.type = input.fields[item.column].type;
     return field;
   }
@@ -90,6 +102,18 @@ Result<Field> field_of(const WindowItem& item, const Schema& input) {
                         type_name(type));
     }
     field.type = parse_arrow_format(type.id == TypeId::kLargeUtf8 ? "U" : "u").value();
+    return field;
+  }
+  if (item.function == WindowFunction::kQuantileExact) {
+    const DataType& type = input.fields[item.column].type;
+    if (value_form(type) == ValueForm::kBytes) {
+      return make_error(ErrorCode::kUnsupportedType,
+                        "quantile_exact of column '{}' has no meaning: it is {}, but must be a "
+                        "number\n  try      quantile_disc",
+                        input.fields[item.column].name,
+                        type_name(type));
+    }
+    field.type = parse_arrow_format("g").value();
     return field;
   }
   field.nullable = false;
@@ -109,7 +133,28 @@ Result<Field> field_of(const WindowItem& item, const Schema& input) {
 }
 
 bool is_peer_bound(const FrameBound& bound) {
-  return bound.unbounded || (bound.offset == 0 && bound.real == 0);
+  return bound.unbounded || (bound.offset == 0 && bound.real == 0 && bound.column < 0);
+}
+
+// Targets of a range are of the order key's type.
+Status check_targets(const WindowFrame& frame,
+                     const WindowItem& item,
+                     const DataType& key,
+                     const Schema& input) {
+  for (const FrameBound* bound : {&frame.start, &frame.end}) {
+    if (bound->column < 0) continue;
+    const DataType& type = value_type(input.fields[bound->column].type);
+    if (type == key) continue;
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "the range of '{}' reaches to column '{}' of type {}, but its order key is {}\n"
+        "  try      a cast of the column",
+        item.name,
+        input.fields[bound->column].name,
+        type_name(type),
+        type_name(key));
+  }
+  return {};
 }
 
 Status check_frame(const WindowSpec& spec, const WindowItem& item, const Schema& input) {
@@ -123,7 +168,9 @@ Status check_frame(const WindowSpec& spec, const WindowItem& item, const Schema&
   if (frame.unit == FrameUnit::kGroups) return {};
   if (is_peer_bound(frame.start) && is_peer_bound(frame.end)) return {};
   const DataType& type = value_type(input.fields[spec.orders[0].column].type);
-  if (spec.orders.size() == 1 && value_form(type) != ValueForm::kBytes) return {};
+  if (spec.orders.size() == 1 && value_form(type) != ValueForm::kBytes) {
+    return check_targets(frame, item, type, input);
+  }
   return make_error(ErrorCode::kInvalidArgument,
                     "the range of '{}' needs one order key, a number, date or time; the first of "
                     "{} is {}\n  try      a frame of rows",
@@ -142,6 +189,12 @@ Status check_item(const WindowSpec& spec, const WindowItem& item, const Schema& 
   if (counts && item.n < 1) {
     return make_error(
         ErrorCode::kInvalidArgument, "{} of {} parts or rows\n  try      at least 1", name, item.n);
+  }
+  if (!(item.share >= 0 && item.share <= 1)) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "the share of '{}' is {}, but must be 0 to 1",
+                      item.name,
+                      item.share);
   }
   if (item.ddof < 0) {
     return make_error(ErrorCode::kInvalidArgument,

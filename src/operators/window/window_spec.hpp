@@ -27,8 +27,13 @@ enum class WindowFunction : uint8_t {
   kFirstValue,
   kLastValue,
   kNthValue,
-  kStringAgg,  // the strings of a partition in order, in its first row; NULL in the others
-  kCount,      // of rows without a column, of values with one
+  kStringAgg,  // of a frame; without one of a partition, in its first row, NULL in the others
+  kCountDistinct,
+  kQuantileExact,  // of numbers between the two nearest ones, in proportion
+  kQuantileDisc,   // the first value up to which at least the share lies
+  kFrameBegin,     // the number of the frame's first row among all rows, and of the one behind it
+  kFrameEnd,
+  kCount,  // of rows without a column, of values with one
   kSum,
   kMean,
   kVar,
@@ -50,16 +55,23 @@ struct FrameBound {
   bool unbounded = false;
   int64_t offset = 0;  // rows, groups, or the order key's own unit
   double real = 0;     // of a range over floats
+  int column = -1;     // of a range: the values it reaches to, which mostly rise with the key
   friend bool operator==(const FrameBound&, const FrameBound&) = default;
 };
+
+// What a frame leaves out; ties are the rows that are equal to the current one, without itself.
+enum class FrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
 
 struct WindowFrame {
   FrameUnit unit = FrameUnit::kRows;
   FrameBound start;
   FrameBound end;
+  FrameExclusion exclusion = FrameExclusion::kNone;
   friend bool operator==(const WindowFrame&, const WindowFrame&) = default;
 
-  bool is_partition() const { return start.unbounded && end.unbounded; }
+  bool is_partition() const {
+    return start.unbounded && end.unbounded && exclusion == FrameExclusion::kNone;
+  }
 };
 
 struct WindowItem {
@@ -71,6 +83,7 @@ struct WindowItem {
   std::string text;           // string_agg: what stands between two strings
   bool wide = false;          // sums of integers as decimal128(38, 0)
   int ddof = 1;               // var, stddev: the divisor is n - ddof
+  double share = 0.5;         // quantile_exact, quantile_disc
   // None: up to the current row and those equal to it in the order; without an order, all rows.
   std::optional<WindowFrame> frame;
 };

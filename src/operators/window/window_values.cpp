@@ -1,9 +1,15 @@
 // Loads columns batch by batch, all workers at once.
 #include "operators/window/window_values.hpp"
 
+#include <cmath>
 #include <cstring>
 
 namespace crossdock::operators {
+
+double decimal_unit(const DataType& type) {
+  const DataType& values = value_type(type);
+  return values.id == TypeId::kDecimal128 ? std::pow(10.0, values.scale) : 1;
+}
 
 Result<WindowValues> WindowValues::load_validity(OperatorRun& run,
                                                  const RowsInOrder& rows,

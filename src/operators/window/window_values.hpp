@@ -9,6 +9,9 @@
 
 namespace crossdock::operators {
 
+// What decimals are stored in: 100 of them are 1 where there are two digits behind the point. 1 for other types.
+double decimal_unit(const DataType& type);
+
 class WindowValues {
  public:
   // Errors: kOutOfMemoryBudget, kCancelled.
@@ -22,6 +25,17 @@ class WindowValues {
   int64_t integer(uint32_t position) const { return words_.as<const int64_t>()[position]; }
   double real(uint32_t position) const { return words_.as<const double>()[position]; }
   Int128 wide(uint32_t position) const { return words_.as<const Int128>()[position]; }
+  // `unit`: decimal_unit of the column's type.
+  double number(uint32_t position, double unit) const {
+    switch (form_) {
+      case ValueForm::kReal:
+        return real(position);
+      case ValueForm::kSigned:
+        return static_cast<double>(integer(position));
+      default:
+        return static_cast<double>(wide(position)) / unit;
+    }
+  }
 
  private:
   Status load_batch(const RowsInOrder& rows, int column, int64_t index);

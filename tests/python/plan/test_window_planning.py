@@ -1,5 +1,5 @@
-"""Window functions that are computed as groups of whole partitions: what they are refused for, and
-what planning them costs."""
+"""Window functions of all values of their frames: what they are refused for, and what planning them
+costs where they are computed as groups of whole partitions."""
 
 from __future__ import annotations
 
@@ -24,18 +24,45 @@ def dock() -> Iterator[xd.Dock]:
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "values"),
     [
-        "median(x) over (partition by k rows between 1 preceding and current row)",
-        "array_agg(x) over (partition by k rows between unbounded preceding and current row)",
-        "quantile_cont(x, 0.5) over (rows 1 preceding)",
-        "string_agg(k, ',') over (rows 1 preceding)",
-        "bit_or(x) over (rows current row)",
+        ("median(x) over (partition by k rows between 1 preceding and current row)", [1, 2, 2]),
+        ("list(x) over (partition by k rows unbounded preceding)", [[1], [1, 3], [2]]),
+        ("quantile_cont(x, 0.5) over (rows 1 preceding)", [1, 2, 2.5]),
+        ("string_agg(k, ',') over (rows 1 preceding)", ["a", "a,a", "a,b"]),
+        ("bit_or(x) over (rows current row)", [1, 3, 2]),
+        ("count(distinct k) over (rows between current row and 1 following)", [1, 2, 1]),
     ],
 )
-def test_a_frame_of_some_rows_is_refused_without_an_order_too(dock: xd.Dock, call: str) -> None:
-    with pytest.raises(xd.SqlError, match=r"over other than whole partitions"):
-        dock.sql(f"select {call} from t")
+def test_frames_without_an_order_are_of_rows_as_they_come(
+    dock: xd.Dock, call: str, values: list[object]
+) -> None:
+    rows = dock.sql(f"select x, {call} as v from t").collect().to_pylist()
+    by_x = {row["x"]: row["v"] for row in rows}
+    assert [by_x[x] for x in (1, 3, 2)] == values
+
+
+def test_lists_of_frames_with_holes_and_orders_in_the_call_are_refused(dock: xd.Dock) -> None:
+    rows = dock.from_arrow(ROWS)
+    with pytest.raises(xd.OptionError, match="would leave rows out of the frames of lists"):
+        rows.select(v=xd.list_agg("x").over("k", order_by="x", exclude="group"))
+    with pytest.raises(xd.OptionError, match="over whole partitions, in one order"):
+        rows.select(v=xd.arg_max("x", "k").over(order_by="x"))
+    with pytest.raises(xd.OptionError, match="exclude takes one of current row, group, ties"):
+        rows.select(v=xd.sum("x").over(order_by="x", exclude="row"))
+
+
+def test_lists_of_frames_are_one_table_of_many_batches() -> None:
+    count = 70_000
+    table = pa.table({"k": [i % 3 for i in range(count)], "i": range(count)})
+    with xd.connect(threads=3) as dock:
+        last = xd.list_agg("i").over("k", order_by="i", rows=(-2, -1))
+        number = xd.row_number().over(order_by=xd.desc("i"))
+        rows = dock.from_arrow(table).select("i", last=last, number=number).collect()
+    for row in rows.to_pylist():
+        i = row["i"]
+        assert row["last"] == ([j for j in (i - 6, i - 3) if j >= 0] or None)
+        assert row["number"] == count - i
 
 
 @pytest.mark.parametrize("call", ["array_agg(x)", "list(x)", "list(x order by k)"])

@@ -62,3 +62,40 @@ select a, median(b) over (rows between unbounded preceding and unbounded followi
 select a, median(b) over (partition by s), bit_or(b) over (partition by bo), count(distinct s) over (partition by a), median(m) over () from t;
 select a, min(distinct b) over (partition by s), string_agg(s, '-' order by d) filter (where a > 1) over (partition by bo) from t;
 select a as following, s preceding from t where a > 1;
+
+
+-- Functions of all values of a frame
+select d, median(a) over (order by d rows between 2 preceding and current row) x, quantile_cont(b, 0.4) over (order by d rows 1 preceding) y from t;
+select d, list(a) over (order by d rows between 1 preceding and current row) x, list(b) over (partition by bo order by d) y, string_agg(s, ',') over (order by d) z from t;
+select d, count(distinct s) over (order by d) x, count(distinct s) over (partition by bo order by d rows between 1 preceding and 1 following) y from t;
+select v, count(distinct s) over (order by a) x, median(v) over (partition by a order by v) y, sum(v) over (order by v) z, median(v) over () w from u;
+select v, quantile_cont(v, 0.25) over (order by a groups between 1 preceding and 1 following) x, median(v) over (order by v range between 2 preceding and 1 preceding) y from u;
+select d, list(a) over (order by d rows between 3 following and 4 following) x, count(distinct a) over (order by d rows between 3 following and 4 following) y from t;
+select d, median(b) over (order by d range between interval '2 days' preceding and current row) x from t;
+select d from t qualify median(b) over (order by d rows 1 preceding) > 15;
+select d, median(b) filter (where a > 1) over (order by d rows 2 preceding) x, median(b + a) over (order by s, d desc rows between 1 preceding and unbounded following) y from t;
+select s, n, median(n) over (order by n) m from (select s, count(*) n from t group by s);
+select d, quantile_disc(a, 0.5) over (order by d) x, quantile_disc(s, 0.9) over (order by d rows 2 preceding) y, quantile_disc(m, 0.1) over (partition by bo order by d) z from t;
+select d, mode(a) over (order by d rows between current row and current row) x, product(a) over (order by d rows 1 preceding) y, bit_xor(b) over (order by d) z from t;
+select v, count(distinct s) over w x, list(v) over w y, median(v) over (w rows 1 preceding) z from u window w as (order by v);
+select v, string_agg(s, '') over (order by v rows between 2 preceding and 1 preceding) x from u;
+select a, list(l) over (order by a, l is null, m is null rows 1 preceding) x from lists where l is not null and a <> 2;
+select f, count(distinct f) over (order by f) x, median(f) over (order by f nulls first rows 1 preceding) y from t where f < 10 or f is null;
+select median(a) over (order by d) x, list(a) over (order by d) y, count(distinct a) over (order by d) z, string_agg(s) over (order by d) w from t where a > 100;
+select s, median(count(*)) over (order by s) x, count(distinct count(*)) over (order by s rows 1 preceding) y from t group by s;
+select d, count(distinct null) over (order by d) x, list(null) over (order by d) y from t;
+
+-- EXCLUDE
+select d, sum(a) over (order by d rows between 2 preceding and current row exclude current row) x, count(*) over (order by d rows between 1 preceding and 1 following exclude current row) y, avg(b) over (rows between unbounded preceding and unbounded following exclude current row) z from t;
+select v, sum(v) over (order by a groups between 1 preceding and current row exclude group) x, count(*) over (order by a range between unbounded preceding and current row exclude ties) y, max(v) over (order by a groups between 1 preceding and 1 following exclude ties) z from u;
+select v, median(v) over (order by a groups between 1 preceding and 1 following exclude ties) x, count(distinct s) over (order by v rows between 2 preceding and current row exclude current row) y, string_agg(s, '') over (order by v rows between 1 preceding and 1 following exclude current row) z from u;
+select v, first_value(v) over (order by v rows between unbounded preceding and current row exclude current row) x, last_value(v) over (order by v rows between 1 preceding and current row exclude current row) y, nth_value(v, 2) over (order by v rows between 1 preceding and 2 following exclude group) z from u;
+select v, sum(v) over w x from u window w as (order by v rows between unbounded preceding and unbounded following exclude current row);
+select v, sum(v) over (order by a rows between unbounded preceding and unbounded following exclude no others) x, stddev(v) over (order by v rows between 3 preceding and 3 following exclude current row) y from u;
+select d, b - avg(b) over (partition by bo order by d rows between unbounded preceding and unbounded following exclude current row) x from t;
+
+-- Ranges of months and of decimals
+select d, count(*) over (order by d range between interval '1 month' preceding and current row) x, sum(a) over (order by d desc range between interval '1' year preceding and interval 1 month preceding) y from t;
+select ts, count(*) over (order by ts range between interval '1 month' preceding and interval '1 month' following) x from events;
+select x, count(*) over (order by x range between interval '1 month' preceding and current row) y, count(*) over (order by x range between interval '3 months' preceding and interval '1 month' preceding) z from generate_series(timestamp '2024-01-01', timestamp '2024-07-01', interval '13 hours') s(x);
+select f, count(*) over (order by f range between 1.5 preceding and 0.5 following) x, sum(a) over (order by m range between 1.25 preceding and current row) y from t;

@@ -253,8 +253,12 @@ class _Respelling:
         return self._over(number, last, f"quantile_disc({value}, {share})")
 
     def _over_window(self, number: int) -> list[Change]:
-        """`OVER (w ROWS ...)` with what w is of, which DataFusion leaves out."""
-        return self._based(number + 1, number) if self._is_at(number + 1, "(") else []
+        """`OVER w` and `OVER (w ROWS ...)` with what w is of."""
+        if self._is_at(number + 1, "("):
+            return self._based(number + 1, number)
+        known = self._windows_at(number)
+        written = self._window_named(number + 1, known, len(known))
+        return self._over(number + 1, number + 1, f"({written})") if written is not None else []
 
     def _windows(self, number: int) -> list[Change]:
         """`WINDOW v AS (w ORDER BY ...)` in the same way."""

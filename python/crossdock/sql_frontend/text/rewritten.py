@@ -25,6 +25,10 @@ DISTINCT_MARK = HIDDEN + "distinct"  # of a window function of values that count
 RANGE_MARK = 1 << 40  # added to the distances of a RANGE, which is written as ROWS
 GROUPS_MARK = 1 << 60  # the same of GROUPS
 INTERVAL_MARK = 1 << 61  # the same of one in microseconds
+MONTHS_MARK = 1 << 62  # the same of one in months
+REAL_MARK = 3 << 61  # the same of one that is no whole number, in millionths
+MILLION = 1_000_000
+EXCLUDE_MARK = HIDDEN + "exclude "  # what a frame leaves out
 # Stand for operators that DataFusion has not, beside operators of the same precedence: `a // b` is
 # a * WHOLE / b, and `~a` is INVERTED & a.
 WHOLE = HIDDEN + "whole"

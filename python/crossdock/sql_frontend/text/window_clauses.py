@@ -4,13 +4,20 @@ table has."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.pieces import Pieces
 from crossdock.sql_frontend.text.rewritten import (
     DISTINCT_MARK,
+    EXCLUDE_MARK,
     GROUPS_MARK,
+    HIDDEN,
     INTERVAL_MARK,
+    MILLION,
+    MONTHS_MARK,
     RANGE_MARK,
+    REAL_MARK,
 )
 from crossdock.sql_frontend.text.tokens import words_of
 from crossdock.sql_frontend.translation.intervals import parsed_interval
@@ -21,6 +28,7 @@ _BOUNDS = ("preceding", "following", "row")
 _ORDER_BY = " ORDER BY "
 _ALL_ROWS = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _MARKS = {"rows": 0, "range": RANGE_MARK, "groups": GROUPS_MARK}
+_FOLDS = frozenset(HIDDEN + name for name in ("mode", "product", "quantile_disc"))
 _LISTS = frozenset(("list", "array_agg"))  # which have NULLs, too
 _OF_ROWS = frozenset(("first_value", "last_value", "nth_value", "lag", "lead", "first", "last"))
 
@@ -111,12 +119,21 @@ class WindowClauses:
             end += 1
 
     def _excluded(self, number: int, following: str) -> None:
+        width = 3 if following in ("current", "no") else 2
         if following != "no":  # which is what frames do anyway
-            raise unsupported(
-                "EXCLUDE in a frame", self._pieces.text, self._pieces.tokens[number].start,
-                "sum(x) OVER (...) - x, of the current row",
-            )  # fmt: skip
-        self._pieces.leave_out(number, number + 3)
+            excluded = "current row" if following == "current" else following
+            self._add_marks(self._unit_of(number), f"'{EXCLUDE_MARK}{excluded}'")
+        self._pieces.leave_out(number, number + width)
+
+    def _add_marks(self, frame: int, marks: str) -> None:
+        """Constants as the last keys of the order of a window, before its frame."""
+        pieces, opened = self._pieces, frame
+        while not pieces.is_at(opened, "("):
+            opened = pieces.opening(opened - 1) if pieces.is_at(opened - 1, ")") else opened - 1
+        words = {pieces.word_at(each) for each in range(opened + 1, frame)}
+        is_first = "order" not in words and _ORDER_BY not in pieces.before.get(frame, "")
+        begin = _ORDER_BY if is_first else ", "
+        pieces.before[frame] = pieces.before.get(frame, "") + f"{begin}{marks} "
 
     def _unit_of(self, number: int) -> int:
         """ROWS, RANGE or GROUPS of the frame that a word is in; -1 where it is in none."""
@@ -136,18 +153,20 @@ class WindowClauses:
         begin = next(
             (i for i in (number - 2, number - 3) if self._pieces.word_at(i) == "interval"), -1
         )
-        if begin < 0 and not bound.text.isdecimal():
+        if begin < 0 and bound.kind != "number":
             raise unsupported(
-                "a bound of a frame that is no whole number and no interval", pieces.text,
-                bound.start, "over(..., range=(-1.5, 0)) of the relation",
+                "a bound of a frame that is no number and no interval", pieces.text,
+                bound.start, "a number, or INTERVAL '1' DAY",
             )  # fmt: skip
         mark = _MARKS[self._pieces.word_at(unit)]
-        if begin >= 0:
+        if begin < 0 and not bound.text.isdecimal():
+            self._real_bound(number - 1, mark)
+        elif begin >= 0:
             if mark != RANGE_MARK:
                 raise unsupported("an interval of rows", pieces.text, bound.start, "RANGE")
             distance = self._distance(begin, number)
             pieces.leave_out(begin, number)
-            pieces.pieces[begin] = str(INTERVAL_MARK + distance)
+            pieces.pieces[begin] = str(distance)
         elif int(bound.text) >= RANGE_MARK:
             raise unsupported(
                 f"a distance of {RANGE_MARK} or more in a frame", pieces.text, bound.start,
@@ -158,16 +177,28 @@ class WindowClauses:
         if mark:
             pieces.pieces[unit] = "ROWS"
 
+    def _real_bound(self, number: int, mark: int) -> None:
+        pieces, bound = self._pieces, self._pieces.tokens[number]
+        distance = Decimal(bound.text) * MILLION
+        if mark != RANGE_MARK or distance != distance.to_integral_value() or distance >= REAL_MARK:
+            raise unsupported(
+                f"a bound {bound.text} of a frame", pieces.text, bound.start,
+                "whole numbers of ROWS and GROUPS, and six decimal places in a RANGE",
+            )  # fmt: skip
+        pieces.pieces[number] = str(REAL_MARK + int(distance))
+
     def _distance(self, begin: int, end: int) -> int:
-        """Microseconds of an interval."""
+        """An interval as a number with the mark of its unit."""
         tokens = self._pieces.tokens[begin + 1 : end]
         said = " ".join(token.value if token.kind == "string" else token.text for token in tokens)
         interval = parsed_interval(said)
-        if interval.months:
+        distance = interval.days * _DAY_US + interval.microseconds
+        if interval.months and distance:
             raise unsupported(
-                "a frame of months", self._pieces.text, tokens[0].start, "INTERVAL '30' DAY"
-            )
-        return interval.days * _DAY_US + interval.microseconds
+                "a range of months and days", self._pieces.text, tokens[0].start,
+                "INTERVAL '1' MONTH, or '30' DAY",
+            )  # fmt: skip
+        return MONTHS_MARK + interval.months if interval.months else INTERVAL_MARK + distance
 
     def finish(self) -> None:
         """Writes into the arguments that NULLs do not count, and conditions: what does not meet
@@ -191,8 +222,16 @@ class WindowClauses:
         if begin < 0 and not is_distinct:
             return
         behind = pieces.behind_bracket(over + 1) - 1
-        words = {self._pieces.word_at(each) for each in range(over + 2, behind)}
-        if not self._pieces.is_at(over + 1, "(") or words & {"order", *_MARKS}:
+        words = [self._pieces.word_at(each) for each in range(over + 2, behind)]
+        units = (each for each in range(over + 2, behind) if self._is_unit(each))
+        frame = next(units, behind)
+        is_ordered = "order" in words or frame < behind
+        if is_distinct and begin < 0 and is_ordered:
+            pieces.pieces[opened + 1] = ""
+            self._add_marks(frame, f"'{DISTINCT_MARK}'")
+            return
+        is_fold = any(f"'{fold}'" in pieces.pieces.get(close, "") for fold in _FOLDS)
+        if not self._pieces.is_at(over + 1, "(") or (is_ordered and not is_fold):
             raise unsupported(
                 "DISTINCT or ORDER BY in the call of a window function beside an order of the "
                 "window", pieces.text, pieces.tokens[opened + 1 if is_distinct else begin].start,
@@ -207,8 +246,20 @@ class WindowClauses:
         if is_distinct:
             pieces.pieces[opened + 1] = ""
             orders.append(f"'{DISTINCT_MARK}'")
+        if is_ordered:
+            self._add_marks(frame, ", ".join(orders))
+            return
         moved = _ORDER_BY + ", ".join(orders) + _ALL_ROWS
         pieces.before[behind] = pieces.before.get(behind, "") + moved
+
+    def _is_unit(self, number: int) -> bool:
+        """Whether a frame begins with the word."""
+        behind = self._pieces.at(number + 1)
+        is_begun = behind is not None and (
+            behind.kind == "number"
+            or behind.lower in ("between", "unbounded", "current", "interval")
+        )
+        return is_begun and self._pieces.word_at(number) in _MARKS
 
     def _order_within(self, opened: int, close: int) -> int:
         """The token of a call at which the order of its rows begins; -1 where it has none."""

@@ -14,10 +14,11 @@ from crossdock.sql_frontend.text.rewritten import HIDDEN
 # What is said of the y and the x of pairs, from parts by name.
 _Said = Callable[[Mapping[str, Expr]], Expr]
 
+QUANTILE_DISC = HIDDEN + "quantile_disc"
 FOLDS = {
     "bit_and": "list_bit_and", "bit_or": "list_bit_or", "bit_xor": "list_bit_xor",
     HIDDEN + "product": "list_product", HIDDEN + "mode": "list_mode",
-    HIDDEN + "quantile_disc": "list_quantile",
+    QUANTILE_DISC: "list_quantile",
 }  # fmt: skip
 _OF_SORTED = frozenset(("list_quantile",))
 _NAN = Literal(float("nan"))

@@ -6,19 +6,30 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from crossdock.expressions import window_expressions
 from crossdock.expressions.aggregates import OF_PARTITIONS, Aggregate
 from crossdock.expressions.expression import Call, Expr, Literal, identity
 from crossdock.expressions.orders import Order
-from crossdock.expressions.window_expressions import Windowed, WindowFunction, replace_columns
+from crossdock.expressions.window_expressions import (
+    EXCLUSIONS,
+    Months,
+    Windowed,
+    WindowFunction,
+    replace_columns,
+)
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.rewritten import (
     DISTINCT_MARK,
+    EXCLUDE_MARK,
     GROUPS_MARK,
     INTERVAL_MARK,
+    MILLION,
+    MONTHS_MARK,
     RANGE_MARK,
+    REAL_MARK,
 )
 from crossdock.sql_frontend.translation.called_aggregates import (
     EXTREMES,
@@ -30,7 +41,12 @@ from crossdock.sql_frontend.translation.folding import constant, folded
 from crossdock.sql_frontend.translation.functions import is_null
 from crossdock.sql_frontend.translation.intervals import Interval
 from crossdock.sql_frontend.translation.messages import DIRECTIONS
-from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, FOLDS, composed
+from crossdock.sql_frontend.translation.pair_aggregates import (
+    COMPOSED,
+    FOLDS,
+    QUANTILE_DISC,
+    composed,
+)
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -70,9 +86,16 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
     is_distinct = DISTINCT_MARK in marks and name not in SAME_WHEN_DISTINCT
     keys = [each for each in partition if not isinstance(each, Literal)]
     frame = {} if name in _WITHOUT_FRAME else _frame(message, bool(orders), values.any_of)
+    exclude = next((each for each in EXCLUSIONS if EXCLUDE_MARK + each in marks), None)
+    marks = [each for each in marks if not str(each).startswith(EXCLUDE_MARK)]
+    if exclude is not None and name not in _WITHOUT_FRAME:
+        frame = {**(frame or {"rows": (None, None)}), "exclude": exclude}
     window = (keys, orders, frame)
     if name == "first_value" and marks and marks[-1] in EXTREMES:
         return _over(name, EXTREMES[marks[-1]](arguments[0], orders[0].by), (keys, [], {}))
+    if name == "first_value" and marks and marks[-1] == QUANTILE_DISC and not _is_whole(frame):
+        quantile = window_expressions.quantile_disc(arguments[0], float(marks[0]))
+        return _over("quantile_disc", quantile, window)
     if name == "first_value" and marks and marks[-1] in FOLDS:
         return _composed(str(marks[-1]), arguments, window, marks[0])
     if is_distinct and name != "count":
@@ -95,13 +118,24 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
 def _over(name: str, function: Windowed, window: Window) -> Expr:
     keys, orders, frame = window
     if isinstance(function, Aggregate) and function.function in OF_PARTITIONS:
-        if any(bounds != (None, None) for bounds in frame.values()):
+        if _is_whole(frame):
+            frame = {"rows": (None, None)}
+        elif function.orders:
             raise unsupported(
                 f"{name} over other than whole partitions", word="over",
                 try_="OVER (PARTITION BY ...), without ORDER BY and frame",
             )  # fmt: skip
-        frame = {"rows": (None, None)}
+        if "exclude" in frame and function.function == "list_agg":
+            raise unsupported(
+                "EXCLUDE in a frame of lists, and of what is computed of lists", word="exclude",
+                try_="string_agg, or a frame without EXCLUDE",
+            )  # fmt: skip
     return function.over(*keys, order_by=orders or None, **frame)
+
+
+def _is_whole(frame: dict[str, Any]) -> bool:
+    """Whether a frame is all of its partition."""
+    return all(bounds == (None, None) for bounds in frame.values())
 
 
 def _composed(name: str, arguments: list[Any], window: Window, option: object = None) -> Expr:
@@ -172,6 +206,10 @@ def _distance_of(bound: Any) -> Any:
     distance = abs(bound)
     if _is_of_groups(bound):
         return (distance - GROUPS_MARK) * (1 if bound > 0 else -1)
+    if distance >= REAL_MARK:
+        return Decimal(distance - REAL_MARK) / MILLION * (1 if bound > 0 else -1)
+    if distance >= MONTHS_MARK:
+        return Months((distance - MONTHS_MARK) * (1 if bound > 0 else -1))
     if distance >= INTERVAL_MARK:
         moved = datetime.timedelta(microseconds=distance - INTERVAL_MARK)
         return moved if bound > 0 else -moved
