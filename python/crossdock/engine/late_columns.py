@@ -4,8 +4,8 @@ not have: lists, structs, maps, intervals, unions and the like.
 They stay where they are, as Arrow arrays. What reads them is split: a column of positions goes in
 the place of each through all operators above, and their rows are taken from it at the end. So the
 input that has them is held as a table, as joins and sorts hold theirs anyway. A node that computes
-with such a column is run, and the split comes above it. Queries without such columns are not
-touched.
+with such a column is run, and the split comes above it; what several nodes use is run before, once.
+Queries without such columns are not touched.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from crossdock.plan.nodes import (
     inputs_of,
     kept_with,
 )
+from crossdock.plan.shared_parts import shared_parts, substituted
 from crossdock.values.arrow_kinds import Rows
 from crossdock.values.engine_types import is_late, with_schema
 from crossdock.values.row_taking import Blocks
@@ -115,6 +116,7 @@ class Splitter:
         self.residuals: dict[Node, tuple[pa.Schema, Mapping[str, Reference]]] = {}
         self._table = table
         self._split: dict[Node, Split] = {}
+        self._parts: dict[Node, Scan] = {}  # rows of what several nodes use, and was run for all
         self._origins: dict[Node, Node] = {}
         self._taken: set[str] = set()
 
@@ -125,6 +127,7 @@ class Splitter:
             known = Split(node, node.schema)
             if not (isinstance(node, Join) and node.arrived is not None) and has_late(node):
                 self._taken |= _names_below(node)
+                self._run_parts(node)
                 known = self._node(node)
             self._split[node] = known
         return known
@@ -133,11 +136,35 @@ class Splitter:
         """The node of the query that `node` stands for."""
         return self._origins.get(node, node)
 
+    def _run_parts(self, node: Node) -> None:
+        """Runs what several nodes use, once: of a split query, each run would run it again, and may
+        have its rows in another order."""
+        for part in reversed(shared_parts(node)):
+            if part not in self._parts:
+                rows = ArrowSource(self._rows(part), "shared rows")
+                self._parts[part] = Scan(rows, tuple(part.schema.names), part.schema)
+                self._origins[self._parts[part]] = part
+
+    def _rows(self, node: Node) -> pa.Table:
+        table = self._table()
+        assert table is not None
+        return table(self._with_parts(node))
+
+    def _with_parts(self, node: Node) -> Node:
+        """`node` over the rows of the parts that were run."""
+        whole = substituted(node, self._parts)
+        if whole is not node:
+            self._origins[whole] = node
+        return whole
+
     def _node(self, node: Node) -> Split:
+        node = self._parts.get(node, node)
         if isinstance(node, Scan):
             return self._scan(node)
         if isinstance(node, Union | Unnest | GroupLists | FrameLists) or not has_late(node):
-            return self._run(node) if late_names(node.schema) else Split(node, node.schema)
+            if late_names(node.schema):
+                return self._run(node)
+            return Split(self._with_parts(node), node.schema)
         if isinstance(node, Join):
             return self._join(node)
         below = self._node(node.input)
@@ -162,10 +189,7 @@ class Splitter:
 
     def _run(self, node: Node) -> Split:
         """The rows of `node` as a table that is split."""
-        table = self._table()
-        assert table is not None
-        rows = table(node)
-        return self._leaf(node, ArrowSource(rows), tuple(node.schema.names), None)
+        return self._leaf(node, ArrowSource(self._rows(node)), tuple(node.schema.names), None)
 
     def _scan(self, node: Scan) -> Split:
         source, predicate = node.source, node.predicate

@@ -8,7 +8,7 @@ table of their rows. Filters above such a part stay above it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,7 @@ from crossdock.plan.pushdown import narrow
 
 def narrow_whole(node: Node, needed: frozenset[str]) -> Node:
     """`node` narrowed to the columns `needed`, as `narrow` does it for queries that are trees."""
-    users = _users(node)
-    parts = [part for part, count in users.items() if count > 1 and has_operator(part)]
+    parts = shared_parts(node)
     if not parts:
         return narrow(node, needed)
     leaves = {part: Shared(part) for part in parts}
@@ -29,8 +28,17 @@ def narrow_whole(node: Node, needed: frozenset[str]) -> Node:
         leaf = leaves[part]
         body = _with_inputs(part, lambda below: _without(below, leaves))
         narrowed[leaf] = narrow(body, frozenset(leaf.needed))
-    done: dict[Node, Node] = {}
-    return _substituted(top, narrowed, done)
+    return substituted(top, narrowed)
+
+
+def shared_parts(root: Node) -> list[Node]:
+    """The nodes with an operator that several nodes use, each before what it uses itself."""
+    return [part for part, count in _users(root).items() if count > 1 and has_operator(part)]
+
+
+def substituted(node: Node, parts: Mapping[Node, Node]) -> Node:
+    """`node` with others in the place of some nodes; a node that is used twice stays one."""
+    return _substituted(node, parts, {})
 
 
 def _users(root: Node) -> Counter[Node]:
@@ -60,8 +68,7 @@ def _without(node: Node, leaves: dict[Node, Shared]) -> Node:
     return _with_inputs(node, lambda below: _without(below, leaves))
 
 
-def _substituted(node: Node, parts: dict[Node, Node], done: dict[Node, Node]) -> Node:
-    """`node` with each leaf in it replaced by its part; a node that is used twice stays one."""
+def _substituted(node: Node, parts: Mapping[Node, Node], done: dict[Node, Node]) -> Node:
     if node not in done:
         whole = parts.get(node)
         if whole is not None:

@@ -11,6 +11,9 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock.engine import late_columns, native_plans
+from crossdock.engine.execution import Execution
+from crossdock.engine.native_plans import Operation
+from crossdock.plan.nodes import GroupBy, Node, inputs_of
 
 ROWS = pa.table({"k": ["a", "a", "b"], "x": [1, 3, 2]})
 WALKS = frozenset(module.__file__ for module in (late_columns, native_plans))
@@ -130,3 +133,31 @@ def test_a_node_with_several_users_is_looked_at_once(dock: xd.Dock) -> None:
     calls_of(dock, 3, one_by_one, is_of_a_walk)
     many = calls_of(dock, 12, one_by_one, is_of_a_walk)
     assert many < 3 * calls_of(dock, 6, one_by_one, is_of_a_walk)
+
+
+def test_what_several_nodes_use_is_run_once_beside_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups come in an order that another run may not have: so would the numbers of their rows."""
+    ran: list[Node] = []
+    operation_of = Execution.operation
+
+    def noted(execution: Execution, node: Node) -> Operation:
+        ran.extend(nodes_of(execution._split(node).node))
+        return operation_of(execution, node)
+
+    monkeypatch.setattr(Execution, "operation", noted)
+    with xd.connect(threads=2) as dock:
+        dock.register("t", ROWS)
+        joined = dock.sql(
+            "with n as (select x, row_number() over () as r from t group by x) "
+            "select n.x, l from n join (select r, list(x) as l from n group by r) m using (r)"
+        )
+        assert sorted(joined.collect().to_pylist(), key=str) == [
+            {"x": x, "l": [x]} for x in (1, 2, 3)
+        ]
+    assert sum(isinstance(node, GroupBy) and node.keys[0][0] == "x" for node in ran) == 1
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    yield node
+    for below in inputs_of(node):
+        yield from nodes_of(below)
