@@ -115,6 +115,21 @@ def test_lists_have_the_rows_of_all_ranks(folder: Path) -> None:
     assert alone == [{"ks": [0, 0, 0, 1, 1, 2, 2], "n": 7}]
 
 
+def test_frames_of_lists_and_medians_have_the_rows_of_all_ranks(folder: Path) -> None:
+    text = (
+        "select i, median(k) over (order by i rows 2 preceding) as m, list(i) over (partition by k "
+        "order by i) as l, count(distinct k) over (order by i) as n, sum(k) over (partition by k "
+        "rows between unbounded preceding and unbounded following exclude current row) as s "
+        "from 't.parquet' where i < 30"
+    )
+    (result,) = statements(folder, 3, text)
+    whole = {row["i"]: row for row in result}
+    assert [whole[i]["m"] for i in range(9)] == [0, 0.5, 1, 2, 3, 4, 5, 5, 1]
+    assert [whole[i]["l"] for i in (3, 23)] == [[3], [2, 9, 16, 23]]
+    assert [whole[i]["n"] for i in (0, 5, 29)] == [1, 6, 7]
+    assert [whole[i]["s"] for i in (0, 1, 2, 6)] == [0, 4, 6, 18]
+
+
 def test_ranks_with_other_rows_join_in_one_order(folder: Path) -> None:
     """The first rank has one row of `mine`, the others more than there are in the file."""
     text = (
