@@ -10,13 +10,16 @@
 namespace crossdock {
 
 struct AggregateItem {
-  // count sum min max mean var stddev first any bool_and bool_or count_distinct approx_distinct quantile
+  // count sum min max mean var stddev first last any arg_min arg_max bool_and bool_or count_distinct
+  // approx_distinct quantile
   std::string function;
   std::string column;           // "": rows (count only)
   std::string filter;           // "", or a bool column: rows where it is not true do not count
+  std::string by;               // arg_min, arg_max: the column that rows are compared by
   std::string name;             // in the result
   bool wide = false;            // sums of integers as decimal128(38, 0)
   std::string floats = "fast";  // sums of floats: fast (in order of arrival) or exact
+  bool ignore_nulls = true;     // first, last: false: the value of the row, NULL or not
   int ddof = 1;                 // var, stddev: divisor n - ddof
   double quantile = 0.5;        // 0 to 1
 };
@@ -33,7 +36,7 @@ struct GroupByOptions {
 // do not fit 64 bits are CD-303, decimals beyond 38 digits too. Approximate: approx_distinct (standard
 // error 1.6 %, exact up to 64 values), quantile (0.1 % of the value, exact up to 64 values; of dates and
 // times: of the distance from the column's earliest; NaN is left out). quantile_exact keeps all values of
-// numbers, eight bytes each, and has NaN above them.
+// numbers, eight bytes each, and has NaN above them; so has arg_max, which gives the first of equal rows.
 class GroupBy : public Operation {
  public:
   GroupBy(const Engine& engine, const ArrowTable& table, const GroupByOptions& options);

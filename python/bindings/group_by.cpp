@@ -15,6 +15,8 @@ crossdock::AggregateItem aggregate_of(const nb::handle& entry) {
   item.filter = nb::cast<std::string>(fields[2]);
   item.name = nb::cast<std::string>(fields[3]);
   OptionReader given("an aggregate", nb::cast<nb::dict>(fields[4]));
+  given.read("by", item.by);
+  given.read("ignore_nulls", item.ignore_nulls);
   given.read("wide", item.wide);
   given.read("floats", item.floats);
   given.read("ddof", item.ddof);

@@ -54,6 +54,7 @@ GroupSpec moved(GroupSpec spec, const std::vector<int>& places) {
   for (auto& aggregate : spec.aggregates) {
     if (aggregate.column >= 0) aggregate.column = places[aggregate.column];
     if (aggregate.filter >= 0) aggregate.filter = places[aggregate.filter];
+    if (aggregate.by >= 0) aggregate.by = places[aggregate.by];
   }
   if (spec.row_filter >= 0) spec.row_filter = places[spec.row_filter];
   return spec;

@@ -19,10 +19,14 @@ Result<operators::AggregateSpec> make_aggregate(const AggregateItem& item, const
   if (!item.filter.empty()) {
     CD_ASSIGN(aggregate.filter, schema.find(item.filter, "table"));
   }
+  if (!item.by.empty()) {
+    CD_ASSIGN(aggregate.by, schema.find(item.by, "table"));
+  }
   CD_ASSIGN(aggregate.floats,
             parse_choice(kFloats, fmt::format("floats of '{}'", item.name), item.floats));
   aggregate.name = item.name;
   aggregate.wide = item.wide;
+  aggregate.ignore_nulls = item.ignore_nulls;
   aggregate.ddof = item.ddof;
   aggregate.quantile = item.quantile;
   return aggregate;

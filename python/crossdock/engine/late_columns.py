@@ -18,6 +18,7 @@ from weakref import WeakMethod
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossdock.expressions.aggregates import OF_ROWS
 from crossdock.expressions.expression import Column, Expr
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.lowering import lower_group, unused_name
@@ -45,7 +46,7 @@ from crossdock.values.engine_types import is_late, with_schema
 from crossdock.values.row_taking import Blocks
 
 _POSITION = pa.uint64()
-_CARRIED = frozenset(("first", "any", "count"))  # aggregates that look at no value
+_CARRIED = OF_ROWS | {"any", "count"}  # aggregates that do not look at what they are of
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,7 @@ class Splitter:
     def _group(self, node: GroupBy, below: Split) -> Split:
         computed = [item for _, item in node.keys]
         computed += [item.condition for _, item in node.items if item.condition is not None]
+        computed += [order.by for _, item in node.items for order in item.orders]
         computed += [
             item.argument
             for _, item in node.items
@@ -302,9 +304,15 @@ def _lowered(node: GroupBy) -> GroupBy:
         (name, Column(key)) for (name, _), key in zip(node.keys, lowered.keys, strict=True)
     )
     items = []
-    for (name, item), (_, argument, condition, _, _) in zip(node.items, lowered.items, strict=True):
-        item = replace(item, argument=Column(argument) if argument else None)
-        items.append((name, replace(item, condition=Column(condition) if condition else None)))
+    for (name, item), (_, argument, condition, _, options) in zip(
+        node.items, lowered.items, strict=True
+    ):
+        columns: dict[str, Any] = {
+            "argument": Column(argument) if argument else None,
+            "condition": Column(condition) if condition else None,
+            "orders": tuple(replace(order, by=Column(options["by"])) for order in item.orders),
+        }
+        items.append((name, replace(item, **columns)))
     return replace(node, input=lowered.input, keys=keys, items=tuple(items))
 
 

@@ -27,8 +27,8 @@ Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 
 # Functions that give a number of rows: never NULL.
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
-# Functions that need the rows of a group in order.
-ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg"))
+# Functions that give the value of one row, for which the order of rows matters.
+OF_ROWS = frozenset(("first", "last", "arg_min", "arg_max"))
 # Functions that of whole partitions are computed as groups, and those of them that see frames, too.
 OF_PARTITIONS = frozenset(
     ("count_distinct", "approx_distinct", "quantile", "quantile_exact", "arg_min", "arg_max",
@@ -36,7 +36,7 @@ OF_PARTITIONS = frozenset(
 )  # fmt: skip
 _OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max"}
 IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over windows
-_SAME_TYPE = frozenset(("first", "any", "min", "max"))
+_SAME_TYPE = OF_ROWS | {"any", "min", "max"}
 _OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
 _FLOAT_SUMS = ("fast", "exact")
 

@@ -8,7 +8,13 @@ from dataclasses import replace
 import pyarrow as pa
 
 from crossdock.errors import make_error
-from crossdock.expressions.aggregates import COUNTS, Aggregate, aggregate_type, argument_of
+from crossdock.expressions.aggregates import (
+    COUNTS,
+    OF_ROWS,
+    Aggregate,
+    aggregate_type,
+    argument_of,
+)
 from crossdock.expressions.evaluation import not_boolean
 from crossdock.expressions.expression import Column, Expr
 from crossdock.expressions.named_items import named_columns
@@ -105,7 +111,9 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
         fields.append(pa.field(name, aggregate_type(item, data_type), nullable))
         if data_type is not None:
             named = pa.field(repr(item.argument), data_type)
-            asked.append((item.function, dict(item.options), named))
+            plain = "first" if item.function in OF_ROWS else item.function
+            asked.append((plain, dict(item.options), named))
+        asked += [("min", {}, pa.field(repr(each.by), type_of(each.by))) for each in item.orders]
     require_different([*keys, *items.items()], where)
     require_groupable(key_fields)
     require_aggregable(asked)

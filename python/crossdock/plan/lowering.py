@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Column, Expr, identity
 from crossdock.expressions.result_types import TypesOver
 from crossdock.plan.nodes import GroupBy, Node, Project
@@ -40,11 +41,18 @@ def lower_group(node: GroupBy) -> Lowered:
             "" if item.argument is None else columns.name_of(item.argument),
             "" if item.condition is None else columns.name_of(item.condition),
             name,
-            dict(item.options),
+            _options(item, columns),
         )
         for name, item in node.items
     )
     return Lowered(columns.input_node(), keys, items)
+
+
+def _options(item: Aggregate, columns: _Columns) -> dict[str, Any]:
+    options = dict(item.options)
+    if item.orders:
+        options["by"] = columns.name_of(item.orders[0].by)
+    return options
 
 
 def unused_name(name: str, taken: Collection[str]) -> str:

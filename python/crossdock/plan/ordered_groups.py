@@ -1,6 +1,7 @@
-"""Aggregates that need the rows of each group in order: first and last by an order, the value at an
-extreme, exact quantiles of dates and times, and joined strings. Each becomes a window function
-below the grouping, and the value that it has for a whole group is taken from any of its rows.
+"""Aggregates that need the rows of each group in order: first and last by an order, exact quantiles
+of dates and times, and joined strings. Each becomes a window function below the grouping, and the
+value that it has for a whole group is taken from any of its rows. So do first, last and values at
+an extreme beside them: windows change the order of rows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expressions.aggregates import ORDERED, Aggregate
+from crossdock.expressions.aggregates import OF_ROWS, Aggregate
 from crossdock.expressions.expression import Call, Column, Expr, Literal, lit
 from crossdock.expressions.free_functions import coalesce
 from crossdock.expressions.orders import Order
@@ -34,8 +35,7 @@ def with_ordered_columns(
     planner = _Planner(node, keys)
     grouped: dict[str, Aggregate] = {}
     for name, item in items.items():
-        # Windows change the order of rows, and so which one is the first.
-        if not is_ordered(item, node.schema) and item.function != "first":
+        if not is_ordered(item, node.schema) and item.function not in OF_ROWS:
             grouped[name] = item
             continue
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
@@ -53,7 +53,9 @@ def is_ordered(item: object, schema: pa.Schema) -> bool:
         return False
     if item.function == "quantile_exact":
         return _is_of_moments(item, schema)
-    return item.function in ORDERED or bool(item.orders) or _takes_nulls(item)
+    if item.function in ("arg_min", "arg_max"):
+        return not _is_compared(item, schema)
+    return item.function == "string_agg" or bool(item.orders)
 
 
 def _is_of_moments(item: Aggregate, schema: pa.Schema) -> bool:
@@ -61,6 +63,17 @@ def _is_of_moments(item: Aggregate, schema: pa.Schema) -> bool:
     if item.argument is None or not item.columns().issubset(schema.names):
         return False
     return is_moment(TypesOver(schema)(item.argument))
+
+
+def _is_compared(item: Aggregate, schema: pa.Schema) -> bool:
+    """Whether group-bys compare the values by which a row is the one: dictionaries of anything but
+    strings are sorted only. True also where the schema lacks a column."""
+    if not item.columns().issubset(schema.names):
+        return True
+    data_type = TypesOver(schema)(item.orders[0].by)
+    if not pa.types.is_dictionary(data_type):
+        return True
+    return data_type.value_type in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _takes_nulls(item: Aggregate) -> bool:

@@ -189,7 +189,7 @@ def _parts(
     function = item.function
     if function == "count":
         return {"count": item}
-    if function in _SAME:
+    if function in _SAME and not item.options:
         return {"value": item}
     counted = Aggregate("count", item.argument, (), item.condition)
     if function in _MOMENTS and moments:

@@ -65,8 +65,11 @@ enum class AccumulatorKind : uint8_t {
   kMin,
   kMax,
   kFirstRef,
+  kLastRef,
   kMinRef,  // strings
   kMaxRef,
+  kArgMin,  // of all but strings
+  kArgMax,
   kMoments,
   kDistinctSketch,
   kQuantileSketch,
@@ -93,7 +96,7 @@ struct AccumulatorContext {
 std::unique_ptr<Accumulator> make_accumulator(const AccumulatorSpec& spec,
                                               const AccumulatorContext& context);
 
-// kFirstRef, kMinRef and kMaxRef.
+// Those that keep a row by reference.
 std::unique_ptr<Accumulator> make_ref_accumulator(const AccumulatorSpec& spec,
                                                   const AccumulatorContext& context);
 
@@ -181,7 +184,8 @@ class ExtremeAccumulator : public Accumulator {  // kMin, kMax
 };
 
 // Keeps a row by reference.
-class RefAccumulator : public Accumulator {  // kFirstRef, kMinRef, kMaxRef
+class RefAccumulator
+    : public Accumulator {  // kFirstRef, kLastRef, kMinRef, kMaxRef, kArgMin, kArgMax
  public:
   explicit RefAccumulator(Memory& memory) : refs_(memory) {}
   Status resize(int64_t groups) override { return refs_.grow(groups, kNullRef); }

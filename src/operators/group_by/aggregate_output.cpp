@@ -39,7 +39,10 @@ class AggregateWriter {
       case AggregateFunction::kBoolOr:
         return write_extreme();
       case AggregateFunction::kFirst:
+      case AggregateFunction::kLast:
       case AggregateFunction::kAny:
+      case AggregateFunction::kArgMin:
+      case AggregateFunction::kArgMax:
         return write_refs();
       case AggregateFunction::kVar:
       case AggregateFunction::kStddev:

@@ -47,9 +47,11 @@ class AggregatePlanner {
   }
 
   int mask_of(const AggregateSpec& aggregate) {
-    const bool nulls = aggregate.column >= 0 && may_be_null(aggregate.column);
-    if (!nulls && aggregate.filter < 0) return -1;
-    return index_of(plan_.masks, InputMask{nulls ? aggregate.column : -1, aggregate.filter});
+    const auto with_nulls = [&](int column) {
+      return column >= 0 && aggregate.ignore_nulls && may_be_null(column) ? column : -1;
+    };
+    const InputMask mask{with_nulls(aggregate.column), with_nulls(aggregate.by), aggregate.filter};
+    return mask == InputMask{} ? -1 : index_of(plan_.masks, mask);
   }
 
   int value_lane(int column, bool hashed) {
@@ -73,7 +75,7 @@ class AggregatePlanner {
       planned_one.spec.unit = std::pow(10.0, planned.input_type.scale);
     }
     if (kind == AccumulatorKind::kMinRef || kind == AccumulatorKind::kMaxRef) {
-      planned_one.column = planned.spec.column;
+      planned_one.column = planned.spec.by >= 0 ? planned.spec.by : planned.spec.column;
     }
     return index_of(plan_.accumulators, planned_one);
   }
@@ -98,12 +100,18 @@ class AggregatePlanner {
         count_all(planned, mask);
         return {};
       case AggregateFunction::kFirst:
+      case AggregateFunction::kLast:
       case AggregateFunction::kAny:
         plan_.needs_refs = true;
-        planned.main = accumulator(AccumulatorKind::kFirstRef,
-                                   mask < 0 ? -1 : index_of(plan_.inputs, AggregateInput{-1, mask}),
-                                   planned);
+        planned.main =
+            accumulator(spec.function == AggregateFunction::kLast ? AccumulatorKind::kLastRef
+                                                                  : AccumulatorKind::kFirstRef,
+                        mask < 0 ? -1 : index_of(plan_.inputs, AggregateInput{-1, mask}),
+                        planned);
         return {};
+      case AggregateFunction::kArgMin:
+      case AggregateFunction::kArgMax:
+        return plan_row_of_extreme(planned, mask);
       case AggregateFunction::kMin:
       case AggregateFunction::kMax:
         return plan_extreme(planned, mask);
@@ -112,25 +120,44 @@ class AggregatePlanner {
     }
   }
 
+  // Error kUnsupportedType for a column whose values are known by a dictionary only and are no strings.
+  Status check_comparable(const AggregateSpec& spec, int column) const {
+    const Field& field = store_.schema()->fields[column];
+    if (field.type.id != TypeId::kDictionary || value_form(field.type) == ValueForm::kBytes)
+      return {};
+    return make_error(ErrorCode::kUnsupportedType,
+                      "{} of column '{}' is not supported: it is {}\n"
+                      "  try      a cast to {}",
+                      function_name(spec.function),
+                      field.name,
+                      type_name(field.type),
+                      type_name(*field.type.dictionary));
+  }
+
+  Status plan_row_of_extreme(PlannedAggregate& planned, int mask) {
+    const AggregateSpec& spec = planned.spec;
+    const bool is_min = spec.function == AggregateFunction::kArgMin;
+    CD_TRY(check_comparable(spec, spec.by));
+    plan_.needs_refs = true;
+    const bool is_text = value_form(column_type(spec.by)) == ValueForm::kBytes;
+    const int lane = is_text ? -1 : value_lane(spec.by, false);
+    const auto of_text = is_min ? AccumulatorKind::kMinRef : AccumulatorKind::kMaxRef;
+    const auto of_number = is_min ? AccumulatorKind::kArgMin : AccumulatorKind::kArgMax;
+    planned.main = accumulator(
+        is_text ? of_text : of_number, index_of(plan_.inputs, AggregateInput{lane, mask}), planned);
+    return {};
+  }
+
   Status plan_extreme(PlannedAggregate& planned, int mask) {
     const AggregateSpec& spec = planned.spec;
     const bool is_min = spec.function == AggregateFunction::kMin;
+    CD_TRY(check_comparable(spec, spec.column));
     if (value_form(column_type(spec.column)) == ValueForm::kBytes) {
       plan_.needs_refs = true;
       planned.main = accumulator(is_min ? AccumulatorKind::kMinRef : AccumulatorKind::kMaxRef,
                                  index_of(plan_.inputs, AggregateInput{-1, mask}),
                                  planned);
       return {};
-    }
-    if (column_type(spec.column).id == TypeId::kDictionary) {
-      const Field& field = store_.schema()->fields[spec.column];
-      return make_error(ErrorCode::kUnsupportedType,
-                        "{} of column '{}' is not supported: it is {}\n"
-                        "  try      a cast to {}",
-                        function_name(spec.function),
-                        field.name,
-                        type_name(field.type),
-                        type_name(*field.type.dictionary));
     }
     const int input = index_of(plan_.inputs, AggregateInput{value_lane(spec.column, false), mask});
     planned.main =

@@ -21,9 +21,10 @@ struct ValueLane {
   friend bool operator==(const ValueLane&, const ValueLane&) = default;
 };
 
-// Rows count if the column has a value (column -1: all have) and the filter is true (-1: for all).
+// Rows count if both columns have a value (-1: all rows have) and the filter is true (-1: for all).
 struct InputMask {
   int column = -1;
+  int by = -1;
   int filter = -1;
   friend bool operator==(const InputMask&, const InputMask&) = default;
 };

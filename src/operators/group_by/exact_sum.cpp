@@ -131,6 +131,9 @@ std::unique_ptr<Accumulator> make_accumulator(const AccumulatorSpec& spec,
     case AccumulatorKind::kQuantileValues:
       return std::make_unique<QuantileValuesAccumulator>(memory, spec);
     case AccumulatorKind::kFirstRef:
+    case AccumulatorKind::kLastRef:
+    case AccumulatorKind::kArgMin:
+    case AccumulatorKind::kArgMax:
     case AccumulatorKind::kMinRef:
     case AccumulatorKind::kMaxRef:
       return make_ref_accumulator(spec, context);

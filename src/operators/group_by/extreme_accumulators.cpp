@@ -1,4 +1,4 @@
-// Minima, maxima and firsts.
+// Minima and maxima of numbers.
 #include <cmath>
 #include <limits>
 
@@ -82,83 +82,6 @@ uint64_t empty_word(ValueForm form, bool is_min) {
                                       : std::numeric_limits<int64_t>::min());
 }
 
-class FirstRefAccumulator : public RefAccumulator {
- public:
-  FirstRefAccumulator(Memory& memory, int input) : RefAccumulator(memory), input_(input) {}
-  Status update(const GroupBlock& block) override {
-    const uint8_t* valid = input_ >= 0 ? block.inputs[input_].valid : nullptr;
-    for (int32_t i = 0; i < block.rows; ++i) {
-      // References ascend with the position of the row.
-      RowRef& first = refs_[block.groups[i]];
-      const bool counts = valid == nullptr || valid[i] != 0;
-      first = counts && block.refs[i] < first ? block.refs[i] : first;
-    }
-    return {};
-  }
-  Status merge(const Accumulator& from, const GroupPairs& pairs) override {
-    const auto& other = static_cast<const FirstRefAccumulator&>(from);
-    for (int32_t i = 0; i < pairs.count; ++i) {
-      refs_[pairs.to[i]] = std::min(refs_[pairs.to[i]], other.refs_[pairs.from[i]]);
-    }
-    return {};
-  }
-
- private:
-  int input_;
-};
-
-// Least or greatest text, bytewise; the row of it, of equal ones any.
-class TextExtremeAccumulator : public RefAccumulator {
- public:
-  TextExtremeAccumulator(const AccumulatorContext& context, int input, bool is_min)
-      : RefAccumulator(*context.memory),
-        strings_(*context.memory),
-        reader_(*context.column),
-        input_(input),
-        is_min_(is_min) {}
-  Status resize(int64_t groups) override {
-    CD_TRY(strings_.grow(groups, TextSlice{}));
-    return RefAccumulator::resize(groups);
-  }
-  void clear() override {
-    strings_.clear();
-    RefAccumulator::clear();
-  }
-  Status update(const GroupBlock& block) override {
-    TextSlice slices[kGroupRows];
-    const uint8_t* valid = block.inputs[input_].valid;
-    reader_.read(block.refs, block.rows, valid, slices);
-    for (int32_t i = 0; i < block.rows; ++i) {
-      if (valid == nullptr || valid[i] != 0) offer(block.groups[i], block.refs[i], slices[i]);
-    }
-    return {};
-  }
-  Status merge(const Accumulator& from, const GroupPairs& pairs) override {
-    const auto& other = static_cast<const TextExtremeAccumulator&>(from);
-    for (int32_t i = 0; i < pairs.count; ++i) {
-      const uint32_t group = pairs.from[i];
-      if (other.refs_[group] != kNullRef)
-        offer(pairs.to[i], other.refs_[group], other.strings_[group]);
-    }
-    return {};
-  }
-
- private:
-  void offer(uint32_t group, RowRef ref, const TextSlice& text) {
-    if (refs_[group] != kNullRef) {
-      const int order = compare_strings(text, strings_[group]);
-      if (is_min_ ? order >= 0 : order <= 0) return;
-    }
-    refs_[group] = ref;
-    strings_[group] = text;
-  }
-
-  StateArray<TextSlice> strings_;
-  TextReader reader_;
-  int input_;
-  bool is_min_;
-};
-
 }  // namespace
 
 ExtremeAccumulator::ExtremeAccumulator(Memory& memory, int input, ValueForm form, bool is_min)
@@ -208,15 +131,6 @@ Status ExtremeAccumulator::merge(const Accumulator& from, const GroupPairs& pair
                          reinterpret_cast<T*>(words_.data()));
   });
   return {};
-}
-
-std::unique_ptr<Accumulator> make_ref_accumulator(const AccumulatorSpec& spec,
-                                                  const AccumulatorContext& context) {
-  if (spec.kind == AccumulatorKind::kFirstRef) {
-    return std::make_unique<FirstRefAccumulator>(*context.memory, spec.input);
-  }
-  return std::make_unique<TextExtremeAccumulator>(
-      context, spec.input, spec.kind == AccumulatorKind::kMinRef);
 }
 
 }  // namespace crossdock::operators

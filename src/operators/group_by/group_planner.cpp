@@ -69,6 +69,8 @@ int64_t accumulator_bytes(const PlannedAccumulator& planned) {
       return 1024;
     case AccumulatorKind::kMinRef:
     case AccumulatorKind::kMaxRef:
+    case AccumulatorKind::kArgMin:
+    case AccumulatorKind::kArgMax:
       return 20;
     default:
       return 8;

@@ -18,7 +18,10 @@ constexpr Choice<AggregateFunction> kFunctions[] = {
     {"var", AggregateFunction::kVar},
     {"stddev", AggregateFunction::kStddev},
     {"first", AggregateFunction::kFirst},
+    {"last", AggregateFunction::kLast},
     {"any", AggregateFunction::kAny},
+    {"arg_min", AggregateFunction::kArgMin},
+    {"arg_max", AggregateFunction::kArgMax},
     {"bool_and", AggregateFunction::kBoolAnd},
     {"bool_or", AggregateFunction::kBoolOr},
     {"count_distinct", AggregateFunction::kCountDistinct},
@@ -94,10 +97,20 @@ Status check_options(const AggregateSpec& aggregate, const Schema& schema) {
                       "{} needs a column; only count can do without",
                       function_name(aggregate.function));
   }
+  if (takes_order(aggregate.function) != (aggregate.by >= 0)) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} {} a column that rows are compared by",
+                      function_name(aggregate.function),
+                      aggregate.by < 0 ? "needs" : "does not take");
+  }
   return {};
 }
 
 }  // namespace
+
+bool takes_order(AggregateFunction function) {
+  return function == AggregateFunction::kArgMin || function == AggregateFunction::kArgMax;
+}
 
 const char* function_name(AggregateFunction function) { return choice_name(kFunctions, function); }
 const char* strategy_name(GroupStrategy strategy) { return choice_name(kStrategies, strategy); }
@@ -138,7 +151,10 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kMin:
     case AggregateFunction::kMax:
     case AggregateFunction::kFirst:
+    case AggregateFunction::kLast:
     case AggregateFunction::kAny:
+    case AggregateFunction::kArgMin:
+    case AggregateFunction::kArgMax:
       return field.type;
   }
   return field.type;
@@ -179,12 +195,15 @@ bool reads_computed_as_numbers(const GroupSpec& spec,
   };
   return std::all_of(
       spec.aggregates.begin(), spec.aggregates.end(), [&](const AggregateSpec& aggregate) {
-        if (is_string_column(aggregate.column)) return false;
+        if (is_string_column(aggregate.column) || is_string_column(aggregate.by)) return false;
         switch (aggregate.function) {
           case AggregateFunction::kCountDistinct:
             return false;  // made of other group-bys, which have these columns as keys
           case AggregateFunction::kFirst:
+          case AggregateFunction::kLast:
           case AggregateFunction::kAny:
+          case AggregateFunction::kArgMin:
+          case AggregateFunction::kArgMax:
           case AggregateFunction::kApproxDistinct:
           case AggregateFunction::kQuantile:
             return !is_computed(aggregate.column);

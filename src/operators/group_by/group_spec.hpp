@@ -22,7 +22,10 @@ enum class AggregateFunction : uint8_t {
   kVar,
   kStddev,
   kFirst,  // the value of the lowest row position that has one
-  kAny,    // some value, if there is one
+  kLast,
+  kAny,     // some value, if there is one
+  kArgMin,  // the value on the row with the least value of another column, the first of such rows
+  kArgMax,
   kBoolAnd,
   kBoolOr,
   kCountDistinct,
@@ -40,11 +43,13 @@ struct AggregateSpec {
   AggregateFunction function = AggregateFunction::kCount;
   int column = -1;  // -1: count of rows
   int filter = -1;  // a bool column; rows where it is not true do not count
+  int by = -1;      // arg_min, arg_max: the other column; rows without a value of it do not count
   std::string name;
   bool wide = false;  // sums of integers as decimal128(38, 0)
   FloatSums floats = FloatSums::kFast;
-  int ddof = 1;           // var, stddev: the divisor is n - ddof
-  double quantile = 0.5;  // of both kinds: 0 to 1
+  bool ignore_nulls = true;  // first, last: false: the value of the row, NULL or not
+  int ddof = 1;              // var, stddev: the divisor is n - ddof
+  double quantile = 0.5;     // of both kinds: 0 to 1
 };
 
 enum class GroupStrategy : uint8_t { kAuto, kTable, kRadix, kAdaptive, kDense, kSorted };
@@ -73,6 +78,7 @@ bool reads_computed_as_numbers(const GroupSpec& spec,
                                int first_computed,
                                const expressions::Program& program);
 
+bool takes_order(AggregateFunction function);  // of the values of AggregateSpec::by
 const char* function_name(AggregateFunction function);
 const char* strategy_name(GroupStrategy strategy);
 

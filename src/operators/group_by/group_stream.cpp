@@ -49,6 +49,7 @@ std::vector<int> columns_read(const GroupSpec& spec) {
   for (const AggregateSpec& aggregate : spec.aggregates) {
     if (aggregate.column >= 0) columns.push_back(aggregate.column);
     if (aggregate.filter >= 0) columns.push_back(aggregate.filter);
+    if (aggregate.by >= 0) columns.push_back(aggregate.by);
   }
   if (spec.row_filter >= 0) columns.push_back(spec.row_filter);
   std::sort(columns.begin(), columns.end());

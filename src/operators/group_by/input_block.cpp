@@ -139,26 +139,36 @@ bool InputBlock::read_true(
   return all == 0;
 }
 
+// valid[i] = 1 where the column has a value. Answers whether a row may have none.
+bool InputBlock::read_valid(
+    int column, const Batch& batch, int64_t begin, int32_t rows, uint8_t* valid) {
+  if (!plan_.is_computed(column)) {
+    return readers_[column].valid(batch.columns[column], begin, rows, valid);
+  }
+  const uint8_t* const known = computed(column).valid;
+  if (known != nullptr) std::copy_n(known, rows, valid);
+  return known != nullptr;
+}
+
 void InputBlock::load_mask(size_t m, const Batch& batch, int64_t begin, int32_t rows) {
   const InputMask& planned = plan_.aggregates->masks[m];
   Mask& mask = *masks_[m];
   mask.partial = false;
-  if (plan_.is_computed(planned.column)) {
-    const uint8_t* valid = computed(planned.column).valid;
-    mask.partial = valid != nullptr;
-    if (mask.partial) std::copy_n(valid, rows, mask.valid);
-  } else if (planned.column >= 0) {
-    mask.partial =
-        readers_[planned.column].valid(batch.columns[planned.column], begin, rows, mask.valid);
+  uint8_t also[kGroupRows];
+  const auto add = [&](auto read) {
+    uint8_t* const to = mask.partial ? also : mask.valid;
+    if (!read(to)) return;
+    for (int32_t i = 0; mask.partial && i < rows; ++i) mask.valid[i] &= also[i];
+    mask.partial = true;
+  };
+  for (const int column : {planned.column, planned.by}) {
+    if (column >= 0) {
+      add([&](uint8_t* to) { return read_valid(column, batch, begin, rows, to); });
+    }
   }
-  if (planned.filter < 0) return;
-  if (!mask.partial) {
-    mask.partial = read_true(planned.filter, batch, begin, rows, mask.valid);
-    return;
+  if (planned.filter >= 0) {
+    add([&](uint8_t* to) { return read_true(planned.filter, batch, begin, rows, to); });
   }
-  uint8_t is_true[kGroupRows];
-  if (!read_true(planned.filter, batch, begin, rows, is_true)) return;
-  for (int32_t i = 0; i < rows; ++i) mask.valid[i] &= is_true[i];
 }
 
 // Filters and computed columns of the block.

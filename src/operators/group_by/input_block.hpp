@@ -101,6 +101,7 @@ class InputBlock {
   void drop_rows(const uint8_t* keep);
   void fill_inputs();
   void pack_meta();
+  bool read_valid(int column, const Batch& batch, int64_t begin, int32_t rows, uint8_t* valid);
   bool read_true(int column, const Batch& batch, int64_t begin, int32_t rows, uint8_t* is_true);
 
   const BlockPlan plan_;

@@ -1,0 +1,93 @@
+"""Values of one row of each group (the first, the last, one at an extreme) say what DuckDB's say,
+beside other aggregates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import crossdock as xd
+import duckdb
+import pyarrow as pa
+import pytest
+from window_cases import made_table
+
+KEPT = xd.col("few") == 1
+BY = ["i", "s", "u", "r", "x", "n", "w", "text", "code", "day", "moment", "flag"]
+
+
+def cases(kept: str) -> list[tuple[xd.Aggregate, str]]:
+    """Aggregates, and what they are in SQL of the rows for which `kept` holds."""
+    items = [
+        (xd.first("i"), f"first(i order by row) filter (where i is not null and {kept})"),
+        (xd.last("text"), f"last(text order by row) filter (where text is not null and {kept})"),
+        (xd.first("x", ignore_nulls=False), f"first(x order by row) filter (where {kept})"),
+        (xd.last("code", ignore_nulls=False), f"last(code order by row) filter (where {kept})"),
+        (xd.sum("s"), f"sum(s) filter (where {kept})"),
+        (xd.count(), f"count(*) filter (where {kept})"),
+    ]
+    for by in BY:
+        valid = f"filter (where text is not null and {by} is not null and {kept})"
+        items.append((xd.arg_min("text", by), f"first(text order by {by}, row) {valid}"))
+        items.append((xd.arg_max("text", by), f"first(text order by {by} desc, row) {valid}"))
+    computed = xd.col("i") * 2 - xd.col("s")
+    valid = f"filter (where id is not null and i is not null and s is not null and {kept})"
+    items.append((xd.arg_max("id", computed), f"first(id order by i * 2 - s desc, row) {valid}"))
+    return items
+
+
+def rows_of(count: int) -> pa.Table:
+    table = made_table(count, count + 3)
+    wide = [
+        None if value is None else value * 10**20 + place % 3
+        for place, value in enumerate(table["i"].to_pylist())
+    ]
+    return table.append_column("w", pa.array(wide, pa.decimal128(38, 0)))
+
+
+def sorted_rows(table: pa.Table, keys: list[str]) -> list[dict[str, Any]]:
+    return (table.sort_by([(key, "ascending") for key in keys]) if keys else table).to_pylist()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("condition", [False, True])
+@pytest.mark.parametrize("keys", [[], ["p"], ["text", "few"], ["id"]])
+def test_values_of_rows(keys: list[str], condition: bool, threads: int) -> None:
+    asked = cases("few = 1" if condition else "true")
+    items = [item.where(KEPT) if condition else item for item, _ in asked]
+    columns = ", ".join([*keys, *(f"{sql} as c{i}" for i, (_, sql) in enumerate(asked))])
+    group = f"group by {', '.join(keys)}" if keys else ""
+    for count in (0, 1, 500, 7 if threads == 1 else 70_000):
+        table = rows_of(count)
+        numbered = table.append_column("row", pa.array(range(count), pa.int64()))
+        with duckdb.connect() as base, xd.connect(threads=threads) as dock:
+            base.register("t", numbered)
+            theirs = base.sql(f"select {columns} from t {group}").to_arrow_table()
+            named = {f"c{i}": item for i, item in enumerate(items)}
+            rows = dock.from_arrow(table)
+            ours = (rows.group_by(*keys).agg(**named) if keys else rows.agg(**named)).collect()
+        for mine, other in zip(sorted_rows(ours, keys), sorted_rows(theirs, keys), strict=True):
+            assert mine == other, (count, keys)
+
+
+def test_lists_are_carried() -> None:
+    """Columns that are computed with nowhere may be of a row, not what chooses it."""
+    table = pa.table({"k": [1, 1, 2], "x": [3.0, 5.0, None], "l": [[1], [2, 3], None]})
+    with xd.connect(threads=1) as dock:
+        rows = dock.from_arrow(table)
+        asked = {"a": xd.arg_max("l", "x"), "b": xd.last("l"), "c": xd.first("l")}
+        ours = rows.group_by("k").agg(**asked).sort("k").collect()
+        assert ours.to_pylist() == [
+            {"k": 1, "a": [2, 3], "b": [2, 3], "c": [1]},
+            {"k": 2, "a": None, "b": None, "c": None},
+        ]
+        with pytest.raises(xd.TypeError):
+            rows.group_by("k").agg(a=xd.arg_max("k", "l"))
+
+
+def test_sorts_below_choose() -> None:
+    """A sort below decides which row is the first."""
+    table = rows_of(500)
+    with xd.connect(threads=3) as dock:
+        rows = dock.from_arrow(table).sort("id")
+        ours = rows.group_by("p").agg(a=xd.last("id"), b=xd.max("id")).collect()
+    assert ours["a"].to_pylist() == ours["b"].to_pylist()
