@@ -459,6 +459,13 @@ void Lowering::follow_build(Chain& probe, const Chain& build, const BuildSink& s
   }
 }
 
+Result<Chain> Lowering::build_side(Chain chain) {
+  if (!has_loose_dictionaries(chain)) return chain;
+  CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
+  CD_ASSIGN(auto store, operators::store_rows(*table, "build side"));
+  return table_chain(std::move(table), std::move(store), "build side", workers_);
+}
+
 Result<Chain> Lowering::lower_join(const plan::Node& node) {
   CD_ASSIGN(Chain left, lower(node.input(0)));
   CD_ASSIGN(Chain right, lower(node.input(1)));
@@ -475,11 +482,7 @@ Result<Chain> Lowering::lower_join(const plan::Node& node) {
                              cost_of_build(left, right) < cost_of_build(right, left);
   Chain& build = build_is_left ? left : right;
   Chain& probe = build_is_left ? right : left;
-  if (has_loose_dictionaries(build)) {
-    CD_ASSIGN(TablePtr table, materialise(std::move(build)));
-    CD_ASSIGN(auto store, operators::store_rows(*table, "build side"));
-    build = table_chain(std::move(table), std::move(store), "build side", workers_);
-  }
+  CD_ASSIGN(build, build_side(std::move(build)));
   return probe_join(node, std::move(probe), std::move(build), build_is_left);
 }
 

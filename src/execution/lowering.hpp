@@ -71,12 +71,16 @@ class Lowering {
   Result<Chain> lower_limit(const plan::Node& node);
   Result<Chain> lower_union(const plan::Node& node);
   Result<Chain> lower_window(const plan::Node& node);
+  // Aggregates of whole partitions, all of them, over the rows of a table.
+  Result<Chain> window_of_groups(const plan::Node& node, TablePtr table);
   Result<Chain> lower_arrived_join(const plan::Node& node);
   Result<Chain> lower_rank_filter(const plan::Node& node);
 
   Status add_filter(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Result<Chain> probe_join(const plan::Node& node, Chain probe, Chain build, bool build_is_left);
+  // The rows of a chain as a build side takes them: with dictionaries that do not change from batch to batch.
+  Result<Chain> build_side(Chain chain);
   Status add_key_filter(Chain& probe,
                         const operators::JoinSpec& keys,
                         const std::shared_ptr<const JoinTable>& table);

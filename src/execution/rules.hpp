@@ -15,6 +15,7 @@ enum class Rule {
   kBuildSide,        // the side of a join that costs less is built; else the right one
   kFilterOrder,      // conditions in the order of what a sample says they drop; else as written
   kFusedGroups,      // filters and computed columns inside a group-by of a table
+  kGroupedWindows,   // aggregates of whole partitions are those of groups; else rows are sorted
   kKeyFilters,       // build sides filter at the source of the probe side
   kKeyReduction,     // keys that follow from others are left out of a group-by
   kLateSort,         // a sort with a limit reads payload for the rows that it keeps

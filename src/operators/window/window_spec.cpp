@@ -76,16 +76,22 @@ AggregateFunction aggregate_of(WindowFunction function) {
   }
 }
 
+AggregateSpec aggregate_of(const WindowItem& item) {
+  AggregateSpec aggregate;
+  aggregate.function = aggregate_of(item.function);
+  aggregate.column = item.column;
+  aggregate.name = item.name;
+  aggregate.wide = item.wide;
+  aggregate.ddof = item.ddof;
+  return aggregate;
+}
+
 Result<Field> field_of(const WindowItem& item, const Schema& input) {
   Field field;
   field.name = item.name;
   field.nullable = true;
   if (is_window_aggregate(item.function)) {
-    AggregateSpec aggregate;
-    aggregate.function = aggregate_of(item.function);
-    aggregate.column = item.column;
-    aggregate.wide = item.wide;
-    CD_ASSIGN(field.type, aggregate_type(aggregate, input));
+    CD_ASSIGN(field.type, aggregate_type(aggregate_of(item), input));
     field.nullable = item.function != WindowFunction::kCount;
     return field;
   }
@@ -253,6 +259,13 @@ bool is_value_function(WindowFunction function) {
 }
 
 bool is_window_aggregate(WindowFunction function) { return function >= WindowFunction::kCount; }
+
+GroupSpec groups_of(const WindowSpec& spec) {
+  GroupSpec groups;
+  groups.keys = spec.partition;
+  for (const WindowItem& item : spec.items) groups.aggregates.push_back(aggregate_of(item));
+  return groups;
+}
 
 WindowFrame WindowSpec::frame_of(const WindowItem& item) const {
   if (item.frame.has_value()) return *item.frame;

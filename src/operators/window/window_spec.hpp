@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "operators/group_by/group_spec.hpp"
 #include "operators/sort/sort_spec.hpp"
 #include "table/schema.hpp"
 
@@ -104,6 +105,9 @@ struct WindowSpec {
 
 // The columns of the input, then one per item. Errors: kInvalidArgument, kDuplicateColumn, kUnsupportedType.
 Result<SchemaPtr> window_schema(const WindowSpec& spec, const Schema& input);
+
+// A group-by with the partitions and aggregates of a window that has no other functions.
+GroupSpec groups_of(const WindowSpec& spec);
 
 bool is_value_function(WindowFunction function);  // gives a value of the column as it is
 bool is_window_aggregate(WindowFunction function);
