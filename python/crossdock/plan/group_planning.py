@@ -16,7 +16,7 @@ from crossdock.expressions.aggregates import (
     argument_of,
 )
 from crossdock.expressions.evaluation import not_boolean
-from crossdock.expressions.expression import Column, Expr
+from crossdock.expressions.expression import Call, Column, Expr, Literal
 from crossdock.expressions.named_items import named_columns
 from crossdock.expressions.result_types import TypesOver
 from crossdock.plan.list_planning import ListColumns, group_lists, in_input_order, is_list
@@ -27,6 +27,8 @@ from crossdock.plan.shared_sums import with_shared_sums
 from crossdock.values.type_checks import require_aggregable, require_groupable
 
 Key = tuple[str, Expr]
+
+_WITHOUT_NULLS = frozenset(("count", "sum", "mean", "min", "max"))
 
 
 def group_keys(
@@ -105,7 +107,7 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
             )
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
         _require_condition(item, type_of)
-        item = planned[name] = _typed(item, type_of)
+        item = planned[name] = _typed(_of_kept_rows(item), type_of)
         data_type = None if item.argument is None else type_of(item.argument)
         nullable = item.function not in COUNTS
         fields.append(pa.field(name, aggregate_type(item, data_type), nullable))
@@ -118,6 +120,26 @@ def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggr
     require_groupable(key_fields)
     require_aggregable(asked)
     return GroupBy(node, keys, tuple(planned.items()), pa.schema(fields))
+
+
+def _of_kept_rows(item: Aggregate) -> Aggregate:
+    """count(CASE WHEN c THEN x END) as count(x) of the rows for which c is true: nothing is copied
+    then. What is computed may fail for the others, and stays as it is."""
+    case = item.argument
+    if item.function not in _WITHOUT_NULLS or not isinstance(case, Call) or case.function != "case":
+        return item
+    if len(case.arguments) != 3 or not _is_null(case.arguments[2]):
+        return item
+    condition, value, _ = case.arguments
+    if isinstance(value, Literal) and item.function == "count" and not _is_null(value):
+        return replace(item, argument=None).where(condition)
+    if not isinstance(value, Column):
+        return item
+    return replace(item, argument=value).where(condition)
+
+
+def _is_null(expression: Expr) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
 
 
 def _typed(item: Aggregate, type_of: TypesOver) -> Aggregate:
