@@ -1,14 +1,17 @@
 """Values of one row of each group (the first, the last, one at an extreme) say what DuckDB's say,
-beside other aggregates."""
+beside other aggregates; and values that most rows have what counting in Python says."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from typing import Any
 
 import crossdock as xd
 import duckdb
 import pyarrow as pa
 import pytest
+from crossdock.expressions import aggregates
 from window_cases import made_table
 
 KEPT = xd.col("few") == 1
@@ -67,6 +70,45 @@ def test_values_of_rows(keys: list[str], condition: bool, threads: int) -> None:
             ours = (rows.group_by(*keys).agg(**named) if keys else rows.agg(**named)).collect()
         for mine, other in zip(sorted_rows(ours, keys), sorted_rows(theirs, keys), strict=True):
             assert mine == other, (count, keys)
+
+
+def value_of(value: Any) -> Any:
+    return "nan" if isinstance(value, float) and math.isnan(value) else value
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("keys", [[], ["p"], ["text", "few"]])
+@pytest.mark.parametrize("condition", [False, True])
+def test_most_frequent_values(keys: list[str], condition: bool, threads: int) -> None:
+    names = ["i", "r", "n", "text", "code", "day", "flag", "id"]
+    for count in (0, 1, 500, 7 if threads == 1 else 70_000):
+        table = rows_of(count)
+        counts: dict[Any, list[Counter[Any]]] = {}
+        if not keys:
+            counts[()] = [Counter() for _ in names]
+        for row in table.to_pylist():
+            of_group = counts.setdefault(
+                tuple(row[key] for key in keys), [Counter() for _ in names]
+            )
+            for name, counter in zip(names, of_group, strict=True):
+                if row[name] is not None and (row["few"] == 1 or not condition):
+                    counter[value_of(row[name])] += 1
+        expected = {
+            key: [most[0][0] if (most := counter.most_common(1)) else None for counter in of_group]
+            for key, of_group in counts.items()
+        }
+        items = {f"c {name}": aggregates.mode(name) for name in names}
+        if condition:
+            items = {name: item.where(KEPT) for name, item in items.items()}
+        items |= {"n": xd.count(), "different": xd.count_distinct("i")}
+        with xd.connect(threads=threads) as dock:
+            rows = dock.from_arrow(table)
+            ours = (rows.group_by(*keys).agg(**items) if keys else rows.agg(**items)).collect()
+        given = {
+            tuple(row[key] for key in keys): [value_of(row[f"c {name}"]) for name in names]
+            for row in ours.to_pylist()
+        }
+        assert given == expected, (count, keys)
 
 
 def test_lists_are_carried() -> None:

@@ -31,12 +31,12 @@ COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 OF_ROWS = frozenset(("first", "last", "arg_min", "arg_max"))
 # Functions that of whole partitions are computed as groups, and those of them that see frames, too.
 OF_PARTITIONS = frozenset(
-    ("count_distinct", "approx_distinct", "quantile", "quantile_exact", "arg_min", "arg_max",
-     "string_agg", "list_agg")
+    ("count_distinct", "mode", "approx_distinct", "quantile", "quantile_exact", "arg_min",
+     "arg_max", "string_agg", "list_agg")
 )  # fmt: skip
-_OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max"}
+_OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max", "mode"}
 IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over windows
-_SAME_TYPE = OF_ROWS | {"any", "min", "max"}
+_SAME_TYPE = OF_ROWS | {"any", "min", "max", "mode"}
 _OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
 _FLOAT_SUMS = ("fast", "exact")
 
@@ -255,6 +255,12 @@ def bool_or(column: str | Expr) -> Aggregate:
 def count_distinct(column: str | Expr) -> Aggregate:
     """Number of different values that are not NULL: int64. -0.0 is 0.0, and all NaN are one."""
     return Aggregate("count_distinct", _argument(column))
+
+
+def mode(column: str | Expr) -> Aggregate:
+    """The value that most rows have, but for NULL, the first of several; NULL when there is
+    none. -0.0 is 0.0, and all NaN are one."""
+    return Aggregate("mode", _argument(column))
 
 
 def approx_distinct(column: str | Expr) -> Aggregate:

@@ -56,7 +56,16 @@ class AggregateWriter {
         return write_quantile();
       case AggregateFunction::kQuantileExact:
         return write_exact_quantile();
+      case AggregateFunction::kFrequency: {
+        static_assert(sizeof(RowRef) == 4, "a count and a row are one word");
+        const auto& first = main<RefAccumulator>();
+        return write_words([&](uint32_t group) {
+          return static_cast<uint64_t>(values(group)) << 32 |
+                 static_cast<RowRef>(~first.ref(group));
+        });
+      }
       case AggregateFunction::kCountDistinct:
+      case AggregateFunction::kMode:
         break;
     }
     CD_CHECK(false, "'{}' is counted by a plan of its own", planned_.spec.name);

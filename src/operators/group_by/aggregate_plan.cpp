@@ -94,7 +94,13 @@ class AggregatePlanner {
     const int mask = mask_of(spec);
     switch (spec.function) {
       case AggregateFunction::kCountDistinct:
-        CD_CHECK(false, "'{}' is for the plan of distinct counts", spec.name);
+      case AggregateFunction::kMode:
+        CD_CHECK(false, "'{}' is for the plan of distinct values", spec.name);
+        return {};
+      case AggregateFunction::kFrequency:
+        plan_.needs_refs = true;
+        planned.main = accumulator(AccumulatorKind::kFirstRef, -1, planned);
+        count_all(planned, -1);
         return {};
       case AggregateFunction::kCount:
         count_all(planned, mask);

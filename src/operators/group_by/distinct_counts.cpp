@@ -9,9 +9,7 @@
 namespace crossdock::operators {
 namespace {
 
-bool is_distinct(const AggregateSpec& aggregate) {
-  return aggregate.function == AggregateFunction::kCountDistinct;
-}
+bool is_distinct(const AggregateSpec& aggregate) { return is_of_values(aggregate.function); }
 
 // The columns of a table, by number and under names that are their places: no two are alike.
 TablePtr pick_columns(const Table& table, const std::vector<int>& columns) {
@@ -134,7 +132,7 @@ Result<std::unique_ptr<DistinctGroupBy>> DistinctGroupBy::create(GroupSpec spec,
       main.aggregates.push_back(aggregate);
       continue;
     }
-    const DistinctColumn distinct{aggregate.column, aggregate.filter};
+    const DistinctColumn distinct{aggregate.function, aggregate.column, aggregate.filter};
     auto& all = group->distincts_;
     if (std::find(all.begin(), all.end(), distinct) == all.end()) all.push_back(distinct);
   }
@@ -151,9 +149,9 @@ OperatorPlan DistinctGroupBy::describe() const {
   return plan;
 }
 
-// Keys and the number of distinct values of one column.
-Result<TablePtr> DistinctGroupBy::count_values(const DistinctColumn& distinct,
-                                               const Stage& stage) const {
+// Keys and the number of distinct values of one column, or the one that most rows have.
+Result<TablePtr> DistinctGroupBy::look_at_values(const DistinctColumn& distinct,
+                                                 const Stage& stage) const {
   const size_t key_count = spec_.keys.size();
   std::vector<int> columns = spec_.keys;
   columns.push_back(distinct.column);
@@ -163,19 +161,30 @@ Result<TablePtr> DistinctGroupBy::count_values(const DistinctColumn& distinct,
     pairs.row_filter = static_cast<int>(columns.size());
     columns.push_back(distinct.filter);
   }
+  const bool is_mode = distinct.function == AggregateFunction::kMode;
+  if (is_mode) {
+    pairs.aggregates.resize(1);
+    pairs.aggregates[0].function = AggregateFunction::kFrequency;
+    pairs.aggregates[0].column = static_cast<int>(key_count);
+    pairs.aggregates[0].name = "frequency";
+  }
   CD_ASSIGN(auto inner, TableGroupBy::create(pairs, pick_columns(*table_, columns), environment_));
   CD_ASSIGN(const TablePtr values, stage.collect(*inner, "distinct values"));
   GroupSpec counts;
   counts.keys = first_columns(key_count);
   counts.aggregates.resize(1);
   counts.aggregates[0].column = static_cast<int>(key_count);
-  counts.aggregates[0].name = "count";
+  counts.aggregates[0].name = "value";
+  if (is_mode) {
+    counts.aggregates[0].function = AggregateFunction::kArgMax;
+    counts.aggregates[0].by = static_cast<int>(key_count) + 1;
+  }
   CD_ASSIGN(auto outer, TableGroupBy::create(counts, values, environment_));
   return stage.collect(*outer, "count values");
 }
 
 // Rows of all tables, side by side: keys, then each aggregate. Of an aggregate that a table does not
-// have, the other aggregates are null and distinct counts are 0, which changes no maximum.
+// have, distinct counts are 0, which changes no maximum, and others are null.
 Result<TablePtr> DistinctGroupBy::unite(const Table& main,
                                         const std::vector<TablePtr>& counts) const {
   const size_t key_count = spec_.keys.size();
@@ -199,16 +208,22 @@ Result<TablePtr> DistinctGroupBy::unite(const Table& main,
       for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
         const AggregateSpec& aggregate = spec_.aggregates[a];
         const DataType& type = schema_->fields[key_count + a].type;
-        const DistinctColumn distinct{aggregate.column, aggregate.filter};
+        const DistinctColumn distinct{aggregate.function, aggregate.column, aggregate.filter};
         const bool has = is_distinct(aggregate) ? t > 0 && distincts_[t - 1] == distinct : t == 0;
         if (has) {
           wide.columns.push_back(batch.columns[is_distinct(aggregate) ? key_count : next_other]);
         } else {
-          CD_ASSIGN(ColumnView zeros,
-                    zero_column(type, batch.rows, !is_distinct(aggregate), *memory));
-          if (type.id == TypeId::kDictionary) {  // that of the groups, which are in every table
-            zeros.dictionary = main.batches.front().columns[next_other].dictionary;
-            memory->keep(main.batches.front().owner);
+          const bool is_null = aggregate.function != AggregateFunction::kCountDistinct;
+          CD_ASSIGN(ColumnView zeros, zero_column(type, batch.rows, is_null, *memory));
+          if (type.id == TypeId::kDictionary) {  // that of the rows; one group may be of none
+            const auto place = std::find(distincts_.begin(), distincts_.end(), distinct);
+            const bool is_of_values = is_distinct(aggregate);
+            const Table& theirs = is_of_values ? *counts[place - distincts_.begin()] : main;
+            const bool has_rows = !theirs.batches.empty();
+            const Batch& known = has_rows ? theirs.batches.front() : table_->batches.front();
+            const size_t column = is_of_values ? key_count : next_other;
+            zeros.dictionary = known.columns[has_rows ? column : aggregate.column].dictionary;
+            memory->keep(known.owner);
           }
           wide.columns.push_back(zeros);
         }
@@ -229,8 +244,8 @@ GroupSpec DistinctGroupBy::final_spec() const {
   spec.batch_rows = spec_.batch_rows;
   for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
     AggregateSpec aggregate;
-    aggregate.function =
-        is_distinct(spec_.aggregates[a]) ? AggregateFunction::kMax : AggregateFunction::kAny;
+    const bool is_count = spec_.aggregates[a].function == AggregateFunction::kCountDistinct;
+    aggregate.function = is_count ? AggregateFunction::kMax : AggregateFunction::kAny;
     aggregate.column = static_cast<int>(key_count + a);
     aggregate.name = fmt::format("a{}", a);
     spec.aggregates.push_back(std::move(aggregate));
@@ -242,7 +257,7 @@ Status DistinctGroupBy::run_phases(OperatorRun& run) const {
   const Stage stage{&run};
   std::vector<TablePtr> counts;
   for (const DistinctColumn& distinct : distincts_) {
-    CD_ASSIGN(TablePtr table, count_values(distinct, stage));
+    CD_ASSIGN(TablePtr table, look_at_values(distinct, stage));
     counts.push_back(std::move(table));
   }
   CD_ASSIGN(const TablePtr main, stage.collect(*main_, "other aggregates"));

@@ -1,5 +1,6 @@
-// Exact counts of distinct values, made of group-bys: the distinct (keys, value) pairs first, which
-// spread over all workers even where there is one group, then their number per group. The other
+// Exact counts of distinct values, and values that most rows have, made of group-bys: the distinct
+// (keys, value) pairs first, which spread over all workers even where there is one group, then their
+// number per group, or the one of most rows. The other
 // aggregates are grouped on their own, and a last group-by by key brings all columns together.
 #pragma once
 
@@ -16,7 +17,7 @@ Result<std::unique_ptr<Operator>> plan_group_by(GroupSpec spec,
 
 class DistinctGroupBy final : public Operator {
  public:
-  // `spec` has a kCountDistinct.
+  // `spec` has a function that is_of_values.
   static Result<std::unique_ptr<DistinctGroupBy>> create(GroupSpec spec,
                                                          TablePtr table,
                                                          RunEnvironment environment);
@@ -35,13 +36,14 @@ class DistinctGroupBy final : public Operator {
 
   struct Stage;
   struct DistinctColumn {
+    AggregateFunction function;
     int column;
     int filter;
     friend bool operator==(const DistinctColumn&, const DistinctColumn&) = default;
   };
 
   DistinctGroupBy() = default;
-  Result<TablePtr> count_values(const DistinctColumn& distinct, const Stage& stage) const;
+  Result<TablePtr> look_at_values(const DistinctColumn& distinct, const Stage& stage) const;
   Result<TablePtr> unite(const Table& main, const std::vector<TablePtr>& counts) const;
   GroupSpec final_spec() const;
 
@@ -50,7 +52,7 @@ class DistinctGroupBy final : public Operator {
   RunEnvironment environment_;
   SchemaPtr schema_;
   std::vector<DistinctColumn> distincts_;
-  std::vector<int> others_;             // aggregates that are no distinct counts
+  std::vector<int> others_;             // aggregates that are not of values
   std::unique_ptr<TableGroupBy> main_;  // keys and the other aggregates
 };
 

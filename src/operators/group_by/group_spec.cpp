@@ -25,6 +25,8 @@ constexpr Choice<AggregateFunction> kFunctions[] = {
     {"bool_and", AggregateFunction::kBoolAnd},
     {"bool_or", AggregateFunction::kBoolOr},
     {"count_distinct", AggregateFunction::kCountDistinct},
+    {"mode", AggregateFunction::kMode},
+    {"frequency", AggregateFunction::kFrequency},
     {"approx_distinct", AggregateFunction::kApproxDistinct},
     {"quantile", AggregateFunction::kQuantile},
     {"quantile_exact", AggregateFunction::kQuantileExact},
@@ -108,6 +110,10 @@ Status check_options(const AggregateSpec& aggregate, const Schema& schema) {
 
 }  // namespace
 
+bool is_of_values(AggregateFunction function) {
+  return function == AggregateFunction::kCountDistinct || function == AggregateFunction::kMode;
+}
+
 bool takes_order(AggregateFunction function) {
   return function == AggregateFunction::kArgMin || function == AggregateFunction::kArgMax;
 }
@@ -131,6 +137,8 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kCountDistinct:
     case AggregateFunction::kApproxDistinct:
       return int64_type();
+    case AggregateFunction::kFrequency:
+      return parse_arrow_format("L").value();
     case AggregateFunction::kSum:
       if (!is_number(type.id)) return no_meaning(aggregate, field, "a number or bool");
       return sum_type(aggregate, type);
@@ -155,6 +163,7 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kAny:
     case AggregateFunction::kArgMin:
     case AggregateFunction::kArgMax:
+    case AggregateFunction::kMode:
       return field.type;
   }
   return field.type;
@@ -198,6 +207,7 @@ bool reads_computed_as_numbers(const GroupSpec& spec,
         if (is_string_column(aggregate.column) || is_string_column(aggregate.by)) return false;
         switch (aggregate.function) {
           case AggregateFunction::kCountDistinct:
+          case AggregateFunction::kMode:
             return false;  // made of other group-bys, which have these columns as keys
           case AggregateFunction::kFirst:
           case AggregateFunction::kLast:

@@ -29,6 +29,8 @@ enum class AggregateFunction : uint8_t {
   kBoolAnd,
   kBoolOr,
   kCountDistinct,
+  kMode,       // the value that most rows have, the first of several
+  kFrequency,  // of kMode: order of groups by how many rows they have, then by their first row
   kApproxDistinct,
   kQuantile,
   kQuantileExact,  // of numbers, from all values
@@ -78,7 +80,8 @@ bool reads_computed_as_numbers(const GroupSpec& spec,
                                int first_computed,
                                const expressions::Program& program);
 
-bool takes_order(AggregateFunction function);  // of the values of AggregateSpec::by
+bool is_of_values(AggregateFunction function);  // is made of groups by the values of its column
+bool takes_order(AggregateFunction function);   // of the values of AggregateSpec::by
 const char* function_name(AggregateFunction function);
 const char* strategy_name(GroupStrategy strategy);
 

@@ -32,8 +32,7 @@ Result<std::shared_ptr<RowStore>> assumed_store(const StreamedRows& rows) {
 }
 
 bool streams(const AggregateSpec& aggregate) {
-  return aggregate.function != AggregateFunction::kCountDistinct &&
-         aggregate.function != AggregateFunction::kQuantile;
+  return !is_of_values(aggregate.function) && aggregate.function != AggregateFunction::kQuantile;
 }
 
 // Whether an array for all dense keys in each worker costs less than a scatter before.

@@ -84,10 +84,13 @@ class _Asked(dict[str, Expr]):
 
 
 def composed(
-    name: str, arguments: Sequence[Expr], option: object = None
+    name: str, arguments: Sequence[Expr], option: object = None, of_frames: bool = False
 ) -> tuple[dict[str, Aggregate], Expr]:
     """The aggregates that one is computed from, by name, and what it is of columns of these
-    names; `option` is that of a fold. SqlError for calls with other arguments."""
+    names; `option` is that of a fold. `of_frames`: of windows, over less than partitions.
+    SqlError for calls with other arguments."""
+    if name == HIDDEN + "mode" and not of_frames:
+        return {"value": aggregates.mode(arguments[0])}, Column("value")
     if name in FOLDS:
         order = arguments[0] if FOLDS[name] in _OF_SORTED else None
         listed = aggregates.list_agg(arguments[0], order_by=order)

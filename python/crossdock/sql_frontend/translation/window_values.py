@@ -140,7 +140,7 @@ def _is_whole(frame: dict[str, Any]) -> bool:
 
 def _composed(name: str, arguments: list[Any], window: Window, option: object = None) -> Expr:
     """What is computed from several aggregates, each over the window."""
-    parts, whole = composed(name, arguments, option)
+    parts, whole = composed(name, arguments, option, of_frames=not _is_whole(window[2]))
     columns = {part: _over(name, item, window) for part, item in parts.items()}
     return replace_columns(whole, columns)
 
