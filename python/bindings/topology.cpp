@@ -1,11 +1,11 @@
 // crossdock._native.topology_*: graphs cross as JSON, the same text that files hold.
-#include <optional>
 
 #include "bindings/operation.hpp"
 #include "bindings/results.hpp"
 #include "topology/catalogue.hpp"
 #include "topology/discovery.hpp"
 #include "topology/graph_json.hpp"
+#include "topology/link_rates.hpp"
 
 namespace crossdock::python {
 namespace {
@@ -63,12 +63,15 @@ void bind_topology(nb::module_& module) {
       "xml"_a,
       "server"_a);
   module.def(
-      "topology_from_nvidia_smi",
-      [](const std::string& text, const std::string& server) {
-        return described(topology::discover_from_nvidia_smi(text), server);
+      "topology_nvlink",
+      [](const std::string& model) {
+        const topology::NvlinkProduct* product = topology::nvlink_product(model);
+        if (product == nullptr) return nb::object(nb::none());
+        const double rate = topology::nvlink_bytes_per_s(product->generation);
+        return nb::object(nb::make_tuple(product->generation, product->links, rate));
       },
-      "text"_a,
-      "server"_a);
+      "model"_a,
+      nb::sig("def topology_nvlink(model: str) -> tuple[int, int, float] | None"));
   module.def(
       "topology_of_host",
       [](const std::string& server, const std::string& nvml) {

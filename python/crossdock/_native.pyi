@@ -58,8 +58,8 @@ def topology_from_json(text: str) -> str:
 def topology_from_hwloc(xml: str, server: str) -> tuple[str, list[tuple[str, str]]]:
     """A graph of one server, and (probe, what it did not tell)."""
 
-def topology_from_nvidia_smi(text: str, server: str) -> tuple[str, list[tuple[str, str]]]:
-    """The graph and the notes of a machine by its `nvidia-smi topo -m`."""
+def topology_nvlink(model: str) -> tuple[int, int, float] | None:
+    """What the name of a GPU says of its NVLinks: generation, how many, bytes per second of one."""
 
 def topology_of_host(server: str, nvml: str) -> tuple[str, list[tuple[str, str]]]:
     """The same for this machine."""

@@ -1,5 +1,5 @@
 // What machines are made of, found by asking them: this host through hwloc, NVML and the kernel's files, another one
-// through its hwloc XML or the matrix of its nvidia-smi. What a probe could not tell is said in a note; where the graph
+// through its hwloc XML. What a probe could not tell is said in a note; where the graph
 // needs a number nevertheless, the edge is marked as assumed.
 #pragma once
 
@@ -17,7 +17,7 @@ inline constexpr double kAssumedLinkBytesPerS = 10e9;
 inline constexpr double kAssumedNetworkBytesPerS = 1.25e9;
 
 struct ProbeNote {
-  std::string probe;  // "hwloc", "sysfs", "nvml", "nvidia-smi"
+  std::string probe;  // "hwloc", "sysfs", "nvml"
   std::string what;   // what it did not tell, and what was done about it
 
   bool operator==(const ProbeNote&) const = default;
@@ -39,9 +39,5 @@ Result<Discovery> discover_host(const std::string& sysfs, const std::string& nvm
 // hardened, so files should come from where programs may come from.
 // Error kInvalidTopology: not an hwloc XML text, one of version 3 or of more than 64 MiB, or one without NUMA nodes.
 Result<Discovery> discover_from_hwloc_xml(std::string_view xml);
-
-// A machine from what `nvidia-smi topo -m` printed on it: GPUs, NICs, PCIe switches and NVLinks, hardly any rates.
-// Error kInvalidTopology, with line and column: no such matrix, or a damaged one (read_smi_matrix).
-Result<Discovery> discover_from_nvidia_smi(std::string_view text);
 
 }  // namespace crossdock::topology

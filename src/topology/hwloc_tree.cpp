@@ -16,10 +16,18 @@
 #include "base/text_cut.hpp"
 #include "topology/hwloc_devices.hpp"
 #include "topology/link_rates.hpp"
-#include "topology/vertex_names.hpp"
 
 namespace crossdock::topology {
 namespace {
+
+// Whether probes call vertices of their own like this ("cpu0", "gpu1", "pcie2", "nvswitch", "network"), so that no
+// device of the operating system may be called so.
+bool is_own_name(std::string_view name) {
+  if (name == "network" || name == "nvswitch") return true;
+  const size_t end = name.find_last_not_of("0123456789") + 1;
+  const std::string_view stem = name.substr(0, end);
+  return end < name.size() && (stem == "cpu" || stem == "gpu" || stem == "pcie");
+}
 
 static_assert(HWLOC_API_VERSION >= 0x00020100,
               "hwloc 2.1 has distances by name and the Bridge objects used here");

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
-from crossdock.errors import TopologyError, from_native, make_error
+from crossdock.errors import TopologyError, make_error, public_errors
 from crossdock.machines.topology_graph import TopologyGraph
 from crossdock.settings import setting
 from crossdock.sizes import format_bytes
@@ -57,7 +57,8 @@ class Topology(TopologyGraph):
         """A machine of the catalogue: "dgx-a100", or "dgx-a100:13" for 13 of them on one network.
 
         Errors: TopologyError (not in the catalogue; a count that cannot be)."""
-        text = _engine(_native.topology_of_machine, name)
+        with public_errors():
+            text = _native.topology_of_machine(name)
         entry = next(m for m in cls.machines() if m.name == name.split(":")[0])
         notes = (("catalogue", f"assumed: {entry.assumed}"),) if entry.assumed else ()
         return cls(text, f"{name}: {entry.summary}", notes)
@@ -89,7 +90,9 @@ class Topology(TopologyGraph):
         are assumed. Lines of `nvidia-smi -L` before it tell the generation of NVLinks.
 
         Errors: PathError (cannot be read), TopologyError (with line and column)."""
-        return cls._elsewhere(_native.topology_from_nvidia_smi, path, _MATRIX_BYTES_MAX)
+        from crossdock.machines.nvidia_smi import server_of_matrix
+
+        return cls._elsewhere(server_of_matrix, path, _MATRIX_BYTES_MAX)
 
     @classmethod
     def _elsewhere(cls, reader: Callable[..., Any], path: str | Path, bytes_max: int) -> Topology:
@@ -105,7 +108,8 @@ class Topology(TopologyGraph):
 
         Errors: TopologyError (hwloc does not start)."""
         name = platform.node().replace("/", "-")[:64] or "host"
-        text, notes = _engine(_native.topology_of_host, name, setting("nvml"))
+        with public_errors():
+            text, notes = _native.topology_of_host(name, setting("nvml"))
         return cls(text, f"{name}, this machine", tuple(notes))
 
     def plan(self, source: str, destination: str, size: str | int = "1GiB") -> TransferPlan:
@@ -140,17 +144,11 @@ class Topology(TopologyGraph):
         return draw(self)
 
 
-def _engine(call: Callable[..., Any], *arguments: str) -> Any:
-    try:
-        return call(*arguments)
-    except _native.NativeError as error:
-        raise from_native(error) from None
-
-
 def _engine_on(path: str | Path, call: Callable[..., Any], *arguments: str) -> Any:
-    """As `_engine`; errors are about what the file says, and begin with its name."""
+    """What the engine makes of a file; its errors begin with the file's name."""
     try:
-        return _engine(call, *arguments)
+        with public_errors():
+            return call(*arguments)
     except TopologyError as error:
         raise TopologyError(error.code, f"{str(path)!r}: {error.text}") from None
 
