@@ -1,4 +1,3 @@
-// Digit by digit.
 #include "expressions/number_text.hpp"
 
 #include <algorithm>
@@ -15,14 +14,12 @@ namespace {
 constexpr int32_t kWordDigits = 18;  // of which all numbers fit a word
 constexpr int64_t kMostExponent = 1'000'000;
 
-char* put_text(std::string_view text, char* to) { return std::copy(text.begin(), text.end(), to); }
-
 template <class Real>
 size_t write_shortest(Real value, char* to) {
   constexpr int64_t kLeastPlain = -4;  // exponents of numbers without one
   constexpr int64_t kMostPlain = 15;
   char* const begin = to;
-  if (std::isnan(value)) return static_cast<size_t>(put_text("nan", to) - begin);
+  if (std::isnan(value)) return static_cast<size_t>(put("nan", to) - begin);
   char scientific[32];  // d.ddde+XX
   const char* const end = std::to_chars(scientific,
                                         scientific + sizeof scientific,
@@ -32,18 +29,18 @@ size_t write_shortest(Real value, char* to) {
   if (std::signbit(value)) *to++ = '-';
   const char* const mark = std::find(static_cast<const char*>(scientific), end, 'e');
   const std::string_view written(scientific, static_cast<size_t>(end - scientific));
-  if (mark == end) return static_cast<size_t>(put_text(written, to) - begin);  // inf
+  if (mark == end) return static_cast<size_t>(put(written, to) - begin);  // inf
   int64_t exponent = 0;
   std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, exponent);
   if (exponent < kLeastPlain || exponent > kMostPlain) {
-    return static_cast<size_t>(put_text(written, to) - begin);
+    return static_cast<size_t>(put(written, to) - begin);
   }
   char digits[24];
   digits[0] = scientific[0];
   const char* const first_behind = std::min(static_cast<const char*>(scientific) + 2, mark);
   const auto count = std::copy(first_behind, mark, digits + 1) - digits;
   if (exponent < 0) {
-    to = std::fill_n(put_text("0.", to), -exponent - 1, '0');
+    to = std::fill_n(put("0.", to), -exponent - 1, '0');
     return static_cast<size_t>(std::copy_n(digits, count, to) - begin);
   }
   const int64_t before_point = std::min<int64_t>(exponent + 1, count);
@@ -145,36 +142,36 @@ std::optional<Int128> read_in_base(std::string_view digits, int base) {
 
 // Beyond the range of the type from_chars leaves the value as it was.
 template <class Real>
-Real beyond_range(std::string_view text);
+Real beyond_range(std::string_view number);
 template <>
-double beyond_range(std::string_view text) {
-  return std::strtod(std::string(text).c_str(), nullptr);
+double beyond_range(std::string_view number) {
+  return std::strtod(std::string(number).c_str(), nullptr);
 }
 template <>
-float beyond_range(std::string_view text) {
-  return std::strtof(std::string(text).c_str(), nullptr);
+float beyond_range(std::string_view number) {
+  return std::strtof(std::string(number).c_str(), nullptr);
 }
 
 template <class Real>
-std::optional<double> read_unsigned_real(std::string_view text) {
+std::optional<double> read_unsigned_real(std::string_view number) {
   Real value = 0;
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result parsed = std::from_chars(text.data(), end, value);
+  const char* const end = number.data() + number.size();
+  const std::from_chars_result parsed = std::from_chars(number.data(), end, value);
   if (parsed.ptr != end || parsed.ec == std::errc::invalid_argument) return std::nullopt;
-  if (parsed.ec == std::errc::result_out_of_range) value = beyond_range<Real>(text);
+  if (parsed.ec == std::errc::result_out_of_range) value = beyond_range<Real>(number);
   return value;
 }
 
 template <class Real>
-std::optional<double> read_real(std::string_view text) {
-  text = without_spaces(text);
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return std::nullopt;
+std::optional<double> read_real(std::string_view number) {
+  number = without_spaces(number);
+  if (number.starts_with('+')) {
+    number.remove_prefix(1);
+    if (number.starts_with('-')) return std::nullopt;
   }
-  const std::optional<double> value = read_unsigned_real<Real>(text);
-  if (value || text.find('_') == std::string_view::npos) return value;
-  std::string_view rest = text;
+  const std::optional<double> value = read_unsigned_real<Real>(number);
+  if (value || number.find('_') == std::string_view::npos) return value;
+  std::string_view rest = number;
   pass_sign(&rest);
   const std::string_view whole = pass_digits(&rest);
   if (rest.starts_with('.')) rest.remove_prefix(1);
@@ -182,7 +179,7 @@ std::optional<double> read_real(std::string_view text) {
   int64_t exponent = 0;
   const bool has_digits = !whole.empty() || !fraction.empty();
   if (!has_digits || !pass_exponent(&rest, &exponent) || !rest.empty()) return std::nullopt;
-  std::string plain(text);
+  std::string plain(number);
   std::erase(plain, '_');
   return read_unsigned_real<Real>(plain);
 }
@@ -211,7 +208,7 @@ size_t write_decimal(Int128 unscaled, int32_t scale, char* to) {
   }
   const int64_t before_point = (end - digits) - scale;
   if (before_point <= 0) {
-    to = std::fill_n(put_text("0.", to), -before_point, '0');
+    to = std::fill_n(put("0.", to), -before_point, '0');
     return static_cast<size_t>(std::copy(digits, end, to) - begin);
   }
   to = std::copy_n(digits, before_point, to);
@@ -222,6 +219,10 @@ size_t write_decimal(Int128 unscaled, int32_t scale, char* to) {
 size_t write_real(double value, char* to) { return write_shortest(value, to); }
 size_t write_real(float value, char* to) { return write_shortest(value, to); }
 
+char* put(std::string_view letters, char* to) {
+  return std::copy(letters.begin(), letters.end(), to);
+}
+
 char* write_padded(int64_t value, int64_t digits, char* to) {
   char written[20];
   const char* const end = std::to_chars(written, written + sizeof written, value).ptr;
@@ -229,17 +230,14 @@ char* write_padded(int64_t value, int64_t digits, char* to) {
   return std::copy(static_cast<const char*>(written), end, to);
 }
 
-std::string_view without_spaces(std::string_view text) {
-  const auto is_space = [](char letter) {
-    return letter == ' ' || (letter >= '\t' && letter <= '\r');
-  };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
+std::string_view without_spaces(std::string_view string) {
+  while (!string.empty() && is_space(string.front())) string.remove_prefix(1);
+  while (!string.empty() && is_space(string.back())) string.remove_suffix(1);
+  return string;
 }
 
-std::optional<Int128> read_decimal(std::string_view text, int32_t scale) {
-  std::string_view rest = without_spaces(text);
+std::optional<Int128> read_decimal(std::string_view number, int32_t scale) {
+  std::string_view rest = without_spaces(number);
   const bool is_negative = pass_sign(&rest);
   const std::string_view whole = pass_digits(&rest);
   std::string_view fraction;
@@ -257,22 +255,22 @@ std::optional<Int128> read_decimal(std::string_view text, int32_t scale) {
   return value && is_negative ? std::optional(-*value) : value;
 }
 
-std::optional<Int128> read_integer(std::string_view text) {
+std::optional<Int128> read_integer(std::string_view number) {
   int64_t word = 0;
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result parsed = std::from_chars(text.data(), end, word);
+  const char* const end = number.data() + number.size();
+  const std::from_chars_result parsed = std::from_chars(number.data(), end, word);
   if (parsed.ec == std::errc() && parsed.ptr == end) return Int128{word};
-  const std::string_view trimmed = without_spaces(text);
+  const std::string_view trimmed = without_spaces(number);
   if (trimmed.starts_with("0x") || trimmed.starts_with("0X")) {
     return read_in_base(trimmed.substr(2), 16);
   }
   if (trimmed.starts_with("0b") || trimmed.starts_with("0B")) {
     return read_in_base(trimmed.substr(2), 2);
   }
-  return read_decimal(text, 0);
+  return read_decimal(number, 0);
 }
 
-std::optional<double> read_double(std::string_view text) { return read_real<double>(text); }
-std::optional<double> read_float(std::string_view text) { return read_real<float>(text); }
+std::optional<double> read_double(std::string_view number) { return read_real<double>(number); }
+std::optional<double> read_float(std::string_view number) { return read_real<float>(number); }
 
 }  // namespace crossdock::expressions

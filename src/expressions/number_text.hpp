@@ -21,19 +21,21 @@ size_t write_decimal(Int128 unscaled, int32_t scale, char* to);
 size_t write_real(double value, char* to);
 size_t write_real(float value, char* to);
 
-// `value` at exactly `digits` digits and more, with zeros before it.
+// These answer the end of what they write. `value` at exactly `digits` digits and more, with zeros before it.
+char* put(std::string_view letters, char* to);
 char* write_padded(int64_t value, int64_t digits, char* to);
 
 inline bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-std::string_view without_spaces(std::string_view text);
+inline bool is_space(char letter) { return letter == ' ' || (letter >= '\t' && letter <= '\r'); }
+std::string_view without_spaces(std::string_view string);
 
 // Readers take white space around a number, underscores between digits, and a sign; none if there is no number.
 // Times 10^scale, halves rounded away from zero. None for 2^127 and above, too.
-std::optional<Int128> read_decimal(std::string_view text, int32_t scale);
+std::optional<Int128> read_decimal(std::string_view number, int32_t scale);
 // The same of no digits behind the point; 0x1F and 0b101, too.
-std::optional<Int128> read_integer(std::string_view text);
+std::optional<Int128> read_integer(std::string_view number);
 // The nearest one; "inf" and "nan" in any case.
-std::optional<double> read_double(std::string_view text);
-std::optional<double> read_float(std::string_view text);
+std::optional<double> read_double(std::string_view number);
+std::optional<double> read_float(std::string_view number);
 
 }  // namespace crossdock::expressions

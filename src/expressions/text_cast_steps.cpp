@@ -98,8 +98,8 @@ void read_exact(const Frame& frame, int32_t index, const Read& read) {
   read_rows(
       frame,
       index,
-      [&](std::string_view text) -> std::optional<Int128> {
-        const auto value = read(text);
+      [&](std::string_view string) -> std::optional<Int128> {
+        const auto value = read(string);
         if (!value || *value < range.min || *value > range.max) return std::nullopt;
         return *value;
       },
@@ -107,16 +107,16 @@ void read_exact(const Frame& frame, int32_t index, const Read& read) {
   writer.finish();
 }
 
-std::optional<uint8_t> read_bool(std::string_view text) {
+std::optional<uint8_t> read_bool(std::string_view string) {
   constexpr std::string_view kTrueWords[] = {"true", "t", "yes", "y", "1"};
   constexpr std::string_view kFalseWords[] = {"false", "f", "no", "n", "0"};
   constexpr size_t kLongest = 5;
-  if (text.size() > kLongest) return std::nullopt;
+  if (string.size() > kLongest) return std::nullopt;
   char lower[kLongest];
-  std::transform(text.begin(), text.end(), lower, [](char letter) {
+  std::transform(string.begin(), string.end(), lower, [](char letter) {
     return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
   });
-  const std::string_view word(lower, text.size());
+  const std::string_view word(lower, string.size());
   if (std::find(std::begin(kTrueWords), std::end(kTrueWords), word) != std::end(kTrueWords))
     return uint8_t{1};
   if (std::find(std::begin(kFalseWords), std::end(kFalseWords), word) != std::end(kFalseWords))
@@ -151,12 +151,12 @@ void run_parse(const Frame& frame, int32_t index) {
     case TypeId::kDate32:
       return read_exact(frame, index, read_date);
     case TypeId::kTimestamp:
-      return read_exact(frame, index, [&](std::string_view text) {
-        return read_instant(text, type.units_per_second);
+      return read_exact(frame, index, [&](std::string_view string) {
+        return read_instant(string, type.units_per_second);
       });
     case TypeId::kDecimal128:
       return read_exact(
-          frame, index, [&](std::string_view text) { return read_decimal(text, type.scale); });
+          frame, index, [&](std::string_view string) { return read_decimal(string, type.scale); });
     default:
       return read_exact(frame, index, read_integer);
   }

@@ -1,10 +1,10 @@
-// Specifiers one by one.
 #include "expressions/time_format.hpp"
 
 #include <algorithm>
 #include <charconv>
 
 #include "expressions/civil_date.hpp"
+#include "expressions/number_text.hpp"
 
 namespace crossdock::expressions {
 namespace {
@@ -33,19 +33,12 @@ char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
 }
 
-bool is_space(char letter) { return letter == ' ' || (letter >= '\t' && letter <= '\r'); }
-
-char* put(std::string_view text, char* to) { return std::copy(text.begin(), text.end(), to); }
-
 char* put_number(int64_t value, int64_t digits, char* to) {
   if (value < 0) {
     *to++ = '-';
     value = -value;
   }
-  char written[20];
-  const char* const end = std::to_chars(written, written + sizeof written, value).ptr;
-  to = std::fill_n(to, std::max<int64_t>(digits - (end - written), 0), '0');
-  return std::copy(static_cast<const char*>(written), end, to);
+  return write_padded(value, digits, to);
 }
 
 // What an instant has, for all specifiers.
@@ -156,9 +149,9 @@ class InstantReader {
   }
 
   // Spaces of the format stand for one and more.
-  bool pass(std::string_view text) {
+  bool pass(std::string_view piece) {
     bool behind_space = false;
-    for (const char letter : text) {
+    for (const char letter : piece) {
       if (is_space(letter)) {
         if (rest_.empty() || !(is_space(rest_[0]) || behind_space)) return false;
         pass_spaces();

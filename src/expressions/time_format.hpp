@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/int128.hpp"
 #include "base/result.hpp"
 
 namespace crossdock::expressions {

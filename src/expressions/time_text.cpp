@@ -1,4 +1,3 @@
-// Part by part, from left to right.
 #include "expressions/time_text.hpp"
 
 #include <algorithm>
@@ -127,14 +126,14 @@ size_t write_instant(int64_t ticks, int64_t ticks_per_second, char* to) {
   return static_cast<size_t>(at - to);
 }
 
-std::optional<int64_t> read_date(std::string_view text) {
-  std::string_view rest = without_spaces(text);
+std::optional<int64_t> read_date(std::string_view date) {
+  std::string_view rest = without_spaces(date);
   const std::optional<int64_t> days = pass_date(&rest);
   return days && read_time(rest) ? days : std::nullopt;
 }
 
-std::optional<int64_t> read_instant(std::string_view text, int64_t ticks_per_second) {
-  std::string_view rest = without_spaces(text);
+std::optional<int64_t> read_instant(std::string_view instant, int64_t ticks_per_second) {
+  std::string_view rest = without_spaces(instant);
   const std::optional<int64_t> days = pass_date(&rest);
   const std::optional<int64_t> time = days ? read_time(rest) : std::nullopt;
   if (!time) return std::nullopt;

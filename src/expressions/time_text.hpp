@@ -17,9 +17,9 @@ size_t write_date(int64_t days, char* to);
 size_t write_instant(int64_t ticks, int64_t ticks_per_second, char* to);
 
 // Days since 1970, of 2024-01-05, 2024/1/5 or "2024 1 5", with white space around it. A time behind is passed.
-std::optional<int64_t> read_date(std::string_view text);
+std::optional<int64_t> read_date(std::string_view date);
 // Ticks since 1970 of such a date, and of hours, minutes and perhaps seconds behind it; digits that are less than a
 // tick are cut. "Z" and "UTC" may follow.
-std::optional<int64_t> read_instant(std::string_view text, int64_t ticks_per_second);
+std::optional<int64_t> read_instant(std::string_view instant, int64_t ticks_per_second);
 
 }  // namespace crossdock::expressions
