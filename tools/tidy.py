@@ -267,8 +267,12 @@ def check_own_header(tree: Tree) -> Iterator[Finding]:
 
 
 def check_heads(tree: Tree) -> Iterator[Finding]:
+    """A source beside its header needs none: what it is for stands there."""
+    paths = {source.path for source in tree.sources}
     for source in tree.sources:
         first = source.text.lstrip("\ufeff").splitlines()[0]
+        if source.suffix == ".cpp" and source.path.removesuffix(".cpp") + ".hpp" in paths:
+            continue
         if source.is_cpp and source.top in CODE_FOLDERS:
             is_head = first.startswith(("//", "/*"))
         elif source.suffix in (".py", ".pyi") and source.top in CODE_FOLDERS:

@@ -1,4 +1,3 @@
-// The end of a process whose own promise was broken.
 #include "base/check.hpp"
 
 #include <cstdio>

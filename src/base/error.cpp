@@ -1,4 +1,3 @@
-// The table of errors and the search for the nearest spelling.
 #include "base/error.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Counts the forks that lead to this process.
 #include "base/home_process.hpp"
 
 #include <atomic>

@@ -1,4 +1,3 @@
-// Start, phases and end of a team's threads.
 #include "base/team.hpp"
 
 #include <algorithm>

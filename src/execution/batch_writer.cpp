@@ -1,4 +1,3 @@
-// Growing columns.
 #include "execution/batch_writer.hpp"
 
 #include <algorithm>
@@ -6,7 +5,6 @@
 #include <numeric>
 #include <string_view>
 
-#include "base/check.hpp"
 #include "table/key_read.hpp"
 
 namespace crossdock::execution {

@@ -1,4 +1,3 @@
-// Row numbers of row numbers.
 #include "execution/block_builder.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Key words into a scatter, payload into batches.
 #include "execution/build_sink.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // The end of a pipeline whose rows become the build side of a join.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>

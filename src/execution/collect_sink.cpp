@@ -1,4 +1,3 @@
-// One writer per worker; what it fills goes on at once.
 #include "execution/collect_sink.hpp"
 
 #include <algorithm>

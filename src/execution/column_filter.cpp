@@ -1,8 +1,6 @@
-// Tables of codes, and blocks of values.
 #include "execution/column_filter.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace crossdock::execution {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.hpp"
 #include "table/key_read.hpp"
 
 namespace crossdock::execution {

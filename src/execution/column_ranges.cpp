@@ -1,4 +1,3 @@
-// Ranges by joins, by types, by a scan.
 #include "execution/column_ranges.hpp"
 
 #include <algorithm>

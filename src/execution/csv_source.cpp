@@ -2,7 +2,6 @@
 #include "execution/csv_source.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "operators/run/operator_run.hpp"
 #include "scan/csv_cells.hpp"

@@ -1,4 +1,3 @@
-// Estimates of rows, from the leaves of a plan up.
 #include "execution/estimates.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Row group by row group, page by page.
 #include "execution/file_rows.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Steps of cursors, filtered, as batches.
 #include "execution/file_source.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Row groups, cut for workers and gathered for requests.
 #include "execution/file_units.hpp"
 
 #include <algorithm>

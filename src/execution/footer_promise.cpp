@@ -1,4 +1,3 @@
-// Ranges of all row groups together.
 #include "execution/footer_promise.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Which keys stay, and what stands for the others.
 #include "execution/group_keys.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Packs by types, by ranges, or hashes.
 #include "execution/join_keys.hpp"
 
 #include <algorithm>

@@ -1,9 +1,7 @@
-// Arrays, runs and filters.
 #include "execution/join_table.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "table/word_mix.hpp"

@@ -1,4 +1,3 @@
-// By the table's filter, and by its array where it is one.
 #include "execution/key_filter_stage.hpp"
 
 #include "execution/block_builder.hpp"

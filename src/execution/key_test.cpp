@@ -1,4 +1,3 @@
-// By the table's filter; where it has none, by its entries.
 #include "execution/key_test.hpp"
 
 #include <algorithm>

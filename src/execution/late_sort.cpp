@@ -1,4 +1,3 @@
-// Which columns of a sort wait, and where they are read from.
 #include "execution/late_sort.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Scans, filters, projections, sorts and limits.
 #include "execution/lowering.hpp"
 
 #include <algorithm>

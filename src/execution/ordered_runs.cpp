@@ -1,4 +1,3 @@
-// Words of values, sorted runs, and ranges of them.
 #include "execution/ordered_runs.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Sources, and the run of a chain.
 #include "execution/pipeline.hpp"
 
 #include <algorithm>

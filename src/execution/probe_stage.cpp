@@ -1,4 +1,3 @@
-// Words, candidates, checks, rows.
 #include "execution/probe_stage.hpp"
 
 #include <algorithm>
@@ -6,7 +5,6 @@
 #include <cstring>
 #include <optional>
 
-#include "base/check.hpp"
 #include "execution/block_builder.hpp"
 #include "execution/column_gather.hpp"
 #include "execution/key_test.hpp"

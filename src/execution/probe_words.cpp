@@ -1,4 +1,3 @@
-// Words by the encoder, rows by the table's filter.
 #include "execution/probe_words.hpp"
 
 namespace crossdock::execution {

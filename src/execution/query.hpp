@@ -1,8 +1,6 @@
 // A logical plan as an operator: it runs as often as wanted, with the sinks, profile and cancelling of all operators.
 #pragma once
 
-#include <memory>
-
 #include "execution/rules.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"

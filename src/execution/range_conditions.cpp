@@ -1,4 +1,3 @@
-// Comparisons among the conjuncts of a condition.
 #include "execution/range_conditions.hpp"
 
 #include <algorithm>

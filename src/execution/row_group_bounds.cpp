@@ -1,4 +1,3 @@
-// Statistics of three kinds: whole numbers, floats, strings.
 #include "execution/row_group_bounds.hpp"
 
 #include <algorithm>

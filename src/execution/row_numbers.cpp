@@ -1,4 +1,3 @@
-// The stages in front of an operator and behind it.
 #include "execution/row_numbers.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Names of rules.
 #include "execution/rules.hpp"
 
 #include <algorithm>

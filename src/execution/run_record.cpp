@@ -1,4 +1,3 @@
-// Records pipelines, and sums them up by the nodes of the plan.
 #include "execution/run_record.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// See source_test.hpp.
 #include "execution/source_test.hpp"
 
 #include <algorithm>

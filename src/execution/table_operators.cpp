@@ -1,4 +1,3 @@
-// Plans of operators over tables.
 #include "execution/table_operators.hpp"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Bits of integers, as two's complement has them, and common divisors and multiples.
-#include <algorithm>
-#include <numeric>
 
 #include "expressions/step_frame.hpp"
 

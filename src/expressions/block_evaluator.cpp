@@ -1,4 +1,3 @@
-// Drives the steps, and hands out what they computed.
 #include "expressions/block_evaluator.hpp"
 
 #include <algorithm>

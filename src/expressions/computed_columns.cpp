@@ -1,4 +1,3 @@
-// Writes the outputs of block evaluators into columns.
 #include "expressions/computed_columns.hpp"
 
 #include <algorithm>

@@ -2,10 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
-#include <vector>
 
-#include "base/check.hpp"
 #include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
 #include "expressions/string_lanes.hpp"

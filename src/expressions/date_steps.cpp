@@ -1,7 +1,6 @@
 // Parts of dates and timestamps, in the proleptic Gregorian calendar.
 #include <algorithm>
 
-#include "base/check.hpp"
 #include "expressions/civil_date.hpp"
 #include "expressions/lane_kernels.hpp"
 #include "expressions/step_frame.hpp"

@@ -1,4 +1,3 @@
-// Domains, constructors and the notation of expressions.
 #include "expressions/expression.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/check.hpp"
 #include "expressions/expression.hpp"
 #include "expressions/powers.hpp"
 

@@ -1,7 +1,6 @@
 // Functions of strings by regular expressions, by separators, and by code points; and numbers that strings have.
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <string>
 #include <string_view>
 

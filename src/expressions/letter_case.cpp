@@ -2,7 +2,6 @@
 #include "expressions/letter_case.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 
 #include "expressions/case_ranges.hpp"

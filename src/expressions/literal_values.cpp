@@ -1,4 +1,3 @@
-// Reads literals in the type that they are to have.
 #include "expressions/literal_values.hpp"
 
 #include <limits>

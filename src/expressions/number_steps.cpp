@@ -1,10 +1,8 @@
 // Functions of numbers. Reals have NaN and infinities where there is no number, as divisions of them
 // do; decimals that round up beyond their digits cannot be computed.
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "base/check.hpp"
 #include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
 

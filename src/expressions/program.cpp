@@ -1,4 +1,3 @@
-// Flattens trees into steps.
 #include "expressions/program.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.hpp"
 #include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
 

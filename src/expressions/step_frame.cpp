@@ -1,11 +1,9 @@
-// Marks, bounds, columns and literals.
 #include "expressions/step_frame.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "base/check.hpp"
 #include "expressions/powers.hpp"
 #include "expressions/string_lanes.hpp"
 

@@ -1,4 +1,3 @@
-// Pieces that double.
 #include "expressions/string_arena.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Slices by layout.
 #include "expressions/string_lanes.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Patterns, patterns of any case, and lists.
 #include "expressions/string_matcher.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Compiles patterns into pieces, and finds them.
 #include "expressions/string_search.hpp"
 
 #include <algorithm>

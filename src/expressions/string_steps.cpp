@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/check.hpp"
 #include "expressions/letter_case.hpp"
 #include "expressions/string_arena.hpp"
 #include "expressions/string_rows.hpp"

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/check.hpp"
 #include "expressions/string_heads.hpp"
 #include "expressions/string_matcher.hpp"
 #include "expressions/string_rows.hpp"

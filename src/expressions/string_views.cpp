@@ -1,4 +1,3 @@
-// One view after the other.
 #include "expressions/string_views.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// Four terms.
 #include "model/exchange_cost.hpp"
 
 #include <algorithm>

@@ -5,8 +5,6 @@
 // Pure functions.
 #pragma once
 
-#include <cstdint>
-
 #include "model/phase_cost.hpp"
 
 namespace crossdock::model {

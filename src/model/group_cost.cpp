@@ -1,4 +1,3 @@
-// Formulas of the strategies.
 #include "model/group_cost.hpp"
 
 #include <algorithm>

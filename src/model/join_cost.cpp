@@ -1,4 +1,3 @@
-// The formulas.
 #include "model/join_cost.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Cores, caches and memory, as this process is allowed to see them.
 #include "model/machine.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The formula.
 #include "model/merge_cost.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Numbers, places, columns.
 #include "model/partition_cost.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The equations, in their order.
 #include "model/rank_join_cost.hpp"
 
 #include <algorithm>

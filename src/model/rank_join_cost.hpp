@@ -5,8 +5,6 @@
 // wait for others are terms of their own here, which the paper measures and does not predict. Pure functions.
 #pragma once
 
-#include <cstdint>
-
 #include "model/phase_cost.hpp"
 
 namespace crossdock::model {

@@ -1,4 +1,3 @@
-// One table of names per model.
 #include "model/rates.hpp"
 
 #include <algorithm>

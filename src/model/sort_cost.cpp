@@ -1,4 +1,3 @@
-// Sums over passes.
 #include "model/sort_cost.hpp"
 
 #include <algorithm>

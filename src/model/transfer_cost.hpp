@@ -1,8 +1,6 @@
 // What moving bytes should cost: pure functions from sizes and rates to seconds.
 #pragma once
 
-#include <cstdint>
-
 namespace crossdock::model {
 
 // Rates that hang on devices and not on the graph of links. They are not measured here: the defaults are what

@@ -1,4 +1,3 @@
-// Makes nodes, each checked against its inputs.
 #include "plan/node.hpp"
 
 #include <algorithm>

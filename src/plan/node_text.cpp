@@ -1,4 +1,3 @@
-// Plans as trees of text and as facts.
 #include "plan/node_text.hpp"
 
 #include <algorithm>

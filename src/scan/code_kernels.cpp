@@ -1,4 +1,3 @@
-// Codes, several at a time.
 #include "scan/code_kernels.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Which decoder for which codec.
 #include "scan/codec.hpp"
 
 #include <cstring>

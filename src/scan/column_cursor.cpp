@@ -1,4 +1,3 @@
-// From pages to portions, and from portions to values.
 #include "scan/column_cursor.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The table of which stored columns are which of the engine's.
 #include "scan/column_form.hpp"
 
 #include <utility>

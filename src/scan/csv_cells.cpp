@@ -1,7 +1,6 @@
 // Without quotes, and with as many values in each line, the sign number r * values + c ends value c of record r.
 #include "scan/csv_cells.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace crossdock::scan {

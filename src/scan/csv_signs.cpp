@@ -1,4 +1,3 @@
-// Bits of comparisons, one after the other.
 #include "scan/csv_signs.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// Starts of records, one chunk after the other.
 #include "scan/csv_table.hpp"
 
 #include <algorithm>

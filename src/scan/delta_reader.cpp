@@ -1,4 +1,3 @@
-// Blocks of miniblocks, each of a width of its own.
 #include "scan/delta_reader.hpp"
 
 #include <algorithm>

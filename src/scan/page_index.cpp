@@ -1,9 +1,7 @@
-// Two structs that say the same pages, and blocks of eight words.
 #include "scan/page_index.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "scan/thrift_reader.hpp"
 

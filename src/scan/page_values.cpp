@@ -1,4 +1,3 @@
-// PLAIN, codes and runs.
 #include "scan/page_values.hpp"
 
 #include <algorithm>

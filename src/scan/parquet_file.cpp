@@ -1,8 +1,6 @@
-// Footers, checked against the file as far as readers rely on them.
 #include "scan/parquet_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "scan/local_file.hpp"

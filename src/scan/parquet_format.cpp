@@ -1,4 +1,3 @@
-// The structs of the footer and of page headers, field by field.
 #include "scan/parquet_format.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Which columns of which files are read, and how.
 #include "scan/parquet_table.hpp"
 
 #include <algorithm>

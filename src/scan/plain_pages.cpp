@@ -1,4 +1,3 @@
-// Differences, lengths and split streams.
 #include "scan/plain_pages.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// Pieces of parts, asked for in turns.
 #include "scan/read_ahead.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Strings in the order in which they come.
 #include "scan/string_codes.hpp"
 
 namespace crossdock::scan {

@@ -1,4 +1,3 @@
-// Fields, lists and numbers of the compact protocol.
 #include "scan/thrift_reader.hpp"
 
 #include <limits>

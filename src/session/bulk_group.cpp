@@ -1,4 +1,3 @@
-// Who has a communicator, and a channel's spec as a bulk route.
 #include "session/bulk_group.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The type of a table's column, and the engine's memory.
 #include "session/csv_bad_values.hpp"
 
 #include "scan/csv_bad_values.hpp"

@@ -1,7 +1,6 @@
 // How long a random read takes, by the size of what is read from: where the caches end in practice.
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <thread>
 #include <vector>
 

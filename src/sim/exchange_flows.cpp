@@ -1,4 +1,3 @@
-// Counts, for each pair of groups, how many flows cross one link.
 #include "sim/exchange_flows.hpp"
 
 #include <algorithm>

@@ -3,8 +3,6 @@
 // One flow per source, destination and path of two groups of servers, whatever the number of servers in them.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "control/optimizer/channel_plan.hpp"

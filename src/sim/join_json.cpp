@@ -1,4 +1,3 @@
-// See join_json.hpp.
 #include "sim/join_json.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,3 @@
-// The models' phases, sorted by where they stand around the exchange.
 #include "sim/rank_rates.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 // those in force on this machine.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "model/machine.hpp"

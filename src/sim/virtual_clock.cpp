@@ -1,4 +1,3 @@
-// A heap.
 #include "sim/virtual_clock.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 // Checks cost O(columns); no length, offset or count of the producer is used before it was checked.
 #include "table/arrow_import.hpp"
 
-#include <bit>
 #include <cstring>
 #include <deque>
 #include <limits>

@@ -1,8 +1,6 @@
 // Arrow in: takes ownership of C structs and shows them as Batches, zero copy.
 #pragma once
 
-#include <memory>
-
 #include <crossdock/arrow_c.hpp>
 
 #include "base/result.hpp"

@@ -1,4 +1,3 @@
-// Decides per column; the copying is that of copy_rows.
 #include "table/compact_views.hpp"
 
 #include <algorithm>

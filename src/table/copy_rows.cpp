@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <span>
 #include <string_view>
 #include <utility>
 

@@ -1,4 +1,3 @@
-// Words first, then one mixing loop for all types.
 #include "table/key_hash.hpp"
 
 #include <algorithm>

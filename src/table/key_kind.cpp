@@ -1,4 +1,3 @@
-// The table of which key types compare, and as what.
 #include "table/key_kind.hpp"
 
 #include <algorithm>

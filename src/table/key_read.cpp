@@ -1,7 +1,8 @@
-// One loop per stored type; see key_read.hpp.
 #include "table/key_read.hpp"
 
 #include <type_traits>
+
+#include "base/check.hpp"
 
 namespace crossdock::keys {
 namespace {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/check.hpp"
 #include "table/key_side.hpp"
 #include "table/row_store.hpp"
 

@@ -1,4 +1,3 @@
-// From types to how their keys are read.
 #include "table/key_side.hpp"
 
 #include <algorithm>

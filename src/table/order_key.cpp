@@ -1,4 +1,3 @@
-// Ranges, the layout of a word, and the loops that fill it.
 #include "table/order_key.hpp"
 
 #include <algorithm>

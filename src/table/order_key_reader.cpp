@@ -1,4 +1,3 @@
-// From stored values to values in order.
 #include "table/order_key_reader.hpp"
 
 #include <algorithm>

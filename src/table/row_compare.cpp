@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "base/check.hpp"
 #include "table/key_read.hpp"

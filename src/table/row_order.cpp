@@ -1,4 +1,3 @@
-// One pair of rows at a time, so blocks of one.
 #include "table/row_order.hpp"
 
 namespace crossdock {

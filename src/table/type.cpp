@@ -2,7 +2,6 @@
 // only decimals and timestamps carry parameters and are parsed by hand.
 #include "table/type.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 

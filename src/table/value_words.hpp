@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/int128.hpp"
 #include "table/column.hpp"
 #include "table/key_side.hpp"
 #include "table/row_store.hpp"

@@ -1,4 +1,3 @@
-// See word_range.hpp.
 #include "table/word_range.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// How the servers of the catalogue are put together.
 #include "topology/catalogue_servers.hpp"
 
 #include <array>

@@ -1,8 +1,6 @@
 // The servers of the catalogue, one function each. Figures and their sources are in catalogue.cpp.
 #pragma once
 
-#include <span>
-
 #include "topology/graph.hpp"
 
 namespace crossdock::topology {

@@ -1,4 +1,3 @@
-// Writing and reading graphs as JSON.
 #include "topology/graph_json.hpp"
 
 #include <limits>

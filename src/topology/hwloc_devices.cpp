@@ -1,4 +1,3 @@
-// See hwloc_devices.hpp.
 #include "topology/hwloc_devices.hpp"
 
 #include <algorithm>

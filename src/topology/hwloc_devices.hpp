@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "topology/graph.hpp"
 

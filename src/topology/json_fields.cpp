@@ -1,4 +1,3 @@
-// See json_fields.hpp.
 #include "topology/json_fields.hpp"
 
 #include <set>

@@ -1,4 +1,3 @@
-// See nvml_library.hpp.
 #include "topology/nvml_library.hpp"
 
 #include <dlfcn.h>

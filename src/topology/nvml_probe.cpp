@@ -1,4 +1,3 @@
-// Asks NVML. See nvml_probe.hpp.
 #include "topology/nvml_probe.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Sets of paths and forwarding tables: storage, merging and look-up.
 #include "topology/paths.hpp"
 
 #include <algorithm>

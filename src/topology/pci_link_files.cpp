@@ -1,4 +1,3 @@
-// See pci_link_files.hpp.
 #include "topology/pci_link_files.hpp"
 
 #include <algorithm>

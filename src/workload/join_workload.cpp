@@ -1,7 +1,5 @@
-// Limits, and rows by number.
 #include "workload/join_workload.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace crossdock::workload {

@@ -1,4 +1,3 @@
-// What the agent holds, and what it answers.
 #include "control/agent/agent.hpp"
 
 #include <limits>

@@ -1,4 +1,3 @@
-// Agents by name and by link, and their graph.
 #include "control/controller/agent_registry.hpp"
 
 #include <utility>

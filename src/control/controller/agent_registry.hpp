@@ -12,7 +12,6 @@
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "base/result.hpp"
 #include "control/controller/controller.hpp"

@@ -1,6 +1,4 @@
 // Who was silent for too long, what is overdue, and what goes with an agent that is given up.
-#include <algorithm>
-#include <utility>
 #include <vector>
 
 #include <fmt/ranges.h>

@@ -1,4 +1,3 @@
-// Rounds, their end, and who is missing.
 #include "control/controller/meeting_table.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Outlines, and tables with names.
 #include "control/controller/part_maker.hpp"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 // makes none. Not thread-safe.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 

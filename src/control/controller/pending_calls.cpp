@@ -1,4 +1,3 @@
-// Calls by topic, and topics by call.
 #include "control/controller/pending_calls.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Look-ups in a channel's record.
 #include "control/controller/records.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Outcomes by request.
 #include "control/controller/request_table.hpp"
 
 #include <utility>

@@ -1,4 +1,3 @@
-// See channel_json.hpp.
 #include "control/optimizer/channel_json.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Look-ups in a plan, and the ways between two endpoints.
 #include "control/optimizer/channel_plan.hpp"
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 // fullest link counts most. It is what a data plane that looks at queues comes to, and no exact optimum.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "control/optimizer/channel_plan.hpp"

@@ -1,4 +1,3 @@
-// Two cursors over two lists of flows.
 #include "control/optimizer/junction.hpp"
 
 #include <algorithm>

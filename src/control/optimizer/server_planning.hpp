@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <tuple>
 #include <vector>
 
 #include "control/optimizer/channel_plan.hpp"

@@ -1,4 +1,3 @@
-// Flows become sets of paths, once.
 #include "control/optimizer/structure_paths.hpp"
 
 #include <algorithm>

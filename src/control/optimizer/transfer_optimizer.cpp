@@ -1,4 +1,3 @@
-// From endpoints to server plans, and from those to a channel plan.
 #include "control/optimizer/transfer_optimizer.hpp"
 
 #include <algorithm>

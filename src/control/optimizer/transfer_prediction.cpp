@@ -1,4 +1,3 @@
-// Adds up what the shares of a flow put on every edge.
 #include "control/optimizer/transfer_prediction.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Limits of requests and of messages of agents and the controller.
 #include "control/protocol/check.hpp"
 
 #include <algorithm>

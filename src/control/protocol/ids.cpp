@@ -1,4 +1,3 @@
-// Spellings of ids.
 #include "control/protocol/ids.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Names of states, and parts of channels as values.
 #include "control/protocol/messages.hpp"
 
 #include <array>

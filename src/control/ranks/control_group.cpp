@@ -1,4 +1,3 @@
-// Rounds as requests.
 #include "control/ranks/control_group.hpp"
 
 #include <algorithm>

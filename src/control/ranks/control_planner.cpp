@@ -1,4 +1,3 @@
-// Endpoints, the channel, and this rank's part.
 #include "control/ranks/control_planner.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The agent's end of Attend.
 #include "control/rpc/agent_link.hpp"
 
 #include <algorithm>

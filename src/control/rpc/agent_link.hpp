@@ -5,10 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/result.hpp"
 #include "control/agent/agent.hpp"

@@ -1,4 +1,3 @@
-// Answers, keeping, and deleting what no application keeps any more.
 #include "control/rpc/agent_requests.hpp"
 
 #include <algorithm>

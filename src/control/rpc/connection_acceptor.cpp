@@ -1,4 +1,3 @@
-// Sockets that listen, and the thread that waits on all of them.
 #include "control/rpc/connection_acceptor.hpp"
 
 #include <algorithm>

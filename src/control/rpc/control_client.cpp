@@ -1,4 +1,3 @@
-// Calls, their repetition, and their end.
 #include "control/rpc/control_client.hpp"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 // A call that the network lost is repeated with the same request id until its time is over, so nothing is made twice.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 

@@ -1,4 +1,3 @@
-// Drives the controller.
 #include "control/rpc/controller_host.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Channels and their errors.
 #include "control/rpc/grpc_channel.hpp"
 
 #include <optional>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>

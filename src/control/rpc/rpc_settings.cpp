@@ -1,4 +1,3 @@
-// Checks of settings and of tokens.
 #include "control/rpc/rpc_settings.hpp"
 
 #include <algorithm>

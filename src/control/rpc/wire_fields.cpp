@@ -1,4 +1,3 @@
-// Checks of single fields, and the parts that several messages have.
 #include "control/rpc/wire_fields.hpp"
 
 #include <limits>

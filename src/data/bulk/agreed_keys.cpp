@@ -1,4 +1,3 @@
-// Ranges as bytes, said to all.
 #include "data/bulk/agreed_keys.hpp"
 
 #include <algorithm>

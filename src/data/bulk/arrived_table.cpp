@@ -1,4 +1,3 @@
-// Bits shifted together, words taken apart, last offsets, views.
 #include "data/bulk/arrived_table.hpp"
 
 #include <algorithm>

@@ -1,8 +1,6 @@
-// Which form, tasks that combine first, and sums that need no owners.
 #include "data/bulk/bucket_counts.hpp"
 
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "data/bulk/bucket_forms.hpp"

@@ -1,4 +1,3 @@
-// Columns to lanes, integers to words, lanes to places.
 #include "data/bulk/bulk_plan.hpp"
 
 #include <algorithm>

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/check.hpp"
-
 namespace crossdock::bulk {
 namespace {
 

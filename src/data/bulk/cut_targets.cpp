@@ -1,4 +1,3 @@
-// One walk over ranges and targets.
 #include "data/bulk/cut_targets.hpp"
 
 namespace crossdock::bulk {

@@ -1,4 +1,3 @@
-// Passes, and the way back.
 #include "data/bulk/digit_cut.hpp"
 
 #include <algorithm>

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.hpp"
-
 namespace crossdock::bulk {
 namespace {
 

@@ -1,7 +1,5 @@
-// Column by column; dictionaries as their values.
 #include "data/bulk/lane_writer.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"

@@ -1,8 +1,6 @@
-// Samples, counts, and ranges that are cut in turn.
 #include "data/bulk/order_cut.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <deque>
 #include <optional>

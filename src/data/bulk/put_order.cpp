@@ -1,4 +1,3 @@
-// Stages leave as they fill.
 #include "data/bulk/put_order.hpp"
 
 #include <chrono>

@@ -7,7 +7,6 @@
 //                  with no more of them than that there is one phase, which has them all: stages leave as they fill.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 

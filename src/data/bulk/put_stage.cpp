@@ -1,9 +1,6 @@
-// Sizes of stages, their pool, and the puts of one.
 #include "data/bulk/put_stage.hpp"
 
 #include <algorithm>
-
-#include "base/check.hpp"
 
 namespace crossdock::bulk {
 namespace {

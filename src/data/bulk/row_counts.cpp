@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/check.hpp"
 #include "data/segments/fill_lanes.hpp"
 #include "data/segments/fill_strings.hpp"
 #include "data/segments/resolve_dictionary.hpp"

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
-#include <limits>
 #include <string>
 
 #include "base/check.hpp"

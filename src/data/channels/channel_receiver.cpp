@@ -1,4 +1,3 @@
-// One receiver of a destination, and the leases that it hands out.
 #include "data/channels/channel_receiver.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// A router for the key types that were sent last.
 #include "data/channels/channel_router.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// One block of a source.
 #include "data/channels/channel_sender.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Opens the data plane that fits the group.
 #include "data/channels/data_plane.hpp"
 
 #include "data/channels/group_plane.hpp"

@@ -1,4 +1,3 @@
-// Cursors over a ring.
 #include "data/channels/flow_taker.hpp"
 
 #include "base/check.hpp"

@@ -1,4 +1,3 @@
-// Notes as rows of four words, there and back.
 #include "data/channels/group_trace.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Opens links between hosts, and gives flows to the mover.
 #include "data/channels/host_links.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 // own process, whether they have an end on the channel or not. Between linked ranks there are no such detours.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>

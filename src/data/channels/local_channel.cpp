@@ -1,4 +1,3 @@
-// Senders and receivers of a channel's part.
 #include "data/channels/local_channel.hpp"
 
 #include "data/channels/channel_receiver.hpp"

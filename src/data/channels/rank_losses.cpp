@@ -1,4 +1,3 @@
-// See rank_losses.hpp.
 #include "data/channels/rank_losses.hpp"
 
 namespace crossdock::channels {

@@ -3,7 +3,6 @@
 // Every rank works it out of what all of them said, so that both ends of a pair come to the same relays.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

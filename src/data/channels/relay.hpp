@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "base/result.hpp"
 #include "data/channels/channel.hpp"

@@ -1,4 +1,3 @@
-// Slices of all columns.
 #include "data/channels/sent_part.hpp"
 
 #include <algorithm>

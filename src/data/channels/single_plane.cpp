@@ -1,4 +1,3 @@
-// Channels of a process alone.
 #include "data/channels/single_plane.hpp"
 
 #include "data/channels/local_channel.hpp"

@@ -1,4 +1,3 @@
-// See block_coder.hpp.
 #include "data/codecs/block_coder.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// See column_coder.hpp.
 #include "data/codecs/column_coder.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// A table of frames by token.
 #include "data/movers/frames_under_way.hpp"
 
 #include "base/check.hpp"

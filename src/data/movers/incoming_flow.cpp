@@ -1,4 +1,3 @@
-// Segments into their slots, and credit back.
 #include "data/movers/incoming_flow.hpp"
 
 #include <algorithm>

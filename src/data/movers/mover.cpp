@@ -1,4 +1,3 @@
-// The mover's turns: commands, links, frames, notes, and what is due.
 #include "data/movers/mover.hpp"
 
 #include <algorithm>

@@ -1,8 +1,6 @@
 // Notes: collected for a peer, several entries at a time, and taken apart.
 #include <algorithm>
-#include <array>
 
-#include "base/check.hpp"
 #include "data/movers/mover_state.hpp"
 
 namespace crossdock::movers {

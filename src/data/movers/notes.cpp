@@ -1,4 +1,3 @@
-// Notes as bytes and back.
 #include "data/movers/notes.hpp"
 
 #include <algorithm>

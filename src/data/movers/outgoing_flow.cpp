@@ -1,4 +1,3 @@
-// What leaves, what goes again, and what is given back.
 #include "data/movers/outgoing_flow.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Headers and payloads of frames that leave.
 #include "data/movers/outgoing_frame.hpp"
 
 #include "base/check.hpp"

@@ -1,4 +1,3 @@
-// Paths by occupancy, and what is known of their health.
 #include "data/movers/path_choice.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Paths from the NICs that tables name.
 #include "data/movers/table_paths.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The loop of a program that sends and receives at once.
 #include "data/perf/block_loop.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Plain memcpy and plain sums.
 #include "data/perf/copy_rates.hpp"
 
 #include <algorithm>

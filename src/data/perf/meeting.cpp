@@ -1,4 +1,3 @@
-// Words as messages of the group.
 #include "data/perf/meeting.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The table of patterns.
 #include "data/perf/pattern.hpp"
 
 #include <numeric>

@@ -1,4 +1,3 @@
-// Runs, and what is added up over ranks.
 #include "data/perf/run_perf.hpp"
 
 #include <algorithm>

@@ -1,10 +1,8 @@
-// Finds, loads and checks a plugin.
 #include "data/plugins/plugin.hpp"
 
 #include <array>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <mutex>

@@ -1,4 +1,3 @@
-// Errors and values of ranks as text.
 #include "data/ranks/agreement.hpp"
 
 #include <charconv>

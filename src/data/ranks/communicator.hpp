@@ -18,7 +18,6 @@
 // then on all calls have that error. CD-603 with MPI's own words if a transfer failed.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>

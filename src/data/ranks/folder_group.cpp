@@ -1,12 +1,9 @@
-// The meeting, and rounds of files.
 #include "data/ranks/folder_group.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <iterator>
-#include <optional>
 #include <random>
 #include <sstream>
 #include <thread>

@@ -2,7 +2,6 @@
 #include "data/ranks/launch_id.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <string_view>
 

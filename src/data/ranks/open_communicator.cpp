@@ -1,10 +1,8 @@
-// Finds out which MPI this process belongs to, and loads its plugin.
 #include "data/ranks/open_communicator.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <link.h>
-#include <string_view>
 #include <vector>
 
 #include "data/plugins/plugin.hpp"

@@ -1,4 +1,3 @@
-// See packed_strings.hpp.
 #include "data/ranks/packed_strings.hpp"
 
 #include <charconv>

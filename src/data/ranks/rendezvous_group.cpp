@@ -1,4 +1,3 @@
-// The rank's end of a rendezvous.
 #include "data/ranks/rendezvous_group.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The words of flows, and where they lie.
 #include "data/rings/flow.hpp"
 
 #include "base/check.hpp"

@@ -1,4 +1,3 @@
-// Offsets of lanes and bitmaps.
 #include "data/rings/make_segment_layout.hpp"
 
 #include <bit>

@@ -1,4 +1,3 @@
-// Prints the words of a ring.
 #include "data/rings/ring_state.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "data/rings/wire_segment.hpp"
 
 #include <bit>
-#include <cstring>
 
 #include "data/rings/crc32c.hpp"
 

@@ -1,4 +1,3 @@
-// Out of segments: as batches, packed, and checked.
 #include "data/segments/segment_rows.hpp"
 
 #include <algorithm>

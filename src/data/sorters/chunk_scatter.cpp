@@ -1,4 +1,3 @@
-// Chunks behind the scatter's inner loop.
 #include "data/sorters/chunk_scatter.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Values without the zeros at their end.
 #include "data/sorters/decimal_words.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// Segments behind the scatter's inner loop.
 #include "data/sorters/radix_scatter.hpp"
 
 #include <algorithm>

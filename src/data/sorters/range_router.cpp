@@ -1,4 +1,3 @@
-// Binary search among bounds.
 #include "data/sorters/range_router.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Entering and testing, block of rows by block of rows.
 #include "data/sorters/row_filter.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/check.hpp"
 #include "data/sorters/decimal_words.hpp"
 #include "data/sorters/floor_modulo.hpp"
 #include "data/sorters/range_router.hpp"

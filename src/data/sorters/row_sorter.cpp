@@ -1,4 +1,3 @@
-// Blocks, and rows that wait.
 #include "data/sorters/row_sorter.hpp"
 
 #include <algorithm>

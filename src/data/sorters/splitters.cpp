@@ -1,4 +1,3 @@
-// Equal shares of a sample, cells and searches.
 #include "data/sorters/splitters.hpp"
 
 #include <algorithm>

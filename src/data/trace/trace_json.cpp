@@ -1,4 +1,3 @@
-// From notes to slices, and from slices to tracks.
 #include "data/trace/trace_json.hpp"
 
 #include <algorithm>

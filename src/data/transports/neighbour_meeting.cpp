@@ -1,4 +1,3 @@
-// Calls, greetings and answers, until all have met.
 #include "data/transports/neighbour_meeting.hpp"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <fcntl.h>
-#include <limits>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

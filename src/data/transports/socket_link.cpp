@@ -1,4 +1,3 @@
-// See socket_link.hpp.
 #include "data/transports/socket_link.hpp"
 
 #include <algorithm>

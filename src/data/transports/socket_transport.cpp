@@ -1,11 +1,9 @@
-// NICs, those who call at their ports, and turns of links.
 #include "data/transports/socket_transport.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <poll.h>

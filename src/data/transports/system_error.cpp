@@ -1,4 +1,3 @@
-// The reasons of the system, and what helps against each.
 #include "data/transports/system_error.hpp"
 
 #include <cerrno>

@@ -1,4 +1,3 @@
-// See tcp_socket.hpp.
 #include "data/transports/tcp_socket.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Loads the plugin that has UCX.
 #include "data/transports/ucx_transport.hpp"
 
 #include "data/plugins/plugin.hpp"

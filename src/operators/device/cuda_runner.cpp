@@ -1,4 +1,3 @@
-// Calls become errors with their messages.
 #include "operators/device/cuda_runner.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Values, bytes and bits of chosen rows.
 #include "operators/device/device_gather.hpp"
 
 #include "operators/device/device_key_words.hpp"

@@ -1,4 +1,3 @@
-// Which kernels make a join, and what memory they get.
 #include "operators/device/device_join.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Which words keys become, and the passes that make them.
 #include "operators/device/device_key_words.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Count, scan, scatter.
 #include "operators/device/device_partition.hpp"
 
 #include <bit>

@@ -1,4 +1,3 @@
-// Grids, and primitives with their scratch, for every runner.
 #include "operators/device/device_runner.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Digits, and the ties that they leave.
 #include "operators/device/device_sort.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// A worker's batches on their way out of a join.
 #include "operators/hash_join/emitter.hpp"
 
 namespace crossdock::operators {

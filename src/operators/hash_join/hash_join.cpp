@@ -2,8 +2,6 @@
 #include "operators/hash_join/hash_join.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <limits>
 
 #include "base/check.hpp"
 #include "operators/hash_join/rank_sides.hpp"

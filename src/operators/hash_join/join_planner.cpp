@@ -1,10 +1,8 @@
-// Sampling and choosing.
 #include "operators/hash_join/join_planner.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "model/merge_cost.hpp"
 #include "model/rates.hpp"

@@ -1,4 +1,3 @@
-// Rows that cannot match.
 #include "operators/hash_join/join_run.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Names of the choices, and what each kind of join lets out.
 #include "operators/hash_join/join_spec.hpp"
 
 #include "base/choices.hpp"

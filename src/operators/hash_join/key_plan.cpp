@@ -1,4 +1,3 @@
-// Packing, mixing and hashing of key columns.
 #include "operators/hash_join/key_plan.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Schema of the result and the early-or-late decision per column.
 #include "operators/hash_join/output_plan.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Candidate pairs on their way to the emitter.
 #include "operators/hash_join/prober.hpp"
 
 #include <algorithm>

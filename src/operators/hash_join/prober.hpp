@@ -2,10 +2,8 @@
 // One prober per worker; it does not know which strategy made the table.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/result.hpp"
 #include "operators/hash_join/emitter.hpp"

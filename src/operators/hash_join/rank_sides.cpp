@@ -1,4 +1,3 @@
-// What ranks agree on, the histogram, and the scatter into windows.
 #include "operators/hash_join/rank_sides.hpp"
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "data/ranks/agreement.hpp"
 #include "model/merge_cost.hpp"
 #include "operators/hash_join/slot_counts.hpp"

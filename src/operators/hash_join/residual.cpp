@@ -1,4 +1,3 @@
-// Columns for the predicate.
 #include "operators/hash_join/residual.hpp"
 
 namespace crossdock::operators {

@@ -1,4 +1,3 @@
-// Encode, filter, scatter: the partition pass of one side.
 #include "operators/hash_join/side_partitioner.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Ranges of the key columns, and words within them.
 #include "operators/merge_join/merge_keys.hpp"
 
 #include <algorithm>

@@ -11,7 +11,6 @@
 #include "operators/hash_join/join_run.hpp"
 #include "operators/hash_join/key_plan.hpp"
 #include "table/order_key.hpp"
-#include "table/row_order.hpp"
 
 namespace crossdock::operators {
 

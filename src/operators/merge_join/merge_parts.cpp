@@ -1,4 +1,3 @@
-// Small ranges are put together, heavy ones are cut.
 #include "operators/merge_join/merge_parts.hpp"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
-// Segments and sorted tables, read alike.
 #include "operators/merge_join/merge_side.hpp"
 
 #include <algorithm>
 #include <cstring>
+
+#include "table/row_order.hpp"
 
 namespace crossdock::operators {
 namespace {

@@ -2,7 +2,6 @@
 // read where it lies.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "data/sorters/word_sort.hpp"

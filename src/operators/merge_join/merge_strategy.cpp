@@ -1,4 +1,3 @@
-// From two tables to parts in order.
 #include "operators/merge_join/merge_strategy.hpp"
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "table/row_order.hpp"
+
 namespace crossdock::operators {
 namespace {
 

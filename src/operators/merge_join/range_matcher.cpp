@@ -1,9 +1,6 @@
-// From positions to blocks of rows.
 #include "operators/merge_join/range_matcher.hpp"
 
 #include <algorithm>
-
-#include "base/check.hpp"
 
 namespace crossdock::operators {
 namespace {

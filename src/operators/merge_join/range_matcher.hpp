@@ -6,7 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "operators/hash_join/emitter.hpp"
 #include "operators/hash_join/residual.hpp"

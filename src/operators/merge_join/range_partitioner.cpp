@@ -1,4 +1,3 @@
-// Encode, find the range, scatter.
 #include "operators/merge_join/range_partitioner.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Load, sort, rank.
 #include "operators/merge_join/range_sorter.hpp"
 
 #include <algorithm>

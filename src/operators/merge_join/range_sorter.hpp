@@ -7,6 +7,7 @@
 #include "memory/budget.hpp"
 #include "operators/merge_join/match_kernels.hpp"
 #include "operators/merge_join/merge_side.hpp"
+#include "table/row_order.hpp"
 
 namespace crossdock::operators {
 

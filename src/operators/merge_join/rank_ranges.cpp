@@ -1,4 +1,3 @@
-// Samples of all ranks.
 #include "operators/merge_join/rank_ranges.hpp"
 
 #include <algorithm>

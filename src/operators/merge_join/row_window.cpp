@@ -1,4 +1,3 @@
-// Positions to batches.
 #include "operators/merge_join/row_window.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Names and bounds of partitionings.
 #include "operators/partition/partition_spec.hpp"
 
 #include "base/choices.hpp"

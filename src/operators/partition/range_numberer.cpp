@@ -1,4 +1,3 @@
-// Samples keys, cuts ranges, finds the range of a row.
 #include "operators/partition/range_numberer.hpp"
 
 #include <algorithm>

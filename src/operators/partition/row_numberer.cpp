@@ -1,4 +1,3 @@
-// Partition numbers from hashes, ranges, or a column that has them.
 #include "operators/partition/row_numberer.hpp"
 
 #include "operators/partition/range_numberer.hpp"

@@ -1,8 +1,6 @@
-// Numbers, places, rows.
 #include "operators/partition/table_partition.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "model/rates.hpp"
 #include "operators/partition/row_numberer.hpp"

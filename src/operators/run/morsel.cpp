@@ -1,4 +1,3 @@
-// Cuts tables into morsels.
 #include "operators/run/morsel.hpp"
 
 #include <algorithm>

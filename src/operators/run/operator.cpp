@@ -1,4 +1,3 @@
-// Teams of a fitting size, and the frame of every run.
 #include "operators/run/operator.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Puts the prediction of each phase beside what it took.
 #include "operators/run/operator_facts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Phases, morsels and turns.
 #include "operators/run/operator_run.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The order of parts, restored.
 #include "operators/run/ordered_emitter.hpp"
 
 #include <chrono>

@@ -1,4 +1,3 @@
-// Batches on their way out of an operator.
 #include "operators/run/row_sink.hpp"
 
 namespace crossdock::operators {

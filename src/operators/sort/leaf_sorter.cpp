@@ -1,4 +1,3 @@
-// Words first, then what hangs on them.
 #include "operators/sort/leaf_sorter.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Cut, then exchange.
 #include "operators/sort/order_exchange.hpp"
 
 #include <chrono>

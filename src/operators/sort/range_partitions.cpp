@@ -1,10 +1,7 @@
-// Count, lay out, move.
 #include "operators/sort/range_partitions.hpp"
 
 #include <algorithm>
 #include <cstring>
-
-#include "base/check.hpp"
 
 namespace crossdock::operators {
 namespace {

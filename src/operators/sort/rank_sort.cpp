@@ -1,4 +1,3 @@
-// Cut, exchange, sort; or first rows to rank 0.
 #include "operators/sort/rank_sort.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Rows from anywhere, their words, and splitters of these.
 #include "operators/sort/sampled_ranges.hpp"
 
 #include <algorithm>

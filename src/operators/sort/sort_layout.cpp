@@ -1,4 +1,3 @@
-// Sources of columns, and the values of lanes.
 #include "operators/sort/sort_layout.hpp"
 
 #include <algorithm>

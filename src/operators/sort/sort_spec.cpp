@@ -1,4 +1,3 @@
-// Names of strategies, and the schema of a result.
 #include "operators/sort/sort_spec.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Whole columns once, batches as slices of them.
 #include "operators/sort/sorted_output.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "table/gather.hpp"
 
 namespace crossdock::operators {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "operators/sort/sort_run.hpp"
-#include "table/gather.hpp"
 
 namespace crossdock::operators {
 

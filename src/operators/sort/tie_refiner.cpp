@@ -1,9 +1,7 @@
-// Level by level.
 #include "operators/sort/tie_refiner.hpp"
 
-#include <algorithm>
-
 #include "data/sorters/word_sort.hpp"
+#include "table/row_order.hpp"
 
 namespace crossdock::operators {
 namespace {

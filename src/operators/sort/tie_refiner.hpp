@@ -12,7 +12,6 @@
 
 #include "memory/budget.hpp"
 #include "table/order_key.hpp"
-#include "table/row_order.hpp"
 
 namespace crossdock::operators {
 

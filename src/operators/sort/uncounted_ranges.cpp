@@ -1,9 +1,7 @@
-// Sample, lay out, move, bring together.
 #include "operators/sort/uncounted_ranges.hpp"
 
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
 #include <hwy/cache_control.h>
 

@@ -1,4 +1,3 @@
-// Names of devices, and the plugin that GPUs need.
 #include "session/device/device.hpp"
 
 #include <charconv>

@@ -1,4 +1,3 @@
-// Structs of C with what they keep alive behind them.
 #include "session/device/device_export.hpp"
 
 #include <array>

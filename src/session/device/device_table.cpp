@@ -1,4 +1,3 @@
-// Formats of Arrow, and memory with an owner.
 #include "session/device/device_table.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Launches, one per column.
 #include "session/device/table_rows.hpp"
 
 #include "operators/device/device_gather.hpp"

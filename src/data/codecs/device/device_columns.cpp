@@ -1,4 +1,3 @@
-// See device_columns.hpp.
 #include "data/codecs/device/device_columns.hpp"
 
 #include <algorithm>

@@ -1,10 +1,7 @@
 // Ranks that PMIx has started: the text of a round is put under the round's name, and a fence carries it to all.
 #pragma once
 
-#include <chrono>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "data/ranks/rank_group.hpp"
 

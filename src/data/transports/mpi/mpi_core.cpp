@@ -1,4 +1,3 @@
-// Starts MPI, and ends it.
 #include "data/transports/mpi/mpi_core.hpp"
 
 #include <array>

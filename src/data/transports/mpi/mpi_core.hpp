@@ -11,7 +11,6 @@
 #include <memory>
 #include <mpi.h>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "base/home_process.hpp"

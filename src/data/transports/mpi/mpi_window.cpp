@@ -1,4 +1,3 @@
-// Puts in pieces that MPI can count, and flushes.
 #include "data/transports/mpi/mpi_window.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// See ucx_link.hpp.
 #include "data/transports/ucx/ucx_link.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// See ucx_worker.hpp.
 #include "data/transports/ucx/ucx_worker.hpp"
 
 #include <chrono>
