@@ -131,12 +131,12 @@ def probe_rows(lines: list[Line]) -> list[str]:
 
 def launched_rows(lines: list[Line]) -> list[str]:
     """Kernels of operators that no step has launched."""
-    said = [line for line in lines if "launched" in line]
-    if not said:
+    launches = [line for line in lines if "launched" in line]
+    if not launches:
         return []
-    launched = {name for line in said for name in line["launched"]}
-    missing = [name for name in said[0]["kernels"] if name not in launched]
-    count = len(said[0]["kernels"])
+    launched = {name for line in launches for name in line["launched"]}
+    missing = [name for name in launches[0]["kernels"] if name not in launched]
+    count = len(launches[0]["kernels"])
     text = f"{count - len(missing)} of {count} kernels of operators were launched by the suites"
     return ["", text + (f"; not by any step: {', '.join(missing)}." if missing else ".")]
 

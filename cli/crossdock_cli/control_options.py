@@ -141,16 +141,16 @@ class RefusalWatch:
         _, self._files = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (self._files, self._files))
         self._server = server
-        self._said = 0
+        self._reported = 0
         self._quiet_until_s = 0.0
 
     def look(self) -> None:
         refused = self._server.refused_connections
-        if refused == self._said or time.monotonic() < self._quiet_until_s:
+        if refused == self._reported or time.monotonic() < self._quiet_until_s:
             return
         output.say(
-            f"warn     {refused - self._said} connections refused: this process may open "
+            f"warn     {refused - self._reported} connections refused: this process may open "
             f"{self._files} files, and few are left"
         )
         output.say("         try  ulimit -Hn, or LimitNOFILE= of its unit")
-        self._said, self._quiet_until_s = refused, time.monotonic() + _WARN_EVERY_S
+        self._reported, self._quiet_until_s = refused, time.monotonic() + _WARN_EVERY_S

@@ -244,7 +244,9 @@ class _ListParser(Parser):
         if function in ("arg_min", "arg_max") and not options:
             self._fail(self._peek(), f"the column to go by is missing: {token.text}(x, by=y)")
         self._require(")", f"after the argument of {token.text}")
-        return self._made(token, function, subject, options), _default_name(function, subject)
+        return self._aggregate_of(token, function, subject, options), _default_name(
+            function, subject
+        )
 
     def _options(self, token: Token, function: str, subject: xd.Expr) -> dict[str, Any]:
         """What stands behind the argument: wide=true, floats=exact, or the share of a quantile.
@@ -261,7 +263,7 @@ class _ListParser(Parser):
             else:
                 name = self._next_option(at, token, function, options)
                 options[name] = self._constant(function, object)
-            self._made(at, function, subject, {name: options[name]})
+            self._aggregate_of(at, function, subject, {name: options[name]})
         return options
 
     def _require_option(self, at: Token, name: str, function: str, options: dict[str, Any]) -> None:
@@ -283,7 +285,7 @@ class _ListParser(Parser):
             self._fail(at, f"{token.text} takes one argument; {_takes(function)}")
         return unnamed[len(options)]
 
-    def _made(
+    def _aggregate_of(
         self, token: Token, function: str, subject: xd.Expr, options: dict[str, Any]
     ) -> xd.Aggregate:
         try:

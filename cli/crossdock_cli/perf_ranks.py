@@ -102,8 +102,8 @@ def _wait(started: list[subprocess.Popen[bytes]], folder: Path) -> int:
     if failed is None:
         return 0
     code = codes[failed] or 1
-    said = (folder / f"errors-{failed}").read_text(encoding="utf-8", errors="replace").rstrip()
-    output.say(said or f"rank {failed} was ended by signal {-code}")
+    errors = (folder / f"errors-{failed}").read_text(encoding="utf-8", errors="replace").rstrip()
+    output.say(errors or f"rank {failed} was ended by signal {-code}")
     return code if code > 0 else 1
 
 

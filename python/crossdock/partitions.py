@@ -40,7 +40,7 @@ class Partitions:
         self._dock = dock
         self._node = node
         self._lock = threading.Lock()
-        self._found: tuple[pa.Table, list[int]] | None = None
+        self._result: tuple[pa.Table, list[int]] | None = None
         self._rows: list[int] = []  # of all ranks
 
     @property
@@ -117,22 +117,22 @@ class Partitions:
     def __repr__(self) -> str:
         from crossdock.reports.display import headline
 
-        state = "not run yet" if self._found is None else f"{sum(self._found[1]):,} rows"
+        state = "not run yet" if self._result is None else f"{sum(self._result[1]):,} rows"
         return f"crossdock.Partitions: {headline(self._node)} ({state})"
 
     def _run(self) -> tuple[pa.Table, list[int]]:
         with self._lock:
-            if self._found is None:
+            if self._result is None:
                 self._keep(self._dock.execution())
-            assert self._found is not None
-            return self._found
+            assert self._result is not None
+            return self._result
 
     def _keep(self, execution: Execution | RankExecution) -> pa.Table:
-        self._found = execution.partitions(self._narrowed())
-        self._rows = self._found[1]
+        self._result = execution.partitions(self._narrowed())
+        self._rows = self._result[1]
         if not isinstance(execution, Execution):
             self._rows = execution.ranks.sums("rows of parts", self._rows)
-        return self._found[0]
+        return self._result[0]
 
     @contextlib.contextmanager
     def _folder(self, target: Path) -> Iterator[Path]:

@@ -114,7 +114,7 @@ class _Meeting:
         self.job = job
         self.size = size
         self.members: dict[int, _Member] = {}
-        self.said: dict[int, bytes] = {}
+        self.notes: dict[int, bytes] = {}
         self.gone: dict[int, str] = {}
         self.is_whole = False
 
@@ -133,14 +133,14 @@ class _Meeting:
         self.members[member.rank] = member
         self.is_whole = len(self.members) == self.size
 
-    def say(self, member: _Member, text: bytes) -> None:
-        if member.rank in self.said:
+    def say(self, member: _Member, note: bytes) -> None:
+        if member.rank in self.notes:
             raise _RefusedError(f"rank {member.rank} has said something in this round already")
-        self.said[member.rank] = text
-        if len(self.said) == self.size:
-            notes = (self.said[rank] for rank in range(self.size))
-            answer = b"A" + b"".join(b"%d\n%b" % (len(text), text) for text in notes)
-            self.said = {}
+        self.notes[member.rank] = note
+        if len(self.notes) == self.size:
+            ordered = (self.notes[rank] for rank in range(self.size))
+            answer = b"A" + b"".join(b"%d\n%b" % (len(note), note) for note in ordered)
+            self.notes = {}
             for one in self.members.values():
                 one.tell(answer)
         self.end_if_lost()
@@ -150,23 +150,23 @@ class _Meeting:
             return
         del self.members[member.rank]
         if not self.is_whole:  # it may come again
-            self.said.pop(member.rank, None)
+            self.notes.pop(member.rank, None)
             return
         self.gone[member.rank] = member.place
         self.end_if_lost()
 
     def end_if_lost(self) -> None:
         """The round can never be whole if a member is gone that has not said anything in it."""
-        silent = [rank for rank in self.gone if rank not in self.said]
-        if not silent or not self.said:
+        silent = [rank for rank in self.gone if rank not in self.notes]
+        if not silent or not self.notes:
             return
         why = f"rank {silent[0]} ({self.gone[silent[0]]}) has ended, or left job {self.job}"
-        for rank in self.said:
+        for rank in self.notes:
             if rank in self.members:
                 self.members[rank].tell(b"E%d %b" % (_LOST, why.encode()))
 
     def silent(self) -> bytes:
-        ranks = [str(rank) for rank in range(self.size) if rank not in self.said]
+        ranks = [str(rank) for rank in range(self.size) if rank not in self.notes]
         more = f" and {len(ranks) - 16} more" if len(ranks) > 16 else ""
         return (", ".join(ranks[:16]) + more).encode()
 

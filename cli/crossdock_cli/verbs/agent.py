@@ -85,22 +85,22 @@ def _watch(
     from crossdock import control
     from crossdock.errors import from_native
 
-    said: tuple[str, str] | None = None
-    joins_said = 0
+    shown: tuple[str, str] | None = None
+    joins_shown = 0
     refusals = control_options.RefusalWatch(agent)
     while not stopped.wait(LOOK_S):
         refusals.look()
         is_joined, trouble, joins, endpoints, channels = agent.state()
-        if is_joined and joins != joins_said:
+        if is_joined and joins != joins_shown:
             output.say(
                 f"ready    {name} has joined {settings.address}: {endpoints} endpoints, "
                 f"{channels} channels"
             )
-            said, joins_said = None, joins
-        elif trouble is not None and (news := (trouble[0], _SPAN.sub("", trouble[2]))) != said:
-            said = news
+            shown, joins_shown = None, joins
+        elif trouble is not None and (news := (trouble[0], _SPAN.sub("", trouble[2]))) != shown:
+            shown = news
             error = control.explained(from_native(Exception(*trouble)), settings)
-            if error.code in FINAL and joins_said == 0:
+            if error.code in FINAL and joins_shown == 0:
                 raise error
             output.say(f"warn     {error.report()}")
             stay = "; open channels stay" if error.code == "CD-611" else ""

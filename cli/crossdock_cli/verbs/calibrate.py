@@ -100,12 +100,12 @@ def _of_exchanges(dock: Dock, rows: int, repeat: int) -> dict[str, Any]:
     from crossdock.machines.rates_file import machine_name
     from crossdock.ranks.calibration import calibrate_exchange
 
-    def said(name: str) -> None:
+    def show_progress(name: str) -> None:
         if dock.rank == 0:
             output.say(f"measure  {name}")
 
-    said(f"{machine_name()}, {dock.size} ranks")
-    calibration = calibrate_exchange(dock, rows, repeat, said)
+    show_progress(f"{machine_name()}, {dock.size} ranks")
+    calibration = calibrate_exchange(dock, rows, repeat, show_progress)
     return {
         "machine": machine_name(),
         "seconds": calibration.seconds,

@@ -75,8 +75,8 @@ def _statements_text(dock: Dock, text: str | None, file: str | None) -> str:
     if ranks is None:
         return sys.stdin.read()
     with ranks.call("standard input"):
-        said = ranks.agree("statements", sys.stdin.read() if ranks.rank == 0 else None)
-    return str(said[0])
+        statements = ranks.agree("statements", sys.stdin.read() if ranks.rank == 0 else None)
+    return str(statements[0])
 
 
 def _read(file: str) -> str:

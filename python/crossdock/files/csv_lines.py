@@ -104,7 +104,7 @@ def _filled(blocks: Iterable[str], options: CsvOptions, delimiter: str, path: st
 
 def _python_dialect(options: CsvOptions, sign: str) -> type[csv.Dialect]:
 
-    class Found(csv.Dialect):
+    class OptionsDialect(csv.Dialect):
         delimiter = sign
         quotechar = options.quote or None
         quoting = csv.QUOTE_MINIMAL if options.quote else csv.QUOTE_NONE
@@ -112,4 +112,4 @@ def _python_dialect(options: CsvOptions, sign: str) -> type[csv.Dialect]:
         doublequote = True
         lineterminator = "\n"
 
-    return Found
+    return OptionsDialect

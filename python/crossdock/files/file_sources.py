@@ -55,7 +55,7 @@ _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 _FILE_NAME = "filename"
 FILE_OPTIONS = ("union_by_name", "hive_partitioning", "filename", "filesystem")
 
-Found = TypeVar("Found")
+Contents = TypeVar("Contents")
 
 
 @dataclass(frozen=True)
@@ -297,11 +297,11 @@ class FileSource(ABC):
         """The files one by one, with a row of values for each."""
 
     def of_each(
-        self, items: Sequence[Any], read: Callable[[Any], Found], file_of: Callable[[Any], str]
-    ) -> list[Found]:
+        self, items: Sequence[Any], read: Callable[[Any], Contents], file_of: Callable[[Any], str]
+    ) -> list[Contents]:
         """What `read` gives of each item, which it reads from a file."""
 
-        def one(item: Any) -> Found:
+        def one(item: Any) -> Contents:
             with self.data_errors(file_of(item)):
                 return read(item)
 

@@ -129,15 +129,15 @@ class Calibrator:
         self._caches = {"machine.l3_share": statistics.median(shares)}
         self._series: dict[str, _Series] = {}
 
-    def measure(self, said: Callable[[str], None] = lambda _: None) -> None:
+    def measure(self, show: Callable[[str], None] = lambda _: None) -> None:
         """One pass: each work runs once for warming up and once to be timed. Leaves the rates in
-        use as they were. said: gets the name of each work as it begins."""
+        use as they were. show: gets the name of each work as it begins."""
         before = _native.rates_in_use()
         start = time.perf_counter()
         try:
             _native.use_rates(self._caches)
             for work in works(self._dock, self._rows):
-                said(work.name)
+                show(work.name)
                 _profile(work.relation)
                 profile = _profile(work.relation)
                 if work.name not in self._series:
@@ -157,22 +157,22 @@ class Calibrator:
 
 
 def calibrate(
-    dock: Dock, rows: int = ROWS, repeat: int = PASSES, said: Callable[[str], None] = lambda _: None
+    dock: Dock, rows: int = ROWS, repeat: int = PASSES, show: Callable[[str], None] = lambda _: None
 ) -> Calibration:
     """`repeat` passes of a Calibrator. Leaves the rates in use as they were. Cost: some 50 s for
     the default on two cores."""
     calibrator = Calibrator(dock, rows)
-    measure_passes(calibrator.measure, repeat, said)
+    measure_passes(calibrator.measure, repeat, show)
     return calibrator.result()
 
 
 def measure_passes(
-    measure: Callable[[Callable[[str], None]], None], repeat: int, said: Callable[[str], None]
+    measure: Callable[[Callable[[str], None]], None], repeat: int, show: Callable[[str], None]
 ) -> None:
     """Passes of a calibrator; what is said of each tells which it is."""
     for number in range(repeat):
         place = "" if repeat == 1 else f" ({number + 1} of {repeat})"
-        measure(lambda name, place=place: said(name + place))  # type: ignore[misc]
+        measure(lambda name, place=place: show(name + place))  # type: ignore[misc]
 
 
 def l3_share(threads: int) -> float:

@@ -8,6 +8,7 @@ fast this machine is as a whole.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ def fit_rates(equations: Sequence[Equation], known: Mapping[str, float]) -> dict
     names = sorted({name for equation in usable for name in equation.coefficients})
     if not names:
         return dict(known)
-    scale = _median([e.seconds / max(e.predicted_s(known), 1e-12) for e in usable])
+    scale = statistics.median(e.seconds / max(e.predicted_s(known), 1e-12) for e in usable)
     # In shares of the known rates: how much of its time each equation owes to each rate.
     rows = [
         [known[name] * equation.coefficients.get(name, 0.0) / equation.seconds for name in names]
@@ -86,11 +87,3 @@ def _solve(
         if moved < _SETTLED * scale:
             break
     return shares
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2

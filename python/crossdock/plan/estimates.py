@@ -90,10 +90,10 @@ class Estimator:
         """The estimate of a node."""
         estimate = self._known.get(node)
         if estimate is None:
-            estimate = self._known[node] = self._made(node)
+            estimate = self._known[node] = self._estimate(node)
         return estimate
 
-    def _made(self, node: Node) -> Estimate:
+    def _estimate(self, node: Node) -> Estimate:
         if isinstance(node, Scan):
             return self._scan(node)
         if isinstance(node, Filter):
@@ -256,10 +256,10 @@ class _Facts:
     def column(self, name: str, rows: float) -> ColumnEstimate:
         """Of so many rows of which those of the source are some."""
         if (name, rows) not in self._columns:
-            self._columns[name, rows] = self._found(name, rows)
+            self._columns[name, rows] = self._estimated(name, rows)
         return self._columns[name, rows]
 
-    def _found(self, name: str, rows: float) -> ColumnEstimate:
+    def _estimated(self, name: str, rows: float) -> ColumnEstimate:
         data_type = self._source.schema.field(name).type
         if isinstance(self._source, ArrowSource):
             estimate = _of_sample(self.sample((name,)).column(0), rows)

@@ -345,63 +345,63 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
     """The error of a text that DataFusion refused, with the place where it is known."""
     if isinstance(error, CrossdockError):
         return error
-    said = str(error)
-    if (match := _NO_TABLE.search(said)) is not None:
+    message = str(error)
+    if (match := _NO_TABLE.search(message)) is not None:
         return UnknownTableError(match[1])
-    if (match := _NO_FIELD.search(said)) is not None:
+    if (match := _NO_FIELD.search(message)) is not None:
         return _unknown_name(match, text, tables)
-    if text.unnests and "array_element does not support" in said:
+    if text.unnests and "array_element does not support" in message:
         return sql_error(
             "UNNEST of what is no list", text.original, place_of_word(text.original, "unnest"),
             "a column of lists, [a, b], or string_split(s, ',')",
         )  # fmt: skip
-    if (match := _NO_FUNCTION.search(said)) is not None:
+    if (match := _NO_FUNCTION.search(message)) is not None:
         return unsupported(
             f"the function {match[1]!r}",
             text.original,
             place_of_word(text.original, match[1]),
             _instead(match[1]),
         )
-    if (match := _OTHER_TYPES.search(said)) is not None:
+    if (match := _OTHER_TYPES.search(message)) is not None:
         name = match[1] or match[2]
         return sql_error(
             f"{name}() does not take values of these types", text.original,
             place_of_word(text.original, name), "a cast of the arguments, x::double",
         )  # fmt: skip
-    if (match := _NOT_GROUPED.search(said)) is not None:
+    if (match := _NOT_GROUPED.search(message)) is not None:
         name = match[1].rpartition(".")[2]
         return sql_error(
             f"the column {name!r} is neither in GROUP BY nor in an aggregate", text.original,
             place_of_word(text.original, name), f"any_value({name}), or {name} in GROUP BY",
         )  # fmt: skip
-    if (match := _REPEATED.search(said)) is not None:
+    if (match := _REPEATED.search(message)) is not None:
         name = (match[1] or match[2]).replace('"', "")
         error = sql_error(
             f"a select item has the name {name!r} of a column beside it", text.original,
             place_of_word(text.original, name), f"another name behind AS, or * EXCLUDE ({name})",
         )  # fmt: skip
         return RepeatedNameError(name, error)
-    if (match := _AMBIGUOUS.search(said)) is not None:
+    if (match := _AMBIGUOUS.search(message)) is not None:
         error = sql_error(
             f"the column {match[1]!r} is in several tables", text.original,
             place_of_word(text.original, match[1]), f"the table before it: t.{match[1]}",
         )  # fmt: skip
         return AmbiguousNameError(match[1], error)
-    if "found: EOF" in said:
-        return sql_error(_plain(said), text.original, len(text.original.rstrip()))
-    if (match := _PLACE.search(said)) is not None:
+    if "found: EOF" in message:
+        return sql_error(_plain(message), text.original, len(text.original.rstrip()))
+    if (match := _PLACE.search(message)) is not None:
         where = text.place_of(place_of(text.text, int(match[1]), int(match[2])))
-        plain = _plain(_PLACE.sub("", said))
+        plain = _plain(_PLACE.sub("", message))
         typed = re.match(r"\w+", text.original[where:])
         if typed is not None:  # AS is written before names without one
             plain = plain.replace("found: AS", f"found: {typed[0]}")
         return sql_error(plain, text.original, where)
     for pattern, what, word, instead in _REFUSALS:
-        if re.search(pattern, said):
+        if re.search(pattern, message):
             place = place_of_word(text.original, word)
             return unsupported(what, text.original, place, instead)
-    plain = _plain(said)
-    if "NotImplemented" in said or "not implemented" in said.lower() or "Unsupported" in said:
+    plain = _plain(message)
+    if re.search("NotImplemented|(?i:not implemented)|Unsupported", message):
         return unsupported(plain, text.original)
     return sql_error(plain, text.original)
 
@@ -434,26 +434,25 @@ def _instead(function: str) -> str:
     return others.get(function.lower(), "")
 
 
-def _plain(said: str) -> str:
+def _plain(message: str) -> str:
     """What DataFusion says, without the names of its own layers."""
-    text = said
     for _ in range(6):
         shorter = re.sub(
             r"^\s*(?:DataFusion error|Error during planning|SQL error|Schema error|type_coercion|"
             r"This feature is not implemented|External error|Optimizer rule '\w+' failed|"
             r"Arrow error|caused by)\s*:?\s*",
             "",
-            text,
+            message,
         )
-        if shorter == text:
+        if shorter == message:
             break
-        text = shorter
-    text = text.replace(ROWS + ".", "")
+        message = shorter
+    message = message.replace(ROWS + ".", "")
     inner = re.search(
         r'^(?:ParserError|TokenizerError|NotImplemented|Substrait)\("(.*)"\)\s*$',
-        text.strip(),
+        message.strip(),
         re.S,
     )
-    text = inner[1].replace('\\"', '"') if inner else text
-    text = " ".join(text.split())
-    return text if len(text) <= 300 else text[:297] + "..."
+    message = inner[1].replace('\\"', '"') if inner else message
+    message = " ".join(message.split())
+    return message if len(message) <= 300 else message[:297] + "..."

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _SHORT = 4_000  # characters: SQL of so many waits for no new thread
 _STACK_BYTES = 64 << 20  # for these; of addresses: what is not used is no memory
@@ -41,7 +41,7 @@ class _Standing:
 _standing: _Standing | None = None
 
 
-def with_deep_stack(act: Callable[[], Found], characters: int) -> Found:
+def with_deep_stack(act: Callable[[], Result], characters: int) -> Result:
     """What `act` gives, on a thread whose stack holds the deepest expression that is taken of a
     text of so many characters."""
     future: Future[Any] = Future()

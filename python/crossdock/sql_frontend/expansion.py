@@ -87,7 +87,7 @@ class _Expansion:
         begin, end = query.clause("from")
         if begin == end or owner.name.lower() in Laterals(self._text).names(query):
             return None
-        relation = self._plan(f"{query.prefix}SELECT * {self._said(begin, end)}")
+        relation = self._plan(f"{query.prefix}SELECT * {self._sql(begin, end)}")
         types = {field.name.lower(): field.type for field in relation.schema}
         data_type = types.get(owner.name.lower())
         if data_type is None or not pa.types.is_struct(data_type):
@@ -109,12 +109,12 @@ class _Expansion:
             if not is_first or (close < 0 and self._word(first) not in query.tables):
                 continue
             is_query, behind = close >= 0, max(close, first) + 1
-            said = self._said(first + is_query, behind - is_query)
-            known = said if is_query else query.prefix
+            sql = self._sql(first + is_query, behind - is_query)
+            known = sql if is_query else query.prefix
             if not {"group", "distinct"} & {token.lower for token in tokens_of(known)}:
                 continue
             count = sum(token.name.startswith(f"{HIDDEN}groups") for token in self._tokens)
-            relation = self._plan(_behind_tables(query, said if is_query else f"FROM {said}"))
+            relation = self._plan(_behind_tables(query, sql if is_query else f"FROM {sql}"))
             name = f"{HIDDEN}groups {count}"
             has_name = is_query or Pieces(self._text).has_alias(behind)
             alias = "" if has_name else f" AS {quoted(self._tokens[first].name)}"
@@ -142,7 +142,7 @@ class _Expansion:
     def _word(self, number: int) -> str:
         return self._tokens[number].lower if 0 <= number < len(self._tokens) else ""
 
-    def _said(self, begin: int, end: int) -> str:
+    def _sql(self, begin: int, end: int) -> str:
         """The text of tokens."""
         return (
             self._text[self._tokens[begin].start : self._tokens[end - 1].end] if end > begin else ""
@@ -175,7 +175,7 @@ class _Expansion:
         if source is None or source > number or query.clauses.get("select") != number:
             return None
         end = query.clause("select")[1]
-        first, second = self._said(number, end), self._said(source, number)
+        first, second = self._sql(number, end), self._sql(source, number)
         return self._replaced(source, end, f"{first} {second}")
 
     def _order_by_all(self, number: int) -> str | None:
@@ -187,11 +187,11 @@ class _Expansion:
         end = number + 1
         while self._word(end) in ("asc", "desc", "nulls", "first", "last"):
             end += 1
-        how = self._said(number + 1, end)
+        how = self._sql(number + 1, end)
         begin = query.level[0]
-        outer = {k: v for k, v in query.tables.items() if v not in self._said(begin, order)}
+        outer = {k: v for k, v in query.tables.items() if v not in self._sql(begin, order)}
         prefix = f"WITH {', '.join(outer.values())} " if outer else ""
-        count = len(self._plan(f"{prefix}SELECT * FROM ({self._said(begin, order)})").columns)
+        count = len(self._plan(f"{prefix}SELECT * FROM ({self._sql(begin, order)})").columns)
         return self._replaced(number, end, ", ".join(f"{i + 1} {how}" for i in range(count)))
 
     def _source_columns(self, query: Query, owner: str = "") -> list[str]:
@@ -200,7 +200,7 @@ class _Expansion:
         if begin == end:
             raise sql_error("a star needs a FROM", self._text, self._tokens[query.begin].start)
         star = f"{owner}*" if owner else "*"
-        return list(self._plan(f"{query.prefix}SELECT {star} {self._said(begin, end)}").columns)
+        return list(self._plan(f"{query.prefix}SELECT {star} {self._sql(begin, end)}").columns)
 
     def _star_before(self, number: int) -> int:
         """The star, which is no product, that a LIKE or a RENAME is of; -1 where there is none."""
@@ -219,7 +219,7 @@ class _Expansion:
     def _star(self, star: int) -> str:
         """A star with what is left out, replaced, renamed or looked for, as its columns."""
         begin = star - 2 if self._is_at(star - 1, ".") else star
-        owner = self._said(begin, star)
+        owner = self._sql(begin, star)
         names = self._source_columns(self._query(star), owner)
         items, end = self._modified(names, star + 1, owner)
         if not items:
@@ -242,18 +242,18 @@ class _Expansion:
             is_one = close == number + 1
             listed = (close, close + 1) if is_one else (number + 2, close)
             for begin, end in between_commas(self._tokens, *listed):
-                said = self._tokens[end - 1].name.lower()
+                name = self._tokens[end - 1].name.lower()
                 if word in ("exclude", "except"):
-                    items = {n: v for n, v in items.items() if n.lower() != said}
+                    items = {n: v for n, v in items.items() if n.lower() != name}
                 elif word == "rename":
                     old = self._tokens[begin].name.lower()
                     items = {
-                        n: f"{v} AS {quoted(said)}" if n.lower() == old else v
+                        n: f"{v} AS {quoted(name)}" if n.lower() == old else v
                         for n, v in items.items()
                     }
                 else:
-                    value = self._said(begin, end)
-                    items = {n: value if n.lower() == said else v for n, v in items.items()}
+                    value = self._sql(begin, end)
+                    items = {n: value if n.lower() == name else v for n, v in items.items()}
             number = close + 1
         return list(items.values()), number
 
@@ -266,7 +266,7 @@ class _Expansion:
             for i in range(begin, end)
             if self._word(i) == "columns" and i + 1 in self._closing and not self._is_at(i - 1, ".")
         ]
-        chosen = {self._said(i + 2, close) for i, close in calls}
+        chosen = {self._sql(i + 2, close) for i, close in calls}
         if len(chosen) > 1:
             raise unsupported(
                 "COLUMNS of several choices in one item", self._text, self._tokens[number].start,

@@ -79,11 +79,11 @@ class _Standard:
         self._tokens = tokens_of(text)
         self._closing = brackets_of(self._tokens)
 
-    def _said(self, begin: int, end: int) -> str:
-        said = (
+    def _sql(self, begin: int, end: int) -> str:
+        sql = (
             self._text[self._tokens[begin].start : self._tokens[end - 1].end] if end > begin else ""
         )
-        return said.replace("{", "{{").replace("}", "}}")
+        return sql.replace("{", "{{").replace("}", "}}")
 
     def _places(self, word: str) -> list[int]:
         places, number = [], 0
@@ -101,12 +101,12 @@ class _Standard:
         columns, first = [], begins[0] + 1
         for number in lists:
             behind = self._closing[number] + 1
-            columns.append(self._said(first, behind))
+            columns.append(self._sql(first, behind))
             first = behind
         if first != (group[0] if group else len(self._tokens)):
             return ""
-        by = f" {self._said(group[0], len(self._tokens))}" if group else ""
-        using = self._said(0, begins[0])
+        by = f" {self._sql(group[0], len(self._tokens))}" if group else ""
+        using = self._sql(0, begins[0])
         return f"PIVOT {{source}} ON {', '.join(columns)} USING {using}{by}"
 
     def unpivot(self) -> str:
@@ -114,9 +114,9 @@ class _Standard:
         is_plain = len(tokens) > 4 and [tokens[1].lower, tokens[3].lower] == ["for", "in"]
         if not is_plain or self._closing.get(4) != len(tokens) - 1:
             return ""
-        value, name = self._said(0, 1), self._said(2, 3)
+        value, name = self._sql(0, 1), self._sql(2, 3)
         return (
-            f"UNPIVOT {{source}} ON {self._said(5, len(tokens) - 1)} INTO NAME {name} VALUE {value}"
+            f"UNPIVOT {{source}} ON {self._sql(5, len(tokens) - 1)} INTO NAME {name} VALUE {value}"
         )
 
 

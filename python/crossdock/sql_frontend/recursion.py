@@ -59,16 +59,16 @@ class _Recursion:
         self._pieces = Pieces(text)
         self._planned = planned
         self._tables = self._read_tables()
-        self._found: dict[str, Relation] = {}
+        self._computed_tables: dict[str, Relation] = {}
 
     def run(self) -> tuple[str, dict[str, Relation]]:
         if self._dock.over_ranks() is not None:
             raise self._refused("WITH RECURSIVE over ranks", 1, "a loop in Python over relations")
         for number, table in enumerate(self._tables):
             if self._reads(table.name, *table.query):
-                self._found[table.name] = self._computed(number, table)
+                self._computed_tables[table.name] = self._computed(number, table)
         behind = self._tables[-1].end
-        return self._text(self._tables, (behind, len(self._pieces.tokens))), self._found
+        return self._text(self._tables, (behind, len(self._pieces.tokens))), self._computed_tables
 
     def _refused(self, what: str, number: int, instead: str) -> Exception:
         place = self._pieces.tokens[number].start
@@ -114,7 +114,7 @@ class _Recursion:
         parts = [
             (pieces.tokens[each.begin].start, pieces.tokens[each.end - 1].end)
             for each in tables
-            if each.name not in self._found
+            if each.name not in self._computed_tables
         ]
         begin, end = query
         shown = list(pieces.text)
@@ -138,7 +138,7 @@ class _Recursion:
                 "a recursive table that is read in several parts of a UNION", union, "one part"
             )
         before = self._tables[:number]
-        base = self._planned(self._text(before, first), self._found)
+        base = self._planned(self._text(before, first), self._computed_tables)
         if table.columns:
             if len(table.columns) != len(base.columns):
                 raise sql_error(
@@ -177,7 +177,7 @@ class _Recursion:
                     self._pieces.text, self._pieces.tokens[table.begin].start,
                     "a condition that ends it, WHERE depth < 100, or UNION for UNION ALL",
                 )  # fmt: skip
-            tables = {**self._found, table.name: self._relation(last)}
+            tables = {**self._computed_tables, table.name: self._relation(last)}
             node = _of_types(self._planned(text, tables), last.schema)
             if is_all:
                 last = self._rows(node)

@@ -26,7 +26,7 @@ Plan = Callable[[str], "Relation"]
 _JOINS = words_of("join inner left right full cross natural asof positional semi anti outer")
 _TURNED = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
 _KEY, _NUMBER = "asof key ", "asof number"
-_INSTEAD = "a subquery in brackets for what stands before it"
+_ADVICE = "a subquery in brackets for what stands before it"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class RowTables:
         right = self._operand(number + 2)
         lefts = self._lefts(number)
         if right is None or not right.name or len(lefts) != 1:
-            self._refuse(number, "POSITIONAL JOIN of other than two tables with names", _INSTEAD)
+            self._refuse(number, "POSITIONAL JOIN of other than two tables with names", _ADVICE)
         tables, names = {}, [f"{self._name} {side}" for side in ("left", "right")]
         for name, operand in zip(names, (lefts[0], right), strict=True):
             relation = self._of(operand, [])
@@ -150,7 +150,7 @@ class RowTables:
         """TABLESAMPLE at a token: a table of the rows that are drawn."""
         operand = self._lefts(number)[-1]
         if operand.behind != number or not operand.name:
-            self._refuse(number, "TABLESAMPLE of what is no table with a name", _INSTEAD)
+            self._refuse(number, "TABLESAMPLE of what is no table with a name", _ADVICE)
         size, is_share, seed, end = self._size(number)
         relation = self._of(operand, [])
         if seed is None and relation._dock.over_ranks() is not None:  # each would draw its own
@@ -204,7 +204,7 @@ class RowTables:
                 place = pieces.behind_bracket(place) if self._is_at(place, "(") else place + 1
             place += 1
         if not operands:
-            self._refuse(number, f"{pieces.tokens[number].text.upper()} of these tables", _INSTEAD)
+            self._refuse(number, f"{pieces.tokens[number].text.upper()} of these tables", _ADVICE)
         return operands
 
     def _behind_condition(self, number: int) -> int:
@@ -275,7 +275,7 @@ class RowTables:
             if (each.name in owners if owners else not names - self._columns(each))
         ]
         if len(of) != 1 or len(owners) > 1 or sides.owner not in (None, of[0]):
-            self._refuse(begin, "an ASOF JOIN by columns of several tables on its left", _INSTEAD)
+            self._refuse(begin, "an ASOF JOIN by columns of several tables on its left", _ADVICE)
         sides.owner = of[0]
 
     def _names(self, begin: int, end: int) -> tuple[set[str], set[str]]:

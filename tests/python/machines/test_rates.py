@@ -142,10 +142,10 @@ def test_unknown_rates_are_refused() -> None:
 # predicted, and leaves the rates in use as they were.
 def test_calibrating(dock: xd.Dock) -> None:
     before = _native.rates_in_use()
-    said: list[str] = []
-    result = calibrate(dock, rows=20_000, repeat=1, said=said.append)
+    shown: list[str] = []
+    result = calibrate(dock, rows=20_000, repeat=1, show=shown.append)
     assert _native.rates_in_use() == before
-    assert said == [one.name for one in result.measured]
+    assert shown == [one.name for one in result.measured]
     assert set(result.rates) == set(_native.built_in_rates())
     assert all(rate > 0 for rate in result.rates.values())
     works = result.works()

@@ -63,8 +63,8 @@ class Aggregation:
         self._places: list[int] = []  # of each grouping expression of the message among them
         known: dict[bytes, int] = {}
         for each in message.grouping_expressions:  # two columns of the plan may be one of the node
-            said = each.SerializeToString(deterministic=True)
-            place = known.setdefault(said, len(self._distinct))
+            serialized = each.SerializeToString(deterministic=True)
+            place = known.setdefault(serialized, len(self._distinct))
             if place == len(self._distinct):
                 self._distinct.append(values(each))
             self._places.append(place)

@@ -163,9 +163,9 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
     residual = [each for each in residual if each.columns()]
     whole = conjunction(constants)
     if whole is not None and how == "full":  # a condition of the join reads a column
-        said = unused("condition", names)
-        right = builder.with_columns(right, [(said, whole)])
-        residual.append(Column(said))
+        condition_name = unused("condition", names)
+        right = builder.with_columns(right, [(condition_name, whole)])
+        residual.append(Column(condition_name))
     elif how == "right":
         left = builder.filter(left, constants)
     else:

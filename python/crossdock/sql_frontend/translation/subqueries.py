@@ -79,8 +79,8 @@ class Beside:
         count = unused("rows of a subquery", (column,))
         row = builder.group(node, (), {column: aggregates.first(column), count: aggregates.count()})
         rows, count_column = Column(count), row.schema.field(column).type
-        said = concat(rows.cast("string"), " rows of a subquery that should give one value")
-        wrong = said.cast("int64")
+        message = concat(rows.cast("string"), " rows of a subquery that should give one value")
+        wrong = message.cast("int64")
         wrong = wrong if pa.types.is_null(count_column) else wrong.cast(count_column)
         checked = when(rows > 1).then(wrong).otherwise(Column(column))
         return builder.project(row, [(column, checked)]), column
