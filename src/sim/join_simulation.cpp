@@ -49,6 +49,7 @@ Status check_join(const control::ChannelPlan& plan,
                       server,
                       plan.servers().size());
   }
+  CD_TRY(check_rates(task.kind, machine.rates));
   if (strategy.peers_at_once < 0) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{} peers at once: from 1, or 0 for all",

@@ -120,6 +120,21 @@ RankRates rates_of_models(const model::Rates& rates,
   return result;
 }
 
+Status check_rates(JoinKind kind, const RankRates& rates) {
+  const bool is_hash = kind == JoinKind::kHash;
+  for (const double rate : {rates.join.scan,
+                            rates.join.partition,
+                            is_hash ? rates.join.build : rates.join.sort_run,
+                            is_hash ? rates.join.probe : rates.join.merge}) {
+    if (rate > 0) continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "a rank does {} rows/s in a phase of the join, which never ends: give all "
+                      "rates that it uses, each above 0",
+                      rate);
+  }
+  return {};
+}
+
 RankSeconds rank_seconds(JoinKind kind, const RankRates& rates, RankRows sent, RankRows received) {
   RankSeconds seconds;
   if (kind == JoinKind::kMerge && rates.sorts_what_came) {

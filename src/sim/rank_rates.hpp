@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/result.hpp"
 #include "model/machine.hpp"
 #include "model/rank_join_cost.hpp"
 #include "model/rates.hpp"
@@ -52,6 +53,9 @@ struct ModelledJoin {
 RankRates rates_of_models(const model::Rates& rates,
                           const model::Machine& machine,
                           const ModelledJoin& join);
+
+// Error kInvalidArgument: a phase of such joins would never end.
+Status check_rates(JoinKind kind, const RankRates& rates);
 
 // What a rank does before rows leave, while it arranges those that leave, and after all have come.
 struct RankSeconds {

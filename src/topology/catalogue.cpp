@@ -4,6 +4,7 @@
 // hardly ever published for a product; such figures are links times the rate of one, and stand under `assumed`.
 #include "topology/catalogue.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <functional>
@@ -265,9 +266,12 @@ Result<InfrastructureGraph> make_machine(std::string_view name) {
   const size_t colon = name.find(':');
   const CatalogueEntry* entry = find_machine(name.substr(0, colon));
   if (entry == nullptr) {
+    const std::string_view word = name.substr(0, std::min(colon, size_t{64}));
     std::vector<std::string> names;
     for (const CatalogueEntry& known : kEntries) names.emplace_back(known.name);
-    const std::string near = nearest_name(name.substr(0, std::min(colon, size_t{64})), names);
+    const std::string near = nearest_name(word, names);
+    const auto begins = [&](const std::string& known) { return known.starts_with(word); };
+    if (std::ranges::any_of(names, begins)) std::erase_if(names, std::not_fn(begins));
     return make_error(kCatalogueCode,
                       "the catalogue has no machine '{}': {}",
                       first_characters(name, 64),

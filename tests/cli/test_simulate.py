@@ -68,6 +68,9 @@ def test_pictures_are_written(crossdock: Any, tmp_path: Path) -> None:
     ("arguments", "code", "says"),
     [
         (("--machine", "superpod-h10", "--join", "1 x 1"), 1, "did you mean 'superpod-h100"),
+        (("--machine", "superpod:128", "--join", "1 x 1"), 1, "superpod-a100, superpod-h100"),
+        (("--machine", "dgx-a100", "--join", "1 x 1", "--rate", "build=0"), 1, "1 to 1e+18"),
+        (("--machine", "dgx-a100:2", "--join", "1 x 1", "--slow-links", "3"), 1, "0 to 2"),
         (("--machine", "dgx-a100", "--join", "many x 1"), 1, "1e9 x 4e9, 16 B, Zipf 0.5"),
         (("--machine", "dgx-a100", "--join", "1e6 x 1", "--sweep", "gpus=8..16"), 1,
          "the machine has 8"),

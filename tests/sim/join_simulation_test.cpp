@@ -319,6 +319,10 @@ TEST(JoinSimulation, RefusesWhatCannotBe) {
   skewed.unevenness = {.zipf_theta = 1, .keys = 10};
   EXPECT_THAT(simulate_join(*to_one, task_of(1, 5), {}, skewed, chance).error().message,
               testing::HasSubstr("no destination on server 1 of 2"));
+  SimulatedMachine still;
+  still.rates.join.partition = 0;
+  EXPECT_THAT(simulate_join(*plan, task_of(1, 5), {}, still, chance).error().message,
+              testing::HasSubstr("0 rows/s in a phase of the join"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace crossdock::topology {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 InfrastructureGraph machine(std::string_view name) {
@@ -140,6 +141,7 @@ TEST(Catalogue, RefusesWhatItDoesNotHave) {
   const auto refusal = [](std::string_view name) { return make_machine(name).error().message; };
   EXPECT_THAT(refusal("dgx-a10"), HasSubstr("did you mean 'dgx-a100'?"));
   EXPECT_THAT(refusal("#"), HasSubstr("it has dgx-1v, dgx-2"));
+  EXPECT_THAT(refusal("superpod:128"), EndsWith("it has superpod-a100, superpod-h100"));
   EXPECT_THAT(refusal("dgx-a100:0"), HasSubstr("from 1 to 65536"));
   EXPECT_THAT(refusal("dgx-a100:"), HasSubstr("from 1 to 65536"));
   EXPECT_THAT(refusal("dgx-a100:2x"), HasSubstr("write dgx-a100:1"));

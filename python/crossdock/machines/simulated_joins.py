@@ -56,11 +56,13 @@ class JoinSize:
                 size = replace(size, merge=part.lower() == "merge")
             else:
                 raise _bad_join(part, "no part of a join", '"16 B", "Zipf 0.5", "hash" or "merge"')
-        size._check()
+        size.check()
         return size
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Error: OptionError (a number outside its limits)."""
         limits = (
+            ("rows of a side", min(self.build_rows, self.probe_rows), 0.0, ROWS_MAX),
             ("rows", self.build_rows + self.probe_rows, 1.0, ROWS_MAX),
             ("bytes of a row", self.build_row_bytes, 1.0, _ROW_BYTES_MAX),
             ("bytes of a row", self.probe_row_bytes, 1.0, _ROW_BYTES_MAX),
@@ -71,11 +73,12 @@ class JoinSize:
                 raise _bad_join(f"{value:g}", what, f"{low:g} to {high:g}")
 
     def of(self, endpoints: int) -> JoinSize:
-        """The whole join among so many."""
-        if not self.each:
-            return self
-        rows = (self.build_rows * endpoints, self.probe_rows * endpoints)
-        return replace(self, build_rows=rows[0], probe_rows=rows[1], each=False)
+        """The whole join among so many. Error: OptionError (a number outside its limits)."""
+        times = endpoints if self.each else 1
+        rows = (self.build_rows * times, self.probe_rows * times)
+        whole = replace(self, build_rows=rows[0], probe_rows=rows[1], each=False)
+        whole.check()
+        return whole
 
     @property
     def rows(self) -> float:
@@ -230,10 +233,11 @@ class Faults:
     slow_links: int = 0
     link_share: float = 1.0
 
-    def check(self) -> None:
+    def check(self, servers: int) -> None:
+        """Of a machine of so many servers. Error: OptionError (a number outside its limits)."""
         for name, value, low, high in (
-            ("slow_servers", self.slow_servers, 0, 65536),
-            ("slow_links", self.slow_links, 0, 65536),
+            ("slow_servers", self.slow_servers, 0, servers),
+            ("slow_links", self.slow_links, 0, servers),
             ("slowness", self.slowness, 1.0, 1e6),
             ("link_share", self.link_share, 1e-6, 1.0),
         ):

@@ -9,6 +9,7 @@ is expected to get and how many columns they have. Safe from any thread.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +63,9 @@ def joins_of(plan: Mapping[str, Any], times: float = 1.0) -> list[tuple[str, Joi
 
 
 def _joins(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    inputs = node.get("inputs") or ()
+    inputs = node.get("inputs") or []
+    if not isinstance(inputs, list) or not all(isinstance(one, Mapping) for one in inputs):
+        raise make_error("CD-105", "plan: it is not what explain() makes", try_=_TRY)
     for one in inputs:
         yield from _joins(one)
     if node.get("operator") == "join" and len(inputs) == 2:
@@ -72,14 +75,16 @@ def _joins(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _size_of(node: Mapping[str, Any], times: float) -> JoinSize:
     sides = []
     for one in node["inputs"]:
-        rows = one.get("rows_expected")
-        if not isinstance(rows, int | float):
+        rows, columns = one.get("rows_expected"), one.get("columns")
+        if not isinstance(columns, list):
+            raise make_error("CD-105", "plan: it is not what explain() makes", try_=_TRY)
+        if not isinstance(rows, int | float) or not 0 <= rows < math.inf:
             raise make_error(
                 "CD-105",
                 f"plan: how many rows {one.get('headline', 'an input')!r} has is not known",
                 try_="explain(read=True), which looks at the inputs",
             )
-        sides.append((max(rows, 1) * times, float(_COLUMN_BYTES * max(1, len(one["columns"])))))
+        sides.append((max(rows, 1) * times, float(_COLUMN_BYTES * max(1, len(columns)))))
     (build_rows, build_bytes), (probe_rows, probe_bytes) = sorted(sides)
     return JoinSize(build_rows, probe_rows, build_bytes, probe_bytes)
 

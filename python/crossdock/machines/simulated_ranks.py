@@ -16,6 +16,26 @@ from crossdock.errors import make_error, nearest
 
 _WORD_BYTES = 8
 _DIGITS = 8  # passes of a radix sort over keys of 8 bytes
+# The least and the most that a rate may be.
+_LIMITS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("scan", "partition", "build", "probe", "sort_run", "merge"), (1, 1e18)),
+    **dict.fromkeys(
+        ("collective_s", "window_s", "message_s", "imbalance_s", "narrower_s", "latency_s"),
+        (0, 1e6),
+    ),
+    "passes": (1, 64),
+    "merges": (0, 64),
+    "ranks": (1, 65536),
+    "codec_bytes_per_s": (0, 1e18),
+    "message_bytes": (0, 1e12),
+    "segment_bytes": (1, 1e12),
+    "crowding": (0, 1),
+}
+# Of ranks whose rates are the models', these are, too.
+_OF_MODELS = frozenset((
+    "scan", "partition", "build", "probe", "sort_run", "merge", "collective_s", "window_s",
+    "message_s", "passes", "merges", "imbalance_s",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,26 +80,32 @@ class RankRates:
 
     def replaced(self, values: Mapping[str, float]) -> RankRates:
         """Some of them changed. Errors: OptionError (no such rate, with the nearest name; a value
-        that cannot be)."""
-        names = {field.name: field.type for field in dataclasses.fields(self)}
-        known = [name for name in names if name not in ("name", "source", "has_own_rates")]
-        changed: dict[str, Any] = {}
-        for name, value in values.items():
-            if name not in known:
-                close = nearest(name, known)
-                raise make_error(
-                    "CD-105",
-                    f"there is no rate {name!r} of simulated ranks",
-                    rates=", ".join(known),
-                    try_=f"{close}={value:g}" if close else "",
-                )
-            is_count = name in ("passes", "merges", "ranks")
-            least = 1 if name in ("passes", "ranks", "segment_bytes") else 0
-            if not least <= value < float("inf") or (is_count and value != int(value)):
-                kind = "an integer" if is_count else "a number"
-                raise make_error("CD-105", f"{name}={value:g}: it is {kind} from {least}")
-            changed[name] = int(value) if is_count else float(value)
-        return dataclasses.replace(self, **changed)
+        outside its limits; a rate that the models give)."""
+        return dataclasses.replace(
+            self, **{name: self._checked(name, value) for name, value in values.items()}
+        )
+
+    def _checked(self, name: str, value: float) -> Any:
+        if name not in _LIMITS:
+            close = nearest(name, _LIMITS)
+            raise make_error(
+                "CD-105",
+                f"there is no rate {name!r} of simulated ranks",
+                rates=", ".join(_LIMITS),
+                try_=f"{close}={value:g}" if close else "",
+            )
+        if name in _OF_MODELS and not self.has_own_rates:
+            raise make_error(
+                "CD-105",
+                f"{name}={value:g}: rates {self.name!r} are those of the models in force",
+                try_="crossdock calibrate, or another set of rates: rates='xc30'",
+            )
+        low, high = _LIMITS[name]
+        is_count = name in ("passes", "merges", "ranks")
+        if not low <= value <= high or (is_count and value != int(value)):
+            kind = "an integer" if is_count else "a number"
+            raise make_error("CD-105", f"{name}={value:g}", limit=f"{kind}, {low:g} to {high:g}")
+        return int(value) if is_count else float(value)
 
 
 def _gpu(name: str, source: str, memory_bytes_per_s: float, random_per_s: float) -> Any:

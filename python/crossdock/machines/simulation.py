@@ -78,12 +78,13 @@ def simulate(
     Errors: OptionError (a value outside its limits, a join or sweep that cannot be read, a GPU
     without known rates), TopologyError (no such machine, no path)."""
     size = join if isinstance(join, JoinSize) else JoinSize.parse(join)
+    size.check()
     topology = machine if isinstance(machine, Topology) else Topology.machine(machine)
     if not 0 < coded_share <= 1:
         raise make_error("CD-105", f"coded_share={coded_share:g}", limit="above 0, up to 1")
     if not 0 <= seed < 1 << 64:
         raise make_error("CD-105", f"seed={seed}", limit="0 to 2^64 - 1", try_="seed=1")
-    faults.check()
+    faults.check(len(topology.servers))
     chosen = _strategies(compare, coded_share)
     used = _rates(topology, size, rates).replaced(rate or {})
     points = []

@@ -15,6 +15,7 @@ _BAR = 26.0
 _STEP = 40.0
 _LABELS = 190.0  # pixels for the names of strategies
 _PLOT_HEIGHT = 320.0
+_VALUES_SHOWN = 8  # of the sweep, below the plot
 
 
 def draw(simulation: SimulatedJoins) -> str:
@@ -29,7 +30,7 @@ def _bars(simulation: SimulatedJoins) -> str:
     room = _WIDTH - _LABELS - 2 * LEFT - 90
     parts = [
         document(_WIDTH, 120 + _STEP * len(outcomes)),
-        text(LEFT, 32, headline(simulation), size=18, weight=600),
+        text(LEFT, 32, headline(simulation), size=15, weight=600),
     ]
     x = float(LEFT)
     for i, name in enumerate(names):
@@ -72,17 +73,19 @@ def _lines(simulation: SimulatedJoins) -> str:
 
     parts = [
         document(_WIDTH, _PLOT_HEIGHT + 150),
-        text(LEFT, 32, headline(simulation), size=18, weight=600),
+        text(LEFT, 32, headline(simulation), size=15, weight=600),
         text(LEFT, 54, f"rows per second over {simulation.swept}", fill=FAINT),
     ]
-    for at in values:
+    for at in values[:: math.ceil(len(values) / _VALUES_SHOWN)]:
         x, _ = place(at, 10**low)
-        parts.append(text(x, 80 + _PLOT_HEIGHT + 24, f"{at:,.0f}", size=11, anchor="middle"))
+        shown = f"{at:,.0f}" if at < 1e6 else format_count(at)
+        parts.append(text(x, 80 + _PLOT_HEIGHT + 24, shown, size=11, anchor="middle"))
     for rate in (10**low, 10 ** ((low + high) / 2), 10**high):
         _, y = place(values[0], rate)
         parts.append(text(80, y + 4, format_count(rate), size=11, anchor="end"))
         parts.append(f'<path d="M90 {y:.1f}H{right:.1f}" stroke="#e1e5ea"/>')
-    for i, (label, line) in enumerate(by_label.items()):
+    # The planned strategy last, which would be below those that it is as fast as.
+    for i, (label, line) in reversed(list(enumerate(by_label.items()))):
         points = [place(at, one.rows_per_s) for at, one in line]
         path = "L".join(f"{x:.2f} {y:.2f}" for x, y in points)
         parts.append(f'<path d="M{path}" fill="none" stroke="{_colour(i)}" stroke-width="2.4"/>')

@@ -33,7 +33,7 @@ def headline(simulation: SimulatedJoins) -> str:
     kind = "sort-merge join" if last.join.merge else "hash join"
     return (
         f"{kind} of {rows_text(last)} rows among {last.endpoints:,} endpoints on "
-        f"{last.servers:,} servers, simulated"
+        f"{last.servers:,} server{'s' if last.servers > 1 else ''}, simulated"
     )
 
 

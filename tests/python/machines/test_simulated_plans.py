@@ -61,6 +61,21 @@ def test_a_plan_is_its_joins_one_after_the_other(plan: Any) -> None:
         ({"plan": 7}, "not what explain() makes"),
         (7, "not what explain() makes"),
         ({"plan": {"operator": "scan", "inputs": []}}, "no join with two inputs"),
+        ({"plan": {"operator": "join", "inputs": [3, 4]}}, "not what explain() makes"),
+        ({"plan": {"operator": "join", "inputs": {"a": 3}}}, "not what explain() makes"),
+        (
+            {"plan": {"operator": "join", "inputs": [{"rows_expected": 5}] * 2}},
+            "not what explain() makes",
+        ),
+        (
+            {
+                "plan": {
+                    "operator": "join",
+                    "inputs": [{"rows_expected": float("nan"), "columns": []}] * 2,
+                }
+            },
+            "is not known",
+        ),
         (
             {"plan": {"operator": "join", "inputs": [{"headline": "scan x", "columns": []}] * 2}},
             "how many rows 'scan x' has is not known",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from typing import Any
 
 import crossdock as xd
 import pytest
 from crossdock.machines.simulated_joins import Faults, JoinSize, Strategy
-from crossdock.machines.simulated_ranks import rate_sets
+from crossdock.machines.simulated_ranks import RankRates, rate_sets
 
 
 @pytest.mark.parametrize(
@@ -59,8 +60,16 @@ def test_a_join_that_cannot_be_is_refused(text: str, says: str) -> None:
         ({"coded_share": 0.0}, "above 0, up to 1"),
         ({"rates": "a10"}, "'a100'"),
         ({"rate": {"biuld": 1.0}}, "build=1"),
-        ({"rate": {"passes": 1.5}}, "an integer from 1"),
-        ({"rate": {"scan": -1.0}}, "a number from 0"),
+        ({"rate": {"passes": 1.5}}, "an integer, 1 to 64"),
+        ({"rate": {"scan": -1.0}}, "a number, 1 to 1e+18"),
+        ({"rate": {"build": 0.0}}, "a number, 1 to 1e+18"),
+        ({"rate": {"latency_s": 1e300}}, "a number, 0 to 1e+06"),
+        ({"rate": {"scan": math.nan}}, "scan=nan"),
+        ({"rates": "here", "rate": {"build": 1e9}}, "those of the models in force"),
+        ({"rates": RankRates("mine", "", scan=1e9, partition=1e9, build=1e9)}, "never ends"),
+        ({"faults": Faults(slow_servers=2)}, "0 to 1"),
+        ({"faults": Faults(slow_links=2)}, "0 to 1"),
+        ({"sweep": "rows=1e14,1e15"}, "'5e+15': rows"),
         ({"faults": Faults(slowness=0.5)}, "1 to 1e+06"),
         ({"seed": -1}, "0 to 2^64 - 1"),
         ({"compare": [Strategy("two", two_levels=True)]}, "simulate one level"),
@@ -69,6 +78,21 @@ def test_a_join_that_cannot_be_is_refused(text: str, says: str) -> None:
 def test_options_that_cannot_be_are_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(xd.OptionError) as error:
         xd.simulate("1e6 x 4e6", "dgx-a100", **options)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [
+        (JoinSize(-1, 5), "'-1': rows of a side"),
+        (JoinSize(math.nan, 5), "'nan': rows"),
+        (JoinSize(1e15, 0, zipf=1, each=True), "'8e+15': rows"),
+        (JoinSize(1, 5, 0), "bytes of a row"),
+    ],
+)
+def test_sizes_have_the_limits_of_their_text(size: JoinSize, says: str) -> None:
+    with pytest.raises(xd.OptionError) as error:
+        xd.simulate(size, "dgx-a100")
     assert says in str(error.value)
 
 
@@ -132,7 +156,31 @@ def test_pictures_are_svg_and_reports_are_lines() -> None:
     marks = ET.fromstring(lines.svg()).findall(".//{http://www.w3.org/2000/svg}circle")
     assert len(marks) == sum(len(outcomes) for _, outcomes in lines.points)
     assert "1.00 G x 4.00 G rows among 32 endpoints on 4 servers" in bars.text()
+    assert "among 8 endpoints on 1 server, sim" in xd.simulate("1e6 x 1e6", "dgx-a100").text()
     assert all(not line.endswith(" ") for line in bars.text().splitlines())
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_planned_line_is_drawn_above_all_others() -> None:
+    lines = xd.simulate("1e9 x 4e9", "dgx-a100:4", sweep="gpus=8..32")
+    root = ET.fromstring(lines.svg())
+    colours = [path.get("stroke") for path in root.findall(f".//{SVG}path[@stroke-width]")]
+    strings = [one.text for one in root.findall(f".//{SVG}text")]
+    assert colours[-1] == "#0072b2"  # the first colour
+    assert len(set(colours)) == len(lines.outcomes)
+    labels = {one.strategy.label for one in lines.outcomes}
+    assert [one for one in strings if one in labels][-1] == "planned"
+
+
+def test_values_of_a_long_sweep_do_not_overlap() -> None:
+    root = ET.fromstring(xd.simulate("1 x 4", "dgx-a100", sweep="rows=1..1e14").svg())
+    places = [(float(one.get("x", "0")), len(one.text or ""))
+              for one in root.findall(f".//{SVG}text[@text-anchor='middle']")]  # fmt: skip
+    assert 4 < len(places) <= 8
+    for (x, width), (next_x, next_width) in pairwise(places):
+        assert x + 7 * (width + next_width) / 2 < next_x
 
 
 def test_cpus_compute_by_the_models_in_force() -> None:
