@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from crossdock import _native
 from reproduced_points import Point, points_table, table
@@ -18,6 +20,8 @@ SORTS = (
 )
 TASKS = (16, 32, 64, 128)  # not stated
 FEW_NODES = 40  # on which the larger ones of InfiniBand were run, several processes to a node
+HDR_BYTES_PER_S = 200e9 / 8  # "HDR InfiniBand"
+ELEMENT_BYTES = 16  # of an aggregation buffer: an address and a count
 # Seconds before, on 512 nodes of another InfiniBand system: "20-25s".
 OTHER_SYSTEM_S = 22.5
 
@@ -79,6 +83,20 @@ def time_points() -> list[Point]:
     return points
 
 
+def powers_of_nodes() -> list[float]:
+    """By which power of the nodes the exchange before grew on InfiniBand, from size to size."""
+    exchanges = [(nodes, before_s - after_s) for nodes, _, before_s, after_s in SORTS[:3]]
+    return [
+        math.log(later_s / first_s) / math.log(more / few)
+        for (few, first_s), (more, later_s) in pairwise(exchanges)
+    ]
+
+
+def link_s(nodes: int, tasks: int) -> float:
+    """What all counts take over the links of one node after the other."""
+    return nodes * tasks * BUCKETS * ELEMENT_BYTES / HDR_BYTES_PER_S
+
+
 def forms_table() -> str:
     sort = TrivialSort.calibrated()
     rows = [
@@ -105,6 +123,7 @@ def sort_buckets() -> str:
     ]
     forms = tuple(bucket_counts(40, 32))
     sort = TrivialSort.calibrated()
+    first, second = powers_of_nodes()
     return f"""# Counts of buckets, counted
 
 Arkouda's pull request 1635, *Reduce sort bucket exchange overhead* (2022), has tasks of a node put their counts together before they send them: 64 K buckets, aggregation buffers of 8 K elements. It gives times of a trivial sort before and after. Ours counts the messages of both forms with the
@@ -121,8 +140,9 @@ node all of it takes n times as long. Seconds:
 
 {points_table(time_points(), "sort", "s")}
 
-After is near, also on the XC, which nothing was calibrated on. Before is near where processes share cores, up to 240. On nodes of their own, and on the XC, it is far too slow: tasks drift apart there, so that all nodes get at the same time. Without lockstep they would take what the third column says; 20 to 25 s on 512 nodes are between both. On 512 that share 40
-nodes lockstep is not kept up either.
+After is near, also on the XC, which nothing was calibrated on. Before is near where processes share cores, up to 240, and too slow on 512 that do; on nodes of their own, and on the XC, it is far too slow. The text names three costs: messages, elements in them, and buffers that tasks create. In lockstep, and where processes share 40 nodes, messages grow
+with the third power of the nodes, the other two with the second. Theirs grew by the power {first:.2f} from 40 to 240 and {second:.2f} from 240 to 512. No mixture of these does that: messages gain on the rest, so that its power rises. Nor do links bound it: through those of one node after the other (HDR, 200 Gb/s) all counts of 512 nodes with {TASKS[-1]} tasks each take
+{link_s(512, TASKS[-1]):.1f} s of the 560. So either tasks drift out of lockstep there, or a message costs less than it does on 240; the text does not say which, and nothing was fitted to it. Without lockstep all would take what the third column says; 20 to 25 s on 512 nodes are between both.
 
 The same without sharing, seconds; "scanned" is the form that ours chooses, by its messages:
 

@@ -67,12 +67,14 @@ def shown(value: float, unit: str) -> str:
 def curves() -> list[Row]:
     sys.path.insert(0, str(ROOT / "docs"))
     import reproduce
+    import reproduced_buckets
     import reproduced_exchanges
     from reproduced_points import mean_error
 
     gpus, cores = reproduce.thousand_gpus_world(), reproduce.thousand_cores_world()
     plain = gpus.curve(reproduce.PLAIN_Y, 1, fitted_too=True)
     coded = gpus.curve(reproduce.CODED_Y, reproduce.CODED_SHARE, fitted_too=True)
+    sorts = reproduced_buckets.time_points()
     measured = (
         ("gpus-plain", "a thousand GPUs, plain: mean error of 4 points", plain, 0.10),
         ("gpus-coded", "a thousand GPUs, coded: mean error of 4 points", coded, 0.10),
@@ -87,6 +89,12 @@ def curves() -> list[Row]:
         ("patterns", "MGI, one to many and many to one in a server: mean error of 4 ratios",
          [one for pattern in reproduced_exchanges.INSIDE[2:]
           for one in reproduced_exchanges.points(pattern)], 0.10),
+        ("between", "MGI, one to many between servers: mean error of 2 ratios",
+         reproduced_exchanges.points(reproduced_exchanges.BETWEEN[-1]), 0.10),
+        ("sort-after", "Arkouda's sort, after: mean error of 2 times",
+         [one for one in sorts if one.what.startswith("after")], 0.10),
+        ("sort-before", "Arkouda's sort, before: mean error of 4 times",
+         [one for one in sorts if one.what.startswith("before")], 0.10),
     )  # fmt: skip
     return [
         Row(name, what, mean_error(points), "%", bar, 0.05) for name, what, points, bar in measured

@@ -3,6 +3,7 @@ and their errors stay within bands."""
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from itertools import pairwise
@@ -32,6 +33,12 @@ def test_pages_are_what_the_script_writes(name: str) -> None:
 def test_marks_of_the_plot_are_read_as_the_slides_say() -> None:
     """1.79 trillion tuples per second, the best with compression."""
     assert reproduce.published(CODED_Y)[-1] == pytest.approx(1.79e12, rel=0.005)
+
+
+def test_slides_and_plot_differ_in_what_coding_gains() -> None:
+    of_plot, over_two = reproduce.gains_by_coding(reproduce.thousand_gpus_world())
+    assert of_plot == pytest.approx(1.99, abs=0.005)
+    assert reproduce.GAIN_OF_SLIDES < over_two < of_plot
 
 
 @pytest.mark.parametrize(("heights", "share"), [(PLAIN_Y, 1.0), (CODED_Y, CODED_SHARE)])
@@ -74,7 +81,8 @@ def test_small_tables_are_slower_and_two_levels_help_them() -> None:
 def test_tables_of_thousands_of_cores() -> None:
     world = reproduce.thousand_cores_world()
     sizes = reproduce.table_2(world)
-    assert mean_error(sizes) < 0.055
+    assert len(sizes) == 10
+    assert mean_error(sizes) < 0.05
     assert worst(sizes) < 0.11
     phases = {point.what: point for point in reproduce.phase_points(world)}
     for name in ("network partition", "sort"):
@@ -185,10 +193,25 @@ def test_times_of_the_trivial_sort() -> None:
     for what in ("before, 240 node IB (6x oversub)", "after, 240 node IB (6x oversub)",
                  "after, 512 node XC"):  # fmt: skip
         assert abs(points[what].error) < 0.15
-    # Lockstep is not kept up by more processes, and not on nodes of their own.
+    # Too slow on more processes, and on nodes of their own.
     assert 0.5 < points["before, 512 node IB (~12x oversub)"].error < 0.8
     sort = reproduced_buckets.TrivialSort.calibrated()
     for theirs_s in (reproduced_buckets.OTHER_SYSTEM_S, points["before, 512 node XC"].theirs):
         assert sort.before(512, in_lockstep=False) < theirs_s < sort.before(512)
     for nodes in (40, 240, 512):
         assert sort.scanned(nodes) < sort.after(nodes) < sort.before(nodes, in_lockstep=False)
+
+
+def test_no_mixture_of_costs_in_lockstep_grows_as_the_exchange_before_did() -> None:
+    first, second = reproduced_buckets.powers_of_nodes()
+    assert 2 < second < first < 3  # it falls
+
+    def grown(share: float, few: int, more: int) -> float:
+        """The power, where so much of the time on 40 nodes is of messages."""
+        few_s, more_s = (share * (nodes / 40) ** 3 + (1 - share) * (nodes / 40) ** 2
+                         for nodes in (few, more))  # fmt: skip
+        return math.log(more_s / few_s) / math.log(more / few)
+
+    for share in (0.0, 0.01, 0.1, 0.5, 0.9, 1.0):
+        assert grown(share, 40, 240) <= grown(share, 240, 512) + 1e-9
+    assert reproduced_buckets.link_s(512, 128) < 0.01 * 560
