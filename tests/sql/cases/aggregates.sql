@@ -82,7 +82,7 @@ select count(cast(null as int)) over (), count(cast(null as varchar)) over (part
 -- Of pairs, of bits, and the most frequent value
 select mode(s), product(a), bit_and(a), bit_or(b), bit_xor(a) from t;
 select s, mode(b), product(a), bit_and(b), bit_or(a), bit_xor(a) from t group by s;
-select s, count_if(b > 1), count(case when b > 1 then a end), count(case when a > 1 then 1 end), sum(case when a > 1 then b end), max(case when b is null then s end), min(case when a > 1 then b else null end) from t group by s;
+select s, count_if(coalesce(b, 0) > 1), count(case when b > 1 then a end), count(case when a > 1 then 1 end), sum(case when a > 1 then b end), max(case when b is null then s end), min(case when a > 1 then b else null end) from t group by s;
 select corr(a, b), covar_pop(a, b), covar_samp(a, b), regr_slope(a, b), regr_intercept(a, b), regr_r2(a, b), regr_count(a, b), regr_avgx(a, b), regr_avgy(a, b), regr_sxx(a, b), regr_syy(a, b), regr_sxy(a, b) from t;
 select s, corr(a, b), covar_pop(a, b), covar_samp(a, b), regr_slope(a, b), regr_intercept(a, b), regr_r2(a, b), regr_count(a, b) from t group by s;
 select corr(a, m), covar_samp(a * 2 + 1, m), regr_slope(b, a) + 1 from t where a > 1;
