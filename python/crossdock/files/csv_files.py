@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,6 +21,7 @@ from crossdock.files.batch_files import BatchFiles, completed, keeps
 from crossdock.files.csv_lines import behind_empty_lines, lines_in, lines_of
 from crossdock.files.csv_options import CSV_ADVICE, CsvOptions
 from crossdock.files.csv_rejects import RowParser
+from crossdock.files.exact_integers import with_exact_integers
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
 from crossdock.files.file_sources import DatasetFiles, FileOptions, path_values
 from crossdock.files.paths import Paths, delimiter_of, find_files
@@ -104,16 +105,24 @@ def csv_table(content: bytes, given: Mapping[str, Any]) -> pa.Table:
     errors = "surrogateescape" if options.encoding == "utf-8" else "strict"
     text = content.decode(options.encoding, errors).removeprefix("\ufeff")
     dialect = _dialect(options, options.sniffed(text[:_UNDECODED_BYTES]), text)
-    lines = lines_in([text], options, dialect.delimiter, _STANDARD_INPUT)
+    lines = list(lines_in([text], options, dialect.delimiter, _STANDARD_INPUT))
     if options.sets_rows_aside:
-        return _kept_table(list(lines), dialect)
+        return _kept_table(lines, dialect)
     columns = len(dialect.names) or options.count_columns(text, dialect.delimiter)
-    table = csv.read_csv(
-        LinesFile(behind_empty_lines(lines) if options.header else lines),
-        read_options=options.lines_read_options(dialect.names),
-        parse_options=options.parse_options(dialect.delimiter, columns),
-        convert_options=options.convert_options(options.types),
-    )
+
+    def read(types: Mapping[str, pa.DataType], wanted: Sequence[str] = ()) -> pa.Table:
+        each = iter(lines)
+        return csv.read_csv(
+            LinesFile(behind_empty_lines(each) if options.header else each),
+            read_options=options.lines_read_options(dialect.names),
+            parse_options=options.parse_options(dialect.delimiter, columns),
+            convert_options=options.convert_options(types, wanted),
+        )
+
+    table = read(options.types)
+    exact = with_exact_integers(table.schema, options.types, lambda types: read(types, list(types)))
+    if exact != table.schema:
+        table = read({**options.types, **dict(zip(exact.names, exact.types, strict=True))})
     return table.cast(with_strings(table.schema))
 
 
@@ -209,31 +218,47 @@ class CsvSource(DatasetFiles):
     def _file_batches(
         self, fragment: FileFragment, columns: tuple[str, ...], predicate: Expr | None
     ) -> Iterator[pa.RecordBatch]:
-        import pyarrow.csv as csv
-
-        opened, options = self._opened, fragment.format
+        opened = self._opened
         projected = self.schema_of(read_for(columns, predicate))
         known = frozenset(opened.values.column_names)
         types = {field.name: field.type for field in self.schema if field.name not in known}
         stored = [name for name in projected.names if name in types] or list(types)[:1]
         values = path_values(fragment, opened.values.schema)
         with self.data_errors(fragment.path):
-            for batch in csv.open_csv(
-                stream_in(fragment.filesystem, fragment.path),
-                read_options=options.default_fragment_scan_options.read_options,
-                parse_options=options.parse_options,
-                convert_options=self._csv.convert_options(types, stored),
-            ):
+            for batch in self._opened_file(fragment, types, stored):
                 whole = completed(batch, projected, values)
                 if predicate is not None:
                     whole = keep_rows(whole, predicate)
                 yield whole.select(columns)
 
+    def _opened_file(
+        self, fragment: FileFragment, types: Mapping[str, pa.DataType], columns: Sequence[str]
+    ) -> pa.RecordBatchReader:
+        import pyarrow.csv as csv
+
+        options = fragment.format
+        return csv.open_csv(
+            stream_in(fragment.filesystem, fragment.path),
+            read_options=options.default_fragment_scan_options.read_options,
+            parse_options=options.parse_options,
+            convert_options=self._csv.convert_options(types, columns),
+        )
+
     def settled(self, schema: pa.Schema) -> pa.Schema:
         return with_strings(schema)
 
     def read_schemas(self) -> Sequence[pa.Schema]:
-        schemas = super().read_schemas()
+        def exact(pair: tuple[FileFragment, pa.Schema]) -> pa.Schema:
+            fragment, schema = pair
+            return with_exact_integers(
+                schema,
+                self._csv.types,
+                lambda types: _first_rows(self._opened_file(fragment, types, list(types))),
+            )
+
+        inferred = super().read_schemas()
+        pairs = list(zip(self.plain_fragments(), inferred, strict=True))
+        schemas = self.of_each(pairs, exact, lambda pair: pair[0].path)
         for file, schema in zip(self.files, schemas, strict=True):
             _require_strings(file, schema, self._csv.types)
         self._names = {file: schema.names for file, schema in zip(self.files, schemas, strict=True)}
@@ -269,7 +294,11 @@ class CsvLines(BatchFiles):
         return self._dialect
 
     def schema_of_file(self, path: str) -> pa.Schema:
-        schema = self._opened_file(path, self._csv.types, ()).schema
+        schema = with_exact_integers(
+            self._opened_file(path, self._csv.types, ()).schema,
+            self._csv.types,
+            lambda types: _first_rows(self._opened_file(path, types, list(types))),
+        )
         _require_strings(path, schema, self._csv.types)
         self._columns[path] = schema.names
         return schema
@@ -304,7 +333,7 @@ class CsvKeptRows(CsvLines):
 
     def schema_of_file(self, path: str) -> pa.Schema:
         dialect = self._known_dialect()
-        schema = _first_types(lines_of(path, self._csv, dialect.delimiter), dialect)
+        schema = _first_types(lambda: lines_of(path, self._csv, dialect.delimiter), dialect)
         _require_strings(path, schema, self._csv.types)
         self._columns[path] = schema.names
         return schema
@@ -356,24 +385,37 @@ class CsvRejects(BatchFiles):
             rejects.clear()
 
 
-def _first_types(stream: LinesFile, dialect: Dialect) -> pa.Schema:
+def _first_types(opened: Callable[[], LinesFile], dialect: Dialect) -> pa.Schema:
     """The columns of a file by its first block, with the types that are given, of which no row is
     an error yet: columns of these types are not converted."""
     import pyarrow.csv as csv
 
     options = dialect.options
-    schema = csv.open_csv(
-        stream,
-        read_options=options.lines_read_options(dialect.names),
-        parse_options=options.parse_options(dialect.delimiter, 0, lambda row: None),
-        convert_options=options.convert_options(dict.fromkeys(options.types, pa.binary())),
-    ).schema
-    return pa.schema([(each.name, options.types.get(each.name, each.type)) for each in schema])
+    given = options.types
+
+    def read(types: Mapping[str, pa.DataType], wanted: Sequence[str] = ()) -> pa.RecordBatchReader:
+        return csv.open_csv(
+            opened(),
+            read_options=options.lines_read_options(dialect.names),
+            parse_options=options.parse_options(dialect.delimiter, 0, lambda row: None),
+            convert_options=options.convert_options(types, wanted),
+        )
+
+    schema = with_exact_integers(
+        read(dict.fromkeys(given, pa.binary())).schema,
+        given,
+        lambda types: _first_rows(read(types, list(types))),
+    )
+    return pa.schema([(each.name, given.get(each.name, each.type)) for each in schema])
+
+
+def _first_rows(reader: pa.RecordBatchReader) -> pa.RecordBatch:
+    return reader.read_next_batch()
 
 
 def _kept_table(lines: Sequence[str], dialect: Dialect) -> pa.Table:
     """Standard input without the rows that the options leave out."""
-    schema = with_strings(_first_types(LinesFile(iter(lines)), dialect))
+    schema = with_strings(_first_types(lambda: LinesFile(iter(lines)), dialect))
     types = {field.name: field.type for field in schema}
     parser = RowParser(_STANDARD_INPUT, dialect.options, dialect.delimiter, schema.names, types)
     return pa.concat_tables([schema.empty_table(), *parser.tables(lines)])

@@ -6,6 +6,7 @@ abort the process."""
 from __future__ import annotations
 
 import itertools
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from crossdock.errors import make_error, unknown_choice
 from crossdock.files.batch_files import BatchFiles
+from crossdock.files.exact_integers import EXACT_INTEGER
 from crossdock.files.far_files import open_stream
 from crossdock.files.file_sources import FileOptions
 from crossdock.files.json_blocks import JsonText
@@ -31,6 +33,7 @@ from crossdock.files.rejects import REJECTS, Reject, reject_batches
 from crossdock.files.sources import Source
 from crossdock.option_checks import require_types
 
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _PARSING_THREADS = 4  # at most; each holds a block and its rows
 _UNEXPECTED = "unexpected field"
 _BAD_VALUES = ("error", "skip")
@@ -178,7 +181,8 @@ def _schema_of(text: JsonText, options: JsonOptions) -> pa.Schema:
         schema = inferred_schema(block, options.types)
     else:
         schema = parsed(block, pa.schema(list(options.types.items())), "infer").schema
-    for name, data_type in {**_dates_in(block, schema, options), **options.types}.items():
+    better = {**_dates_in(block, schema, options), **_exact_integers_in(block, schema)}
+    for name, data_type in {**better, **options.types}.items():
         schema = schema.set(schema.get_field_index(name), pa.field(name, data_type))
     if not options.types:
         return schema
@@ -198,6 +202,25 @@ def _dates_in(block: bytes, schema: pa.Schema, options: JsonOptions) -> dict[str
     tables, _ = ObjectParser(as_strings, options.sets_aside).tables(block, 1)
     strings = pa.concat_tables([as_strings.empty_table(), *tables])
     return {name: pa.date32() for name in names if _are_dates(strings.column(name))}
+
+
+def _exact_integers_in(block: bytes, schema: pa.Schema) -> dict[str, pa.DataType]:
+    """Columns of integers that 64 bits do not hold, which pyarrow takes for doubles."""
+    if not _LONG_NUMBER.search(block):
+        return {}
+    doubles = [field.name for field in schema if field.type == pa.float64()]
+    return {name: EXACT_INTEGER for name in doubles if _are_long_integers(block, name)}
+
+
+def _are_long_integers(block: bytes, name: str) -> bool:
+    import pyarrow.compute as pc
+
+    try:
+        values = parsed(block, pa.schema([(name, EXACT_INTEGER)]), "ignore").column(name)
+    except pa.ArrowInvalid:
+        return False
+    ends = pc.min_max(values).as_py()
+    return bool(ends["min"] < -(2**63) or ends["max"] >= 2**63)
 
 
 def _are_dates(strings: pa.ChunkedArray) -> bool:
