@@ -108,15 +108,15 @@ def csv_table(content: bytes, given: Mapping[str, Any]) -> pa.Table:
     lines = list(lines_in([text], options, dialect.delimiter, _STANDARD_INPUT))
     if options.sets_rows_aside:
         return _kept_table(lines, dialect)
-    columns = len(dialect.names) or options.count_columns(text, dialect.delimiter)
+    width = len(dialect.names) or options.count_columns(text, dialect.delimiter)
 
-    def read(types: Mapping[str, pa.DataType], wanted: Sequence[str] = ()) -> pa.Table:
+    def read(types: Mapping[str, pa.DataType], columns: Sequence[str] = ()) -> pa.Table:
         each = iter(lines)
         return csv.read_csv(
             LinesFile(behind_empty_lines(each) if options.header else each),
             read_options=options.lines_read_options(dialect.names),
-            parse_options=options.parse_options(dialect.delimiter, columns),
-            convert_options=options.convert_options(types, wanted),
+            parse_options=options.parse_options(dialect.delimiter, width),
+            convert_options=options.convert_options(types, columns),
         )
 
     table = read(options.types)
@@ -393,12 +393,12 @@ def _first_types(opened: Callable[[], LinesFile], dialect: Dialect) -> pa.Schema
     options = dialect.options
     given = options.types
 
-    def read(types: Mapping[str, pa.DataType], wanted: Sequence[str] = ()) -> pa.RecordBatchReader:
+    def read(types: Mapping[str, pa.DataType], columns: Sequence[str] = ()) -> pa.RecordBatchReader:
         return csv.open_csv(
             opened(),
             read_options=options.lines_read_options(dialect.names),
             parse_options=options.parse_options(dialect.delimiter, 0, lambda row: None),
-            convert_options=options.convert_options(types, wanted),
+            convert_options=options.convert_options(types, columns),
         )
 
     schema = with_exact_integers(
