@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         median,
         median_exact,
         min,
+        mode,
         quantile,
         quantile_exact,
         stddev,
@@ -141,8 +142,8 @@ _HOMES = {
     ),
     "expressions.aggregates": (
         "Aggregate any approx_distinct arg_max arg_min bool_and bool_or count count_distinct "
-        "count_if first last list_agg max mean median median_exact min quantile quantile_exact "
-        "stddev string_agg sum var"
+        "count_if first last list_agg max mean median median_exact min mode quantile "
+        "quantile_exact stddev string_agg sum var"
     ),
     "expressions.expression": "Expr col lit sql_expr when",
     "expressions.free_functions": "coalesce concat greatest least make_date nullif",
@@ -177,7 +178,7 @@ __all__ = [
     "current_settings", "default_dock", "dense_rank", "desc", "error_table", "first", "first_value",
     "from_arrow", "from_substrait", "greatest", "join_group", "lag", "last", "last_value", "lead",
     "least", "list_agg", "lit", "machine_info", "make_date", "max", "mean", "median",
-    "median_exact", "min", "nth_value", "ntile", "nullif", "percent_rank", "quantile",
+    "median_exact", "min", "mode", "nth_value", "ntile", "nullif", "percent_rank", "quantile",
     "quantile_exact", "rank", "read", "read_csv", "read_csv_rejects", "read_delta", "read_iceberg",
     "read_ipc", "read_json", "read_json_rejects", "read_parquet", "register", "row_number",
     "simulate", "simulate_plan", "sql", "sql_expr", "stddev", "string_agg", "sum", "to_prometheus",
