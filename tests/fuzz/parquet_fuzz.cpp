@@ -2,6 +2,7 @@
 //
 // Core of libFuzzer's making: link it with -fsanitize=fuzzer, or with fuzz_main.cpp for random bytes.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -117,10 +118,17 @@ void read_parts(std::span<const uint8_t> bytes) {
   if (!deltas.ok()) check_error(deltas.error());
   std::vector<uint8_t> out(1000);
   scan::snappy_decompress(bytes, bytes.empty() ? 0 : bytes[0], out);
-  std::vector<uint8_t> behind(bytes.empty() ? 0 : bytes[half]);
-  const size_t begin = bytes.empty() ? 0 : bytes[0];
-  scan::snappy_decompress({bytes.first(half), std::span(out).first(begin)},
-                          {bytes.subspan(half), behind});
+  std::array<std::vector<uint8_t>, scan::kSnappyBlocksMost> outs;
+  std::vector<scan::SnappyBlock> blocks;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const size_t from = bytes.size() * i / outs.size();
+    const size_t end = bytes.size() * (i + 1) / outs.size();
+    outs[i].resize(from < end ? bytes[from] : 0);
+    blocks.push_back({bytes.subspan(from, end - from), outs[i]});
+  }
+  for (size_t count = 1; count <= blocks.size(); ++count) {
+    scan::snappy_decompress(std::span(blocks).first(count));
+  }
   scan::lz4_decompress(bytes, out);
   scan::hadoop_lz4_decompress(bytes, out);
   for (const int encoding : {5, 6, 7, 9}) {
