@@ -1,6 +1,7 @@
 // Doubles as integers that compare alike.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace crossdock::operators {
@@ -17,6 +18,13 @@ inline double ordered_value(uint64_t ordered) {
   const uint64_t bits =
       ordered ^ (static_cast<uint64_t>(~static_cast<int64_t>(ordered) >> 63) | kOrderedSignBit);
   return __builtin_bit_cast(double, bits);
+}
+
+// In proportion from `low` to `high`. An infinity beside a number is all that counts.
+inline double between(double low, double high, double share) {
+  if (share <= 0 || low == high) return low;
+  const double distance = high - low;
+  return std::isfinite(distance) ? low + distance * share : low * (1 - share) + high * share;
 }
 
 }  // namespace crossdock::operators

@@ -84,8 +84,7 @@ double QuantileValuesAccumulator::quantile(uint32_t group, double q) const {
   std::nth_element(of.values, at, end);
   const double low = ordered_value(*at);
   if (share <= 0) return low;
-  const double high = ordered_value(*std::min_element(at + 1, end));
-  return low + (high - low) * share;
+  return between(low, ordered_value(*std::min_element(at + 1, end)), share);
 }
 
 }  // namespace crossdock::operators

@@ -2,6 +2,7 @@
 // in a partition.
 #include <cmath>
 
+#include "operators/group_by/ordered_bits.hpp"
 #include "operators/window/ordered_values.hpp"
 #include "operators/window/place_set.hpp"
 
@@ -177,9 +178,7 @@ class QuantileRun final : public OrderedRun<RowsByValue> {
     const auto rank = static_cast<uint32_t>(place);
     const double part = place - static_cast<double>(rank);
     const double low = values_.number(rows().nth(rank), unit_);
-    if (part <= 0) return low;
-    const double high = values_.number(rows().nth(rank + 1), unit_);
-    return low + (high - low) * part;
+    return part <= 0 ? low : between(low, values_.number(rows().nth(rank + 1), unit_), part);
   }
   Status end_block(int32_t rows, int64_t at) override {
     column_.store(words_, rows, at);
