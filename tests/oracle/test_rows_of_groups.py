@@ -111,17 +111,37 @@ def test_most_frequent_values(keys: list[str], condition: bool, threads: int) ->
         assert given == expected, (count, keys)
 
 
+@pytest.mark.parametrize("keys", [[], ["p"]])
+def test_modes_beside_ordered_values(keys: list[str]) -> None:
+    """Windows, which ordered aggregates become, change no order that a mode sees."""
+    modes = {name: aggregates.mode(name) for name in ("id", "i", "text")}
+    others = {
+        "joined": xd.string_agg("text", order_by=[xd.desc("x"), "id"]),
+        "first": xd.first("id", order_by="r"),
+        "all": xd.list_agg("i"),
+    }
+    with xd.connect(threads=3) as dock:
+        for rows in (dock.from_arrow(rows_of(500)), dock.from_arrow(rows_of(500)).sort("r", "id")):
+            groups = rows.group_by(*keys) if keys else rows
+            alone = {**modes, "all": others["all"]}
+            expected = groups.agg(**alone).collect().select([*keys, *alone])
+            ours = groups.agg(**modes, **others).collect().select([*keys, *alone])
+            assert sorted_rows(ours, keys) == sorted_rows(expected, keys)
+
+
 def test_lists_are_carried() -> None:
     """Columns that are computed with nowhere may be of a row, not what chooses it."""
     table = pa.table({"k": [1, 1, 2], "x": [3.0, 5.0, None], "l": [[1], [2, 3], None]})
     with xd.connect(threads=1) as dock:
         rows = dock.from_arrow(table)
         asked = {"a": xd.arg_max("l", "x"), "b": xd.last("l"), "c": xd.first("l")}
-        ours = rows.group_by("k").agg(**asked).sort("k").collect()
-        assert ours.to_pylist() == [
+        expected = [
             {"k": 1, "a": [2, 3], "b": [2, 3], "c": [1]},
             {"k": 2, "a": None, "b": None, "c": None},
         ]
+        assert rows.group_by("k").agg(**asked).sort("k").collect().to_pylist() == expected
+        ours = rows.group_by("k").agg(**asked, all=xd.list_agg("x")).sort("k").collect()
+        assert ours.drop_columns("all").to_pylist() == expected
         with pytest.raises(xd.TypeError):
             rows.group_by("k").agg(a=xd.arg_max("k", "l"))
 
@@ -131,5 +151,7 @@ def test_sorts_below_choose() -> None:
     table = rows_of(500)
     with xd.connect(threads=3) as dock:
         rows = dock.from_arrow(table).sort("id")
-        ours = rows.group_by("p").agg(a=xd.last("id"), b=xd.max("id")).collect()
-    assert ours["a"].to_pylist() == ours["b"].to_pylist()
+        modes = rows.sort(xd.desc("id")).group_by("p").agg(a=aggregates.mode("id"), b=xd.max("id"))
+        ours = rows.group_by("p").agg(a=xd.last("id"), b=xd.max("id"))
+        for each in (ours.collect(), modes.collect()):
+            assert each["a"].to_pylist() == each["b"].to_pylist()

@@ -29,6 +29,8 @@ Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
 # Functions that give the value of one row, for which the order of rows matters.
 OF_ROWS = frozenset(("first", "last", "arg_min", "arg_max"))
+# Those and the one that takes the first of several values.
+BY_POSITION = OF_ROWS | {"mode"}
 # Functions that of whole partitions are computed as groups, and those of them that see frames, too.
 OF_PARTITIONS = frozenset(
     ("count_distinct", "mode", "approx_distinct", "quantile", "quantile_exact", "arg_min",
@@ -36,7 +38,7 @@ OF_PARTITIONS = frozenset(
 )  # fmt: skip
 _OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max", "mode"}
 IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over windows
-_SAME_TYPE = OF_ROWS | {"any", "min", "max", "mode"}
+_SAME_TYPE = BY_POSITION | {"any", "min", "max"}
 _OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
 _FLOAT_SUMS = ("fast", "exact")
 

@@ -59,14 +59,14 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
     items = {name: _typed(item, type_of) for name, item in items.items()}
     scalars = {name: item for name, item in items.items() if not is_list(item)}
     lists = {name: item for name, item in items.items() if is_list(item)}
-    if lists and any(is_ordered(item, node.schema) for item in scalars.values()):
+    if any(is_ordered(item, node.schema) for item in scalars.values()):
         node, lists = in_input_order(node, lists)
-    below, grouped = with_ordered_columns(node, keys, scalars)
+        node, scalars = with_ordered_columns(node, keys, scalars)
     columns: list[tuple[str, Expr]] = [(name, Column(name)) for name, _ in keys]
     if lists:
-        group, columns = _with_lists(below, keys, grouped, lists)
+        group, columns = _with_lists(node, keys, scalars, lists)
     else:
-        group = plan_plain_group(below, keys, grouped)
+        group = plan_plain_group(node, keys, scalars)
     columns += [(name, Column(name)) for name in items]
     return plan_project(group, columns, "agg()")
 

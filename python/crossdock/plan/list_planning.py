@@ -68,14 +68,20 @@ def in_input_order(node: Node, lists: Mapping[str, Aggregate]) -> tuple[Node, di
     other aggregates become, put rows into an order of theirs."""
     if all(item.orders for item in lists.values()):
         return node, dict(lists)
-    number = unused_name("row number", node.schema.names)
-    items: list[tuple[str, Expr]] = [(name, Column(name)) for name in node.schema.names]
-    numbered = project(node, [*items, (number, Over("row_number", None, (), Scope()))], "agg()")
+    numbered, number = with_row_numbers(node)
     by_number = (Order(Column(number)),)
     return numbered, {
         name: item if item.orders else replace(item, orders=by_number)
         for name, item in lists.items()
     }
+
+
+def with_row_numbers(node: Node) -> tuple[Node, str]:
+    """`node` with the numbers of its rows, and the name of their column."""
+    number = unused_name("row number", node.schema.names)
+    items: list[tuple[str, Expr]] = [(name, Column(name)) for name in node.schema.names]
+    numbers = Over("row_number", None, (), Scope())
+    return project(node, [*items, (number, numbers)], "agg()"), number
 
 
 def group_lists(

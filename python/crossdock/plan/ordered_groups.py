@@ -1,7 +1,7 @@
 """Aggregates that need the rows of each group in order: first and last by an order, exact quantiles
 of dates and times, and joined strings. Each becomes a window function below the grouping, and the
 value that it has for a whole group is taken from any of its rows. So do first, last and values at
-an extreme beside them: windows change the order of rows.
+an extreme beside them: windows change the order of rows, which is put back where a mode needs it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from crossdock.expressions.free_functions import coalesce
 from crossdock.expressions.orders import Order
 from crossdock.expressions.result_types import TypesOver
 from crossdock.expressions.window_expressions import Frame, Over, Scope
+from crossdock.plan.list_planning import with_row_numbers
 from crossdock.plan.lowering import unused_name
-from crossdock.plan.nodes import Node
+from crossdock.plan.nodes import Node, Sort
 from crossdock.plan.planning import require_columns
 from crossdock.plan.windows import project
 from crossdock.values.arrow_kinds import is_moment
@@ -32,6 +33,8 @@ def with_ordered_columns(
 ) -> tuple[Node, dict[str, Aggregate]]:
     """`node` with the columns that ordered aggregates need, and the aggregates that are left to
     group. Errors: those of windows."""
+    needs_order = any(item.function == "mode" for item in items.values())
+    node, number = with_row_numbers(node) if needs_order else (node, "")
     planner = _Planner(node, keys)
     grouped: dict[str, Aggregate] = {}
     for name, item in items.items():
@@ -44,7 +47,13 @@ def with_ordered_columns(
         else:
             column = planner.column(_function(item, planner.keys))
         grouped[name] = Aggregate("any", column)
-    return planner.input_node(), grouped
+    below = planner.input_node()
+    return (_sorted_by(below, number) if needs_order else below), grouped
+
+
+def _sorted_by(node: Node, column: str) -> Sort:
+    outputs = tuple((name, name) for name in node.schema.names)
+    return Sort(node, (Order(Column(column)),), outputs, node.schema)
 
 
 def is_ordered(item: object, schema: pa.Schema) -> bool:

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from crossdock.expressions.aggregates import OF_ROWS
+from crossdock.expressions.aggregates import BY_POSITION
 from crossdock.expressions.expression import (
     Column,
     Expr,
@@ -197,7 +197,7 @@ def _narrow_group(node: GroupBy, needed: frozenset[str], predicates: tuple[Expr,
         *(item.columns() for _, item in node.keys), *(item.columns() for _, item in items)
     )
     input_node = narrow(node.input, below, tuple(rename_columns(part, keys) for part in pushed))
-    if not any(item.function in OF_ROWS for _, item in items):
+    if not any(item.function in BY_POSITION for _, item in items):
         input_node = without_order(input_node)
     input_node = of_groups(input_node, node.keys, [item for _, item in items])
     schema = pa.schema([node.schema.field(name) for name in names])

@@ -63,7 +63,6 @@ select a, median(b) over (partition by s), bit_or(b) over (partition by bo), cou
 select a, min(distinct b) over (partition by s), string_agg(s, '-' order by d) filter (where a > 1) over (partition by bo) from t;
 select a as following, s preceding from t where a > 1;
 
-
 -- Functions of all values of a frame
 select d, median(a) over (order by d rows between 2 preceding and current row) x, quantile_cont(b, 0.4) over (order by d rows 1 preceding) y from t;
 select d, list(a) over (order by d rows between 1 preceding and current row) x, list(b) over (partition by bo order by d) y, string_agg(s, ',') over (order by d) z from t;
@@ -84,6 +83,8 @@ select f, count(distinct f) over (order by f) x, median(f) over (order by f null
 select median(a) over (order by d) x, list(a) over (order by d) y, count(distinct a) over (order by d) z, string_agg(s) over (order by d) w from t where a > 100;
 select s, median(count(*)) over (order by s) x, count(distinct count(*)) over (order by s rows 1 preceding) y from t group by s;
 select d, count(distinct null) over (order by d) x, list(null) over (order by d) y from t;
+select v, quantile_disc(v, 0.6) over (order by v rows between unbounded preceding and unbounded following) x, quantile_disc(s, 0.3) over (partition by a order by v range between unbounded preceding and unbounded following exclude no others) y from u;
+select i, median(f) over (order by i rows 1 preceding) x, quantile_cont(f, 0.3) over (order by i rows 2 preceding) y from (values (1, '-inf'::double), (2, 1), (3, '-inf'), (4, '-inf'), (5, 'inf'), (6, 'nan'), (7, 2)) s(i, f);
 
 -- EXCLUDE
 select d, sum(a) over (order by d rows between 2 preceding and current row exclude current row) x, count(*) over (order by d rows between 1 preceding and 1 following exclude current row) y, avg(b) over (rows between unbounded preceding and unbounded following exclude current row) z from t;
