@@ -83,6 +83,7 @@ select count(cast(null as int)) over (), count(cast(null as varchar)) over (part
 select mode(s), product(a), bit_and(a), bit_or(b), bit_xor(a) from t;
 select s, mode(b), product(a), bit_and(b), bit_or(a), bit_xor(a) from t group by s;
 select s, count_if(coalesce(b, 0) > 1), count(case when b > 1 then a end), count(case when a > 1 then 1 end), sum(case when a > 1 then b end), max(case when b is null then s end), min(case when a > 1 then b else null end) from t group by s;
+select s, arg_max(a, 2), arg_min(a, -1), arg_max(a, null), arg_max(a, 1.5), arg_min(b, 'x'), max_by(2, a) from (select * from t order by d) group by s;
 select corr(a, b), covar_pop(a, b), covar_samp(a, b), regr_slope(a, b), regr_intercept(a, b), regr_r2(a, b), regr_count(a, b), regr_avgx(a, b), regr_avgy(a, b), regr_sxx(a, b), regr_syy(a, b), regr_sxy(a, b) from t;
 select s, corr(a, b), covar_pop(a, b), covar_samp(a, b), regr_slope(a, b), regr_intercept(a, b), regr_r2(a, b), regr_count(a, b) from t group by s;
 select corr(a, m), covar_samp(a * 2 + 1, m), regr_slope(b, a) + 1 from t where a > 1;
@@ -106,6 +107,7 @@ select sum(distinct a % 2), stddev(distinct a), median(distinct a) from t;
 select b, s, sum(distinct a), max(a) from t group by b, s;
 select median(a), median(f), median(m), quantile_cont(b, 0.1), percentile_cont(0.9) within group (order by a desc) from t where f < 100 or f is null;
 select median(i), quantile_cont(i, 0.123), count(*) from (select i * i % 1009 as i from range(1000) r(i));
+select median(f), quantile_cont(f, 0.2), median(-f), median(f) filter (where f < 0) from (values ('-inf'::double), (1), ('-inf'), (3)) s(f);
 select k, median(i) from (select i % 7 as k, i * i % 1009 as i from range(1000) r(i)) group by k;
 select count_if(bo), countif(a > 2), count_if(a > 100) from t;
 select s, count_if(bo) c from t group by s having count_if(bo) > 0;

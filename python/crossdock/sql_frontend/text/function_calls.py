@@ -292,5 +292,7 @@ class FunctionCalls(Pieces):
                 self.tokens[number].start, try_=f"{word}(name, price)",
             )  # fmt: skip
         self.pieces[number] = "first_value"
-        self.pieces[commas[0]] = " ORDER BY "
+        by = self.tokens[commas[0] + 1 : end]
+        is_place = len(by) == 1 and by[0].kind == "number"  # of a column, as DataFusion has it
+        self.pieces[commas[0]] = " ORDER BY 0 + " if is_place else " ORDER BY "
         self.pieces[end] = f", '{HIDDEN}{EXTREMES[word]}')"

@@ -17,6 +17,7 @@ from crossdock.expressions.expression import (
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.translation.building import Builder, name_for, unused
 from crossdock.sql_frontend.translation.called_aggregates import (
     AGGREGATES,
@@ -118,7 +119,7 @@ class Aggregation:
     def _is_of_once(self, message: Message) -> bool:
         """Whether a measure is of distinct values, and no function knows them by itself."""
         measure = message.measure
-        name = self._functions[measure.function_reference]
+        name = self._name_of(measure)
         is_known = name == "count" or name in SAME_WHEN_DISTINCT or name not in AGGREGATES
         return measure.invocation == DISTINCT and not is_known and bool(measure.arguments)
 
@@ -145,20 +146,25 @@ class Aggregation:
     def _parts(self, message: Message) -> tuple[dict[str, Aggregate], Expr]:
         """The aggregates that a measure is computed from, and what it is of them."""
         measure = message.measure
-        name = self._functions[measure.function_reference]
+        name = self._name_of(measure)
         arguments = [self._values(argument.value) for argument in measure.arguments]
-        mark = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
-        if isinstance(mark, Literal) and mark.value in FOLDS:
-            name = str(mark.value)
         if name not in COMPOSED:
             return {"item": self._aggregate(message, arguments)}, Column("item")
         if measure.invocation == DISTINCT:
-            raise unsupported(f"{name}(DISTINCT ...)", try_="a SELECT DISTINCT below")
+            shown = name.removeprefix(HIDDEN)
+            raise unsupported(f"{shown}(DISTINCT ...)", try_="a SELECT DISTINCT below")
         parts, whole = composed(name, arguments, self._share_of(measure))
         if message.HasField("filter"):
             condition = self._values(message.filter)
             parts = {part: item.where(condition) for part, item in parts.items()}
         return parts, whole
+
+    def _name_of(self, measure: Message) -> str:
+        """The function of a measure, which a mark behind its order may name."""
+        mark = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
+        if isinstance(mark, Literal) and mark.value in FOLDS:
+            return str(mark.value)
+        return self._functions[measure.function_reference]
 
     def _share_of(self, measure: Message) -> float | None:
         """The share of a quantile, before the mark that it is one; None of others."""
@@ -200,10 +206,10 @@ class Aggregation:
         """The aggregate of rows in their order, or of the row at an extreme."""
         assert aggregate.argument is not None
         last = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
-        orders = self._orders(measure)
         if isinstance(last, Literal) and last.value in EXTREMES:
-            return EXTREMES[last.value](aggregate.argument, orders[0].by)
-        return replace(aggregate, orders=orders)
+            by = self._values(measure.sorts[0].expr)
+            return EXTREMES[last.value](aggregate.argument, by)
+        return replace(aggregate, orders=self._orders(measure))
 
     def _orders(self, measure: Message) -> tuple[Order, ...]:
         """The order of the rows that an aggregate sees; constants order nothing."""

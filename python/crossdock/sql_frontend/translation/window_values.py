@@ -92,7 +92,8 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
         frame = {**(frame or {"rows": (None, None)}), "exclude": exclude}
     window = (keys, orders, frame)
     if name == "first_value" and marks and marks[-1] in EXTREMES:
-        return _over(name, EXTREMES[marks[-1]](arguments[0], orders[0].by), (keys, [], {}))
+        by = orders[0].by if orders else Literal(marks[0])
+        return _over(name, EXTREMES[marks[-1]](arguments[0], by), (keys, [], {}))
     if name == "first_value" and marks and marks[-1] == QUANTILE_DISC and not _is_whole(frame):
         quantile = window_expressions.quantile_disc(arguments[0], float(marks[0]))
         return _over("quantile_disc", quantile, window)
@@ -120,6 +121,7 @@ def _over(name: str, function: Windowed, window: Window) -> Expr:
     if isinstance(function, Aggregate) and function.function in OF_PARTITIONS:
         if _is_whole(frame):
             frame = {"rows": (None, None)}
+            orders = [] if function.orders else orders
         elif function.orders:
             raise unsupported(
                 f"{name} over other than whole partitions", word="over",
