@@ -112,5 +112,7 @@ select k, median(i) from (select i % 7 as k, i * i % 1009 as i from range(1000) 
 select count_if(bo), countif(a > 2), count_if(a > 100) from t;
 select s, count_if(bo) c from t group by s having count_if(bo) > 0;
 select a, count_if(bo) over (order by a) from t where a is not null;
+select string_agg(s, ',' order by 2, a desc), first(a order by 1, a desc), list(a order by 3 desc, a nulls first), last(a order by -1, a), group_concat(s order by 2, d) from t;
+select a in (select a from t where a > 1 order by 1 limit 2), exists (select a from t order by 1) from u where a < 9;
 select group_concat(s order by a), string_agg(s order by a desc), listagg(s, '+' order by a), string_agg(s order by a) filter (where a > 1) from t;
 select a, count_if(v > 2) from u where s is not null group by a;

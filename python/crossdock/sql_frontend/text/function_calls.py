@@ -56,6 +56,7 @@ DATE_PARTS = words_of(
     "microsecond epoch epoch_ms epoch_us decade century millennium yearweek weekday weekofyear "
     "dayofmonth"
 )
+_QUERIES = frozenset(("select", "with", "from", "values"))  # words that begin one
 
 
 class FunctionCalls(Pieces):
@@ -91,6 +92,8 @@ class FunctionCalls(Pieces):
             self.pieces[number + 1] = f"('{word}', "
         elif word in _AS_OPERATORS and not is_name:
             self._write_operator(number, _AS_OPERATORS[word])
+        if word not in ("over", "as"):
+            self._order_by_numbers(number)
         if (name := self.pieces.get(number, word)) in ADDED:
             self._complete(number, name)
 
@@ -188,16 +191,30 @@ class FunctionCalls(Pieces):
 
     def _separated(self, number: int) -> None:
         """The comma that string_agg has between strings where a text gives nothing."""
+        order = self._order_within(number)
+        if not self.commas(number + 1, order) and order > number + 2:
+            self.before[order] = ", ',' " + self.before.get(order, "")
+
+    def _order_within(self, number: int) -> int:
+        """The ORDER of a call, or its last bracket."""
         end = self.behind_bracket(number + 1) - 1
-        depth, order = 0, end
+        depth = 0
         for each in range(number + 1, end):
             token = self.tokens[each]
             depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
             if depth == 1 and token.lower == "order":
-                order = each
-                break
-        if not self.commas(number + 1, order) and order > number + 2:
-            self.before[order] = ", ',' " + self.before.get(order, "")
+                return each
+        return end
+
+    def _order_by_numbers(self, number: int) -> None:
+        """Numbers order nothing in a call. DataFusion has them as places of columns."""
+        order, end = self._order_within(number), self.behind_bracket(number + 1) - 1
+        if order == end or self.tokens[number + 2].lower in _QUERIES:
+            return
+        keys = [order + 2, *(comma + 1 for comma in self.commas(number + 1, end) if comma > order)]
+        for key in keys:
+            if self.tokens[key].kind == "number":
+                self.before[key] = "0 + " + self.before.get(key, "")
 
     def _complete(self, number: int, name: str) -> None:
         """A call of a function that has default arguments gets those that it leaves out."""
