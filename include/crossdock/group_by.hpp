@@ -15,13 +15,13 @@ struct AggregateItem {
   std::string function;
   std::string column;           // "": rows (count only)
   std::string filter;           // "", or a bool column: rows where it is not true do not count
-  std::string by;               // arg_min, arg_max: the column that rows are compared by
   std::string name;             // in the result
   bool wide = false;            // sums of integers as decimal128(38, 0)
   std::string floats = "fast";  // sums of floats: fast (in order of arrival) or exact
-  bool ignore_nulls = true;     // first, last: false: the value of the row, NULL or not
   int ddof = 1;                 // var, stddev: divisor n - ddof
   double quantile = 0.5;        // 0 to 1
+  std::string by = {};          // arg_min, arg_max: the column that rows are compared by
+  bool ignore_nulls = true;     // first, last: false: the value of the row, NULL or not
 };
 
 struct GroupByOptions {
