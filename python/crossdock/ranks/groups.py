@@ -32,7 +32,6 @@ from crossdock.ranks.spread import Spread
 _SAME = frozenset(("min", "max", "any", "first", "bool_and", "bool_or"))
 _DISTINCT = frozenset(("count_distinct", "approx_distinct"))
 _MOMENTS = frozenset(("var", "stddev"))
-_WIDE = pa.decimal128(38, 0)
 _RANK = "rank"
 
 

@@ -108,7 +108,7 @@ class ArgAccumulator : public RefAccumulator {
   Word flips_;
 };
 
-// Least or greatest text, bytewise; the first row that has it.
+// Least or greatest string, bytewise; the first row that has it.
 class TextExtremeAccumulator : public RefAccumulator {
  public:
   TextExtremeAccumulator(const AccumulatorContext& context, int input, bool is_min)
@@ -145,13 +145,13 @@ class TextExtremeAccumulator : public RefAccumulator {
   }
 
  private:
-  void offer(uint32_t group, RowRef ref, const TextSlice& text) {
+  void offer(uint32_t group, RowRef ref, const TextSlice& string) {
     if (refs_[group] != kNullRef) {
-      const int order = compare_strings(text, strings_[group]);
+      const int order = compare_strings(string, strings_[group]);
       if (order == 0 ? refs_[group] <= ref : (order > 0) == is_min_) return;
     }
     refs_[group] = ref;
-    strings_[group] = text;
+    strings_[group] = string;
   }
 
   StateArray<TextSlice> strings_;

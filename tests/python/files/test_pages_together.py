@@ -14,8 +14,8 @@ from crossdock import col
 
 
 def test_dictionaries_of_neighbours(tmp_path: Path, dock: xd.Dock) -> None:
-    """Row groups are read in pairs, whose dictionaries are decompressed together. A fault of one is
-    an error where its rows are asked for, and nothing where they are not."""
+    """Dictionaries of some row groups are decompressed together. A fault of one is an error where
+    its rows are asked for, and nothing where they are not."""
     groups, each = 40, 12_000
     draw = random.Random(3)
     rows = pa.table(
