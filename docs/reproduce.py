@@ -166,7 +166,7 @@ Ours are too fast by what bounds leave out, mean error {mean_error(bound):.1%} p
 
 ## Four numbers calibrated, on the ends of both curves
 
-Ranks take {share:.3g} times as long as memory would; each GPU on another server that a GPU sends to takes {rates.crowding:.3g} of a link to the network; a rank codes {codec:.3g} GB/s; a message costs {rates.message_bytes / 1e6:.3g} MB of a link. The points between are predicted.
+Ranks take {share:.3g} times as long as memory would; each GPU on another server takes {rates.crowding:.3g} of a link to the network; a rank codes {codec:.3g} GB/s; a message costs {rates.message_bytes / 1e6:.3g} MB of a link. The points between are predicted.
 
 {points_table(plain, "GPUs, plain", "G rows/s")}
 
@@ -184,7 +184,7 @@ The slides and the plot differ: {GAIN_OF_SLIDES} times as fast with compression 
 
 ## Two levels
 
-The source shows, without numbers in its text, that two levels are slower at small scale, since they arrange rows twice, and that the gap closes with many GPUs. Simulated, in G rows/s:
+The source shows, without numbers in its text, that two levels are slower at small scale, since they arrange rows twice, and that the gap closes with many GPUs. So do ours, though no number was fitted to them. Simulated, in G rows/s:
 
 {table(("GPUs", "one level", "two levels"), levels)}
 

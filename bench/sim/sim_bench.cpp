@@ -55,7 +55,7 @@ int run(const char* machine, double bytes) {
   }
   sim::VirtualClock clock;
   sim::FairNetwork network;
-  const sim::ExchangeFlows exchange(*plan, each_alone(*plan), 1, {}, network);
+  const sim::ExchangeFlows exchange(*plan, each_alone(*plan), {}, {}, network);
   sim::ExchangeWork work;
   work.bytes_per_source = bytes;
   sim::TimedFlows timed(clock, network);

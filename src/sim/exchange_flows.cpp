@@ -21,6 +21,23 @@ double message_size(double rank_bytes, const ExchangeWork& work) {
   return work.message_bytes_max > 0 ? std::min(whole, work.message_bytes_max) : whole;
 }
 
+// On two levels all rows that come to a server, and not only its own, are exchanged inside it: meanwhile, or, in bulk,
+// when the network is done.
+control::ExchangeShares shares_of(const control::ChannelPlan& plan,
+                                  int server,
+                                  const ExchangeForm& form) {
+  if (form.levels == control::ExchangeLevels::kOne)
+    return control::exchange_shares(plan, server, {});
+  if (form.mode != control::ExchangeMode::kBulk) {
+    const auto servers = static_cast<double>(plan.servers().size());
+    return control::exchange_shares(plan, server, {.inside = servers, .remote = 1});
+  }
+  control::ExchangeShares shares =
+      control::exchange_shares(plan, server, {.inside = 0, .remote = 1});
+  shares.inside = control::exchange_shares(plan, server, {.inside = 1, .remote = 0}).inside;
+  return shares;
+}
+
 }  // namespace
 
 // From one endpoint to another, of two servers of these groups.
@@ -35,10 +52,13 @@ struct ExchangeFlows::Pair {
 
 ExchangeFlows::ExchangeFlows(const control::ChannelPlan& plan,
                              std::vector<ServerGroup> groups,
-                             int ranks,
+                             const ExchangeForm& form,
                              const LinkRates& rates,
                              FairNetwork& network)
-    : plan_(plan), groups_(std::move(groups)), ranks_(ranks) {
+    : plan_(plan), groups_(std::move(groups)), form_(form) {
+  const auto servers = static_cast<double>(plan.servers().size());
+  const double far_ranks =
+      static_cast<double>(plan.destinations().size()) * (1 - 1 / servers) * form.ranks;
   for (size_t i = 0; i < groups_.size(); ++i) {
     const ServerGroup& group = groups_[i];
     const topology::ServerIndex server = plan.servers()[group.server];
@@ -48,12 +68,12 @@ ExchangeFlows::ExchangeFlows(const control::ChannelPlan& plan,
                     edge.latency_s > 0 ? edge.latency_s : rates.latency_s,
                     rates.message_bytes};
       if (edge.kind == topology::LinkKind::kNetwork)
-        rate.bytes_per_s /= 1 + rates.crowding * rates.far_ranks;
+        rate.bytes_per_s /= 1 + rates.crowding * far_ranks;
       network.add_link(rate);
       named_.push_back(
           {{server, edge.from}, {server, edge.to}, static_cast<int>(i), rate.bytes_per_s});
     }
-    shares_.push_back(control::exchange_shares(plan, group.server));
+    shares_.push_back(shares_of(plan, group.server, form));
   }
 }
 
@@ -143,24 +163,26 @@ void ExchangeFlows::add_between(const ExchangeWork& work,
   double server_share = 0;
   for (const double share : target.row_shares) server_share += share;
   for (size_t source = 0; source < sources; ++source) {
-    if (work.levels == control::ExchangeLevels::kTwo) {
+    if (form_.levels == control::ExchangeLevels::kTwo) {
       // All rows for a server go to the endpoint there that has the place of the source.
       const double bytes = work.bytes_per_source * (work.to_all ? 1 : server_share);
-      add_remote({from, to, source, source % destinations, bytes, static_cast<double>(ranks_)},
+      add_remote({from, to, source, source % destinations, bytes, static_cast<double>(form_.ranks)},
                  work,
                  flows);
       continue;
     }
     for (size_t i = 0; i < destinations; ++i) {
       const double bytes = work.bytes_per_source * (work.to_all ? 1 : target.row_shares[i]);
-      add_remote({from, to, source, i, bytes, static_cast<double>(ranks_) * ranks_}, work, flows);
+      add_remote({from, to, source, i, bytes, static_cast<double>(form_.ranks) * form_.ranks},
+                 work,
+                 flows);
     }
   }
 }
 
 // What an endpoint of a server of the group holds after the first level, of all rows that its server gets.
 double ExchangeFlows::incoming_bytes(const ExchangeWork& work, int group, size_t endpoint) const {
-  if (work.levels == control::ExchangeLevels::kOne) return work.bytes_per_source;
+  if (form_.levels == control::ExchangeLevels::kOne) return work.bytes_per_source;
   const size_t places = server_plan(group).destinations.size();
   double sources = 0;  // its own place on its own server included
   for (int from = 0; from < static_cast<int>(groups_.size()); ++from) {
@@ -182,7 +204,7 @@ void ExchangeFlows::add_inside(const ExchangeWork& work,
       const size_t place = source * destinations + i;
       if (plan.inside[place] == nullptr) continue;
       const double bytes = whole * (work.to_all ? 1 : groups_[group].row_shares[i]);
-      const double rank_pairs = static_cast<double>(ranks_) * ranks_;
+      const double rank_pairs = static_cast<double>(form_.ranks) * form_.ranks;
       const double message = message_size(bytes / rank_pairs, work);
       for (auto& [part, hops] :
            paths_of(group, *plan.inside[place], shares_[group].inside[place], work.single_path)) {
@@ -191,7 +213,7 @@ void ExchangeFlows::add_inside(const ExchangeWork& work,
         flow.from = flow.to = group;
         flow.source = source;
         flow.destination = i;
-        flow.stage = work.levels == control::ExchangeLevels::kTwo ? 1 : 0;
+        flow.stage = form_.levels == control::ExchangeLevels::kTwo ? 1 : 0;
         flow.alike = groups_[group].servers;
         flow.messages =
             flow.alike * part * rank_pairs * messages_of(bytes / rank_pairs, message, work.tables);

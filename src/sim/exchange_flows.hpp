@@ -15,9 +15,8 @@
 namespace crossdock::sim {
 
 struct ExchangeWork {
-  double bytes_per_source = 0;  // of an endpoint of the channel, with all its ranks
-  bool to_all = false;          // each destination gets all of it, and not its share of the rows
-  control::ExchangeLevels levels = control::ExchangeLevels::kOne;
+  double bytes_per_source = 0;   // of an endpoint of the channel, with all its ranks
+  bool to_all = false;           // each destination gets all of it, and not its share of the rows
   double message_bytes_max = 0;  // 0: one message for each destination, whatever its size
   bool single_path = false;      // the widest of a pair alone, and not all
   double coded_share = 1;        // bytes between servers become so many times as many
@@ -25,12 +24,18 @@ struct ExchangeWork {
   int tables = 1;
 };
 
+// How rows are exchanged by the ranks of every endpoint.
+struct ExchangeForm {
+  int ranks = 1;
+  control::ExchangeMode mode = control::ExchangeMode::kStreaming;
+  control::ExchangeLevels levels = control::ExchangeLevels::kOne;
+};
+
 struct LinkRates {
   double message_bytes = model::TransferRates{}.message_bytes;
-  // Of a link to the network, what each rank on another server that a rank sends to takes away: paths that cross in
-  // the switches.
+  // Of a link to the network, what each rank on another server takes away: paths cross in the switches, whether rows
+  // take them on one level or on two.
   double crowding = 0;
-  double far_ranks = 0;  // those ranks
   double latency_s = 0;  // of an edge whose latency the graph does not know
 };
 
@@ -48,10 +53,10 @@ struct GroupFlow {
 
 class ExchangeFlows {
  public:
-  // Makes the links of all groups. The plan outlives it. `ranks` share every endpoint.
+  // Makes the links of all groups. The plan outlives it.
   ExchangeFlows(const control::ChannelPlan& plan,
                 std::vector<ServerGroup> groups,
-                int ranks,
+                const ExchangeForm& form,
                 const LinkRates& rates,
                 FairNetwork& network);
 
@@ -59,10 +64,9 @@ class ExchangeFlows {
   const control::ServerPlan& server_plan(int group) const {
     return plan_.server_plan(groups_[group].server);
   }
-  int ranks() const { return ranks_; }
   // Flows of such an exchange, by group that sends and then group that gets.
   std::vector<GroupFlow> flows(const ExchangeWork& work) const;
-  // Of those, the ones from one group; who has many groups takes them one by one.
+  // Of those, the ones from one group; for callers that hold one group at a time.
   std::vector<GroupFlow> flows_from(const ExchangeWork& work, int group) const;
 
   struct Named {
@@ -90,7 +94,7 @@ class ExchangeFlows {
 
   const control::ChannelPlan& plan_;
   const std::vector<ServerGroup> groups_;
-  const int ranks_;
+  const ExchangeForm form_;
   std::vector<LinkNumber> first_link_;           // per group
   std::vector<control::ExchangeShares> shares_;  // per group
   std::vector<Named> named_;                     // per link

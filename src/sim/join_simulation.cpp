@@ -81,19 +81,6 @@ double largest(const std::vector<double>& shares) {
   return shares.empty() ? 0 : *std::ranges::max_element(shares);
 }
 
-// With how many ranks of other servers a rank exchanges rows: with two levels one on each server.
-LinkRates links_of(const control::ChannelPlan& plan,
-                   const JoinStrategy& strategy,
-                   const SimulatedMachine& machine) {
-  const auto servers = static_cast<double>(plan.servers().size());
-  const auto endpoints = static_cast<double>(plan.destinations().size());
-  LinkRates links = machine.links;
-  links.far_ranks = strategy.levels == control::ExchangeLevels::kTwo
-                      ? servers - 1
-                      : endpoints * (1 - 1 / servers) * machine.ranks;
-  return links;
-}
-
 class JoinSimulation {
  public:
   JoinSimulation(const control::ChannelPlan& plan,
@@ -109,8 +96,8 @@ class JoinSimulation {
         source_ranks_(static_cast<double>(plan.sources().size()) * machine.ranks),
         flows_(plan,
                group_servers(plan, machine.unevenness, chance),
-               machine.ranks,
-               links_of(plan, strategy, machine),
+               {machine.ranks, strategy.mode, strategy.levels},
+               machine.links,
                network_),
         states_(flows_.groups().size()) {}
 
@@ -202,7 +189,6 @@ ExchangeWork JoinSimulation::exchange_work() const {
   ExchangeWork work;
   work.bytes_per_source = source_bytes();
   work.to_all = is_broadcast();
-  work.levels = strategy_.levels;
   work.single_path = strategy_.single_path;
   work.coded_share = strategy_.coded_share;
   work.tables = !is_broadcast() && task_.build_rows > 0 && task_.probe_rows > 0 ? 2 : 1;

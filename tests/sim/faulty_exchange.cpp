@@ -29,7 +29,7 @@ std::vector<ServerGroup> servers_alone(const control::ChannelPlan& plan) {
 class FaultyRun {
  public:
   FaultyRun(const control::ChannelPlan& plan, const FaultyTask& task)
-      : plan_(plan), task_(task), exchange_(plan, servers_alone(plan), 1, {}, network_) {}
+      : plan_(plan), task_(task), exchange_(plan, servers_alone(plan), {}, {}, network_) {}
 
   FaultyExchange run();
 

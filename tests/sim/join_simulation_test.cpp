@@ -167,6 +167,17 @@ TEST(JoinSimulation, TwoLevelsPayWhereMessagesAreSmall) {
             simulated(*plan, large, one, machine).seconds);
 }
 
+// What comes for a server goes over NVLinks from there, and not over links between CPUs that one level leaves idle.
+TEST(JoinSimulation, TwoLevelsInBulkTakeBothOfThem) {
+  const PlanPtr plan = gpus_of_machine("superpod-h100:16");
+  const SimulatedJoin join = simulated(
+      *plan, task_of(1e9, 4e9), {ExchangeMode::kBulk, ExchangeLevels::kTwo}, wires_alone());
+  const double bytes = 80e9 / 128;  // of a GPU
+  const double network_s = bytes * 15 / 16 / 50e9;
+  const double inside_s = bytes * 7 / 8 / 450e9;
+  EXPECT_NEAR(seconds_of(join, "exchange"), network_s + inside_s, 0.01 * network_s);
+}
+
 TEST(JoinSimulation, AGroupOfAlikeServersIsEachOfThem) {
   // The same machine with some servers apart, though nothing about them differs that could be seen.
   const PlanPtr plan = gpus_of_machine("dgx-a100:6");

@@ -44,8 +44,8 @@ class RankRates:
 
     Without `has_own_rates` those of the models in force (`crossdock calibrate`) stand in the place
     of all down to `imbalance_s`. `message_bytes` is what a message costs on a link, in bytes of it;
-    `crowding` what each rank on another server that a rank sends to takes from a link to the
-    network; `codec_bytes_per_s` 0: coding is free; `narrower_s` what reading a row that has come
+    `crowding` what each rank on another server takes from a link to the network;
+    `codec_bytes_per_s` 0: coding is free; `narrower_s` what reading a row that has come
     takes less than the rates say, since rows became narrower before they left.
     """
 

@@ -26,7 +26,6 @@ class ServerLoad {
       : shape_(shape), load_(shape.edges().size(), 0.0) {}
 
   void add(const SectionPaths& sections, double bytes) {
-    if (bytes <= 0) return;
     Traffic& traffic = traffic_.emplace_back();
     traffic.bytes = bytes;
     for (int i = 0; i < sections.paths.size(); ++i) {
@@ -90,6 +89,7 @@ class ServerLoad {
     const double share = traffic.bytes / kShares;
     const bool is_first = traffic.path_of_share.empty();
     traffic.path_of_share.resize(kShares, 0);
+    if (share <= 0) return;
     for (size_t& place : traffic.path_of_share) {
       if (!is_first) shift(traffic.paths[place], -share);
       double best = std::numeric_limits<double>::infinity();
@@ -112,30 +112,28 @@ class ServerLoad {
   std::vector<Traffic> traffic_;
 };
 
-void add_inside(ServerLoad& load, const ServerPlan& plan) {
-  for (const SectionPathsPtr& paths : plan.inside) {
-    if (paths) load.add(*paths, 1);
+// What crosses a server's links at once, spread over its paths.
+ServerLoad load_of(const ChannelPlan& plan, const ServerPlan& server, const PairBytes& bytes) {
+  ServerLoad load(*server.shape);
+  for (const SectionPathsPtr& paths : server.inside) {
+    if (paths) load.add(*paths, bytes.inside);
   }
-}
-
-// What the channel does on a server, spread over its paths.
-ServerLoad whole_load(const ChannelPlan& plan, const ServerPlan& server) {
-  ServerLoad all(*server.shape);
-  add_inside(all, server);
   const auto remote_to =
       static_cast<double>(plan.destinations().size() - server.destinations.size());
   const auto remote_from = static_cast<double>(plan.sources().size() - server.sources.size());
-  for (const SectionPathsPtr& paths : server.to_network) all.add(*paths, remote_to);
-  for (const SectionPathsPtr& paths : server.from_network) all.add(*paths, remote_from);
-  all.spread();
-  return all;
+  for (const SectionPathsPtr& paths : server.to_network) load.add(*paths, bytes.remote * remote_to);
+  for (const SectionPathsPtr& paths : server.from_network) {
+    load.add(*paths, bytes.remote * remote_from);
+  }
+  load.spread();
+  return load;
 }
 
 }  // namespace
 
-ExchangeShares exchange_shares(const ChannelPlan& plan, int server) {
+ExchangeShares exchange_shares(const ChannelPlan& plan, int server, const PairBytes& bytes) {
   const ServerPlan& part = plan.server_plan(server);
-  std::vector<std::vector<double>> all = whole_load(plan, part).shares();
+  std::vector<std::vector<double>> all = load_of(plan, part, bytes).shares();
   ExchangeShares shares;
   auto next = all.begin();
   for (const SectionPathsPtr& paths : part.inside) {
@@ -155,13 +153,11 @@ ExchangeLoad exchange_load(const ChannelPlan& plan) {
   for (int i = 0; i < static_cast<int>(plan.servers().size()); ++i) {
     const ServerPlan& server = plan.server_plan(i);
     if (!seen.insert(&server).second || server.shape->edges().empty()) continue;
-    ServerLoad inside(*server.shape);
-    add_inside(inside, server);
-    inside.spread();
+    const ServerLoad inside = load_of(plan, server, {.inside = 1, .remote = 0});
     result.inside_seconds_per_byte =
         std::max(result.inside_seconds_per_byte, inside.seconds(inside.fullest()));
 
-    const ServerLoad all = whole_load(plan, server);
+    const ServerLoad all = load_of(plan, server, {});
     const uint32_t fullest = all.fullest();
     if (all.seconds(fullest) <= result.seconds_per_byte) continue;
     const topology::Edge& edge = server.shape->edges()[fullest];

@@ -35,7 +35,14 @@ struct ExchangeShares {
   std::vector<std::vector<double>> from_network;
 };
 
-// Of plan.servers()[server], and of all that share its ServerPlan. O(pairs in a server).
-ExchangeShares exchange_shares(const ChannelPlan& plan, int server);
+// What a source sends to a destination at the same time: to one on its server, and to one on any other.
+struct PairBytes {
+  double inside = 1;
+  double remote = 1;
+};
+
+// Of plan.servers()[server], and of all that share its ServerPlan; pairs without bytes take their first path.
+// O(pairs in a server).
+ExchangeShares exchange_shares(const ChannelPlan& plan, int server, const PairBytes& bytes);
 
 }  // namespace crossdock::control
