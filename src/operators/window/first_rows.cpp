@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr uint64_t kBestBytes = uint64_t{8} << 20;  // of one worker
 constexpr int32_t kChosenRows = 1024;               // of one block
+constexpr int32_t kRowsAhead = 24;                  // whose partitions are fetched
 constexpr int64_t kTakenRows = 1 << 16;             // of one batch of the result
 
 // Choosing and copying rows costs about what sorting half of them does.
@@ -41,7 +43,9 @@ class BestWords {
   bool is_open() const { return slots_ > 0; }
 
   void prefetch(uint64_t partition) const {
-    __builtin_prefetch(words_ + (hash_of(partition) & (slots_ - 1)) * slot_words_);
+    const uint64_t* const slot = words_ + (hash_of(partition) & (slots_ - 1)) * slot_words_;
+    __builtin_prefetch(slot);
+    __builtin_prefetch(slot + 8);  // a second probe may end there
   }
 
   // Whether a row may be among the first ones, as far as rows came.
@@ -99,11 +103,19 @@ struct FirstKeys {
 
 class RowChooser {
  public:
+  // `rows`: that it is going to see if all workers are as fast.
   RowChooser(const FirstKeys& keys, BestWords& best, int64_t rows)
-      : keys_(keys), best_(best), trial_rows_(std::max<int64_t>(rows / 16, 1 << 16)) {}
+      : keys_(keys), best_(best), rows_(rows) {}
 
-  // Whether more than half of the rows of a trial have passed.
-  bool gives_up() const { return seen_ >= trial_rows_ && leaves_out_little(passed_, seen_); }
+  // Whether more than half of the rows are expected to pass. Of rows in random order those pass at the n-th place that
+  // are among the best of n, so that the part of them falls with 1 / n.
+  bool gives_up() const {
+    if (seen_ < std::min<int64_t>(rows_, 1 << 16)) return false;
+    const int64_t rows = std::max(rows_, seen_);
+    const double folds = std::log(static_cast<double>(rows) / static_cast<double>(seen_));
+    const double coming = passing_part_ * static_cast<double>(seen_) * folds;
+    return leaves_out_little(passed_ + static_cast<int64_t>(coming), rows);
+  }
 
   // Writes the refs of the rows that pass, in their order, and answers how many. Where the best rows are behind, blocks
   // are gone through from there.
@@ -120,10 +132,11 @@ class RowChooser {
       } else {
         end = std::copy_n(refs_, passed, end);
       }
-      passed_ += passed;
-      seen_ += rows;
     }
     std::copy(begin, end, to);
+    passed_ += end - begin;
+    seen_ += morsel.rows;
+    passing_part_ = static_cast<double>(end - begin) / morsel.rows;
     return end - begin;
   }
 
@@ -134,6 +147,7 @@ class RowChooser {
     load(*morsel.batch, begin, rows, first);
     int32_t passed = 0;
     for (int32_t i = 0; i < rows; ++i) {
+      best_.prefetch(partitions_[std::min(i + kRowsAhead, rows - 1)]);
       refs_[passed] = first + static_cast<RowRef>(i);
       passed += passes(*morsel.batch, begin + i, i) ? 1 : 0;
     }
@@ -151,7 +165,6 @@ class RowChooser {
     } else {
       for (int32_t i = 0; i < rows; ++i) words_[i] = first + static_cast<RowRef>(i);
     }
-    for (int32_t i = 0; i < rows; ++i) best_.prefetch(partitions_[i]);
     if (!keys_.is_last) return;
     for (int32_t i = 0; i < rows; ++i) words_[i] = ~words_[i];
   }
@@ -165,9 +178,10 @@ class RowChooser {
 
   const FirstKeys& keys_;
   BestWords& best_;
-  int64_t trial_rows_;  // many groups have no row yet, which passes
+  int64_t rows_;
   int64_t seen_ = 0;
   int64_t passed_ = 0;
+  double passing_part_ = 0;  // of the last rows
   uint64_t partitions_[kChosenRows];
   uint64_t words_[kChosenRows];
   RowRef refs_[kChosenRows];
@@ -255,7 +269,8 @@ Result<TablePtr> possible_first_rows(OperatorRun& run, const WindowSpec& spec, T
   std::vector<BestWords> best(workers);
   std::vector<std::unique_ptr<RowChooser>> choosers;
   for (BestWords& words : best) {
-    choosers.push_back(std::make_unique<RowChooser>(keys, words, table->rows));
+    choosers.push_back(
+        std::make_unique<RowChooser>(keys, words, table->rows / static_cast<int64_t>(workers) + 1));
   }
   const auto count = static_cast<int64_t>(morsels.size());
   std::atomic<bool> gives_up = false;
