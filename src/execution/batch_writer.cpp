@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "execution/string_reader.hpp"
 #include "table/key_read.hpp"
 
 namespace crossdock::execution {
@@ -25,55 +26,6 @@ void copy_bits(const uint8_t* from, int64_t first, int64_t count, uint8_t* to, i
 }
 
 }  // namespace
-
-// Reads the strings of a column of any layout.
-class StringReader {
- public:
-  StringReader(const DataType& type, const ColumnView& column)
-      : column_(column),
-        is_coded_(type.id == TypeId::kDictionary),
-        index_bytes_(fixed_bytes(type)),
-        values_(is_coded_ ? *column.dictionary : column),
-        layout_(layout(value_type(type))) {}
-
-  std::string_view operator[](int64_t row) const {
-    return string_at(is_coded_ ? index_at(row) : row);
-  }
-
- private:
-  int64_t index_at(int64_t row) const {
-    int64_t index = 0;  // never negative
-    const uint8_t* from = column_.values + (column_.offset + row) * index_bytes_;
-    std::memcpy(&index, from, static_cast<size_t>(index_bytes_));
-    return index;
-  }
-
-  std::string_view string_at(int64_t row) const {
-    const auto text = [](const uint8_t* data, int64_t bytes) {
-      return std::string_view(reinterpret_cast<const char*>(data), static_cast<size_t>(bytes));
-    };
-    if (layout_ == Layout::kViews) {
-      const uint8_t* view = values_.values + (values_.offset + row) * 16;
-      int32_t place[4];  // bytes, prefix, heap, offset
-      std::memcpy(place, view, 16);
-      if (place[0] <= keys::kInlineBytes) return text(view + 4, place[0]);
-      return text(values_.heaps[place[2]] + place[3], place[0]);
-    }
-    const bool is_narrow = layout_ == Layout::kOffsets32;
-    const int64_t at = values_.offset + row;
-    const int64_t begin = is_narrow ? static_cast<const int32_t*>(values_.offsets)[at]
-                                    : static_cast<const int64_t*>(values_.offsets)[at];
-    const int64_t end = is_narrow ? static_cast<const int32_t*>(values_.offsets)[at + 1]
-                                  : static_cast<const int64_t*>(values_.offsets)[at + 1];
-    return text(values_.values + begin, end - begin);
-  }
-
-  const ColumnView& column_;
-  bool is_coded_;
-  int64_t index_bytes_;
-  const ColumnView& values_;
-  Layout layout_;
-};
 
 // One column's memory. Blocks grow by doubling, so a value is copied twice at most.
 class BatchWriter::Column {
@@ -270,55 +222,63 @@ class BatchWriter::Column {
   Status append_converted(const ColumnView& from, int64_t rows, int64_t at) {
     if (from_.id == TypeId::kDecimal128) return append_narrowed(from, rows, at);
     longest_ = -1;
-    StringReader strings(from_, from);
-    if (layout_ == Layout::kViews) {
-      CD_TRY(grow(values_, at * 16, (at + rows) * 16));
-      for (int64_t i = 0; i < rows; ++i) {
-        const std::string_view text = from.is_valid(i) ? strings[i] : std::string_view();
-        CD_TRY(append_view(text, values_.data() + (at + i) * 16));
-      }
-      return {};
+    const StringReader strings(from_, from);
+    switch (layout_) {
+      case Layout::kOffsets32:
+        return append_read<int32_t>(strings, rows, at);
+      case Layout::kOffsets64:
+        return append_read<int64_t>(strings, rows, at);
+      default:
+        return append_read_views(strings, rows, at);
     }
-    return layout_ == Layout::kOffsets32 ? append_read<int32_t>(strings, from, rows, at)
-                                         : append_read<int64_t>(strings, from, rows, at);
-  }
-
-  Status append_view(std::string_view text, uint8_t* to) {
-    int32_t place[4] = {static_cast<int32_t>(text.size()), 0, 0, 0};  // bytes, prefix, heap, offset
-    if (place[0] <= keys::kInlineBytes) {
-      std::memcpy(&place[1], text.data(), text.size());
-      std::memcpy(to, place, 16);
-      return {};
-    }
-    CD_TRY(grow(bytes_, string_bytes_, string_bytes_ + place[0]));
-    std::memcpy(bytes_.data() + string_bytes_, text.data(), text.size());
-    std::memcpy(&place[1], text.data(), 4);
-    place[3] = static_cast<int32_t>(string_bytes_);
-    std::memcpy(to, place, 16);
-    string_bytes_ += place[0];
-    return {};
   }
 
   template <class Offset>
-  Status append_read(const StringReader& strings,
-                     const ColumnView& from,
-                     int64_t rows,
-                     int64_t at) {
+  Status append_read(const StringReader& strings, int64_t rows, int64_t at) {
     CD_TRY(grow(offsets_,
                 at == 0 ? 0 : (at + 1) * int64_t{sizeof(Offset)},
                 (at + rows + 1) * int64_t{sizeof(Offset)}));
-    if (at == 0) offsets_.as<Offset>()[0] = 0;
-    for (int64_t i = 0; i < rows; ++i) {
-      if (from.is_valid(i)) {
-        const std::string_view text = strings[i];
-        const auto bytes = static_cast<int64_t>(text.size());
-        CD_TRY(grow(bytes_, string_bytes_, string_bytes_ + bytes));
-        std::memcpy(bytes_.data() + string_bytes_, text.data(), text.size());
-        string_bytes_ += bytes;
+    auto* const offsets = offsets_.as<Offset>();
+    if (at == 0) offsets[0] = 0;
+    StringReader::Strings block;
+    for (int64_t begin = 0; begin < rows; begin += StringReader::kBlockRows) {
+      const int64_t count = std::min(StringReader::kBlockRows, rows - begin);
+      const int64_t bytes = strings.read(begin, count, block);
+      CD_TRY(grow(bytes_, string_bytes_, string_bytes_ + bytes));
+      for (int64_t i = 0; i < count; ++i) {
+        copy_string(bytes_.data() + string_bytes_, block[i]);
+        string_bytes_ += static_cast<int64_t>(block[i].size());
+        offsets[at + begin + i + 1] = static_cast<Offset>(string_bytes_);
       }
-      offsets_.as<Offset>()[at + i + 1] = static_cast<Offset>(string_bytes_);
     }
     return {};
+  }
+
+  Status append_read_views(const StringReader& strings, int64_t rows, int64_t at) {
+    CD_TRY(grow(values_, at * 16, (at + rows) * 16));
+    StringReader::Strings block;
+    for (int64_t begin = 0; begin < rows; begin += StringReader::kBlockRows) {
+      const int64_t count = std::min(StringReader::kBlockRows, rows - begin);
+      const int64_t bytes = strings.read(begin, count, block);
+      CD_TRY(grow(bytes_, string_bytes_, string_bytes_ + bytes));
+      uint8_t* const to = values_.data() + (at + begin) * 16;
+      for (int64_t i = 0; i < count; ++i) append_view(block[i], to + i * 16);
+    }
+    return {};
+  }
+
+  // There is room for its bytes.
+  void append_view(std::string_view text, uint8_t* to) {
+    int32_t place[4] = {static_cast<int32_t>(text.size()), 0, 0, 0};  // bytes, prefix, heap, offset
+    if (place[0] <= keys::kInlineBytes) {
+      copy_string(reinterpret_cast<uint8_t*>(&place[1]), text);
+    } else {
+      copy_string(bytes_.data() + string_bytes_, text);
+      std::memcpy(&place[1], text.data(), 4);
+      place[3] = static_cast<int32_t>(string_bytes_);
+      string_bytes_ += place[0];
+    }
+    std::memcpy(to, place, 16);
   }
 
   const DataType from_;

@@ -159,5 +159,37 @@ TEST(BatchWriter, WritesPiecesSideBySide) {
   }
 }
 
+// Strings of 0 to 40 bytes, of any layout and behind indices of any width, into any layout.
+TEST(BatchWriter, WritesStringsInAnotherLayout) {
+  Random random(7);
+  Optionals<std::string> values_of_all_lengths;
+  for (int64_t bytes = 0; bytes <= 40; ++bytes)
+    values_of_all_lengths.emplace_back(std::string(bytes, 'a' + bytes % 26));
+  for (const std::string values : {"u", "U", "vu"}) {
+    std::vector<Array> arrays;
+    for (const std::string index : {"c", "s", "i", "l"}) {
+      for (const double null_share : {0.0, 0.2}) {
+        arrays.push_back(random_encoded(
+            index, strings(values, values_of_all_lengths), kColumnRows, null_share, random));
+      }
+    }
+    arrays.push_back(random_array(values, kColumnRows, 0.2, random));
+    for (const std::string to : {"u", "U", "vu"}) {
+      const SchemaPtr schema = make_schema_ptr({{"c", strings(to, {})}});
+      for (const Array& array : arrays) {
+        if (array.format == to) continue;
+        const Batch batch = make_batch({{"c", sliced(array, 3, kColumnRows - 3)}});
+        BatchWriter writer(schema, Memory::create(int64_t{1} << 28), "a test", batch.schema);
+        ASSERT_TRUE(writer.append(batch, {0}).ok());
+        ASSERT_TRUE(writer.append(batch, {0}).ok());
+        Strings expected = cells(batch, 0);
+        const Strings again = expected;
+        expected.insert(expected.end(), again.begin(), again.end());
+        EXPECT_EQ(cells(writer.finish(), 0), expected) << array.format << values << to;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace crossdock::execution
