@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 
 #include <fmt/ranges.h>
 
 #include "base/text_cut.hpp"
+#include "base/text_fields.hpp"
 #include "topology/catalogue_servers.hpp"
 
 namespace crossdock::topology {
@@ -230,9 +230,7 @@ ServerParts server_of(std::string_view name) {
 
 Result<int> count_of(const CatalogueEntry& entry, std::string_view text) {
   int count = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool is_number = failure == std::errc() && end == text.data() + text.size();
-  if (!is_number || count < 1 || count > kServersMax) {
+  if (!read_number(text, count) || count < 1 || count > kServersMax) {
     return make_error(kCatalogueCode,
                       "'{}:{}' does not say how many servers there are; write {}:{} or another "
                       "number from 1 to {}",

@@ -2,10 +2,11 @@
 #include "data/channels/rank_reach.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <fmt/ranges.h>
+
+#include "base/text_fields.hpp"
 
 namespace crossdock::channels {
 namespace {
@@ -35,18 +36,15 @@ Result<RankReach> RankReach::parse(const std::vector<std::string>& said,
     reach.is_apart_[a][b] = true;
   };
   for (size_t rank = 0; rank < said.size(); ++rank) {
-    const char* at = said[rank].data();
-    const char* const end = at + said[rank].size();
-    while (at != end) {
+    if (said[rank].empty()) continue;
+    for (const std::string_view field : fields_of(said[rank], ' ')) {
       int other = 0;
-      const auto [rest, failure] = std::from_chars(at, end, other);
-      if (failure != std::errc() || other < 0 || other >= ranks || (rest != end && *rest != ' ')) {
+      if (!read_number(field, other) || other < 0 || other >= ranks) {
         return malformed(rank, said[rank]);
       }
       set_apart(rank, static_cast<size_t>(other));
       set_apart(static_cast<size_t>(other), rank);
       reach.is_complete_ = false;
-      at = rest == end ? rest : rest + 1;
     }
   }
   return reach;

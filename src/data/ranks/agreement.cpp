@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/text_cut.hpp"
 
 namespace crossdock::ranks {
 namespace {
@@ -13,13 +14,8 @@ constexpr char kCannot = '-';
 }  // namespace
 
 std::string error_text(const Error& error, size_t bytes_max) {
-  std::string text = fmt::format("{} {}", static_cast<int>(error.code), error.message);
-  if (text.size() <= bytes_max) return text;
-  // Not in the middle of a character.
-  size_t end = bytes_max;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
-  text.resize(end);
-  return text;
+  const std::string text = fmt::format("{} {}", static_cast<int>(error.code), error.message);
+  return std::string(first_characters(text, bytes_max));
 }
 
 Error error_of_text(const std::string& text) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <random>
 #include <sstream>
@@ -11,6 +10,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/text_fields.hpp"
 #include "data/ranks/launch_id.hpp"
 #include "data/ranks/packed_strings.hpp"
 
@@ -122,9 +122,7 @@ std::vector<int> FolderGroup::absent(const std::string& beginning) const {
   std::vector<bool> is_there(numbers_.size());
   for (const std::string& ending : folder_.endings(beginning)) {
     size_t rank = 0;
-    const char* const end = ending.data() + ending.size();
-    const auto [rest, problem] = std::from_chars(ending.data(), end, rank);
-    if (problem == std::errc() && rest == end && rank < is_there.size()) is_there[rank] = true;
+    if (read_number(ending, rank) && rank < is_there.size()) is_there[rank] = true;
   }
   std::vector<int> ranks;
   for (int rank = 0; rank < size(); ++rank) {

@@ -1,11 +1,11 @@
 // Who started this process, by what it left in the environment.
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 
+#include "base/text_fields.hpp"
 #include "data/plugins/plugin.hpp"
 #include "data/ranks/control_meeting.hpp"
 #include "data/ranks/open_communicator.hpp"
@@ -62,9 +62,7 @@ constexpr PlaceVariables kPlaces[] = {{kRank, kRanks},
 
 Result<int> whole_number(const char* name, const std::string& text) {
   int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, problem] = std::from_chars(text.data(), end, number);
-  if (problem == std::errc() && at == end) return number;
+  if (read_number(text, number)) return number;
   return make_error(ErrorCode::kInvalidArgument, "{}={}: it must be a whole number", name, text);
 }
 

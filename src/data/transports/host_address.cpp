@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include <arpa/inet.h>
 #include <fmt/ranges.h>
 
+#include "base/text_fields.hpp"
 #include "data/rings/crc32c.hpp"
 #include "data/transports/host_identity.hpp"
 
@@ -26,33 +26,11 @@ constexpr std::string_view kAddressVersion = "crossdock-links-3";
 constexpr size_t kFieldsOfDevice = 7;
 
 // "-" stands for no bytes, so that every field has characters.
-std::string hex_of(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text.empty() ? "-" : text;
+std::string hex_field(std::string_view bytes) {
+  return bytes.empty() ? "-" : hex_of(std::as_bytes(std::span(bytes)));
 }
-
-std::optional<std::string> from_hex(std::string_view text) {
-  std::string bytes;
-  if (text == "-") return bytes;
-  if (text.size() % 2 != 0) return std::nullopt;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    unsigned value = 0;
-    const auto end = std::from_chars(&text[i], &text[i] + 2, value, 16);
-    if (end.ec != std::errc() || end.ptr != &text[i] + 2) return std::nullopt;
-    bytes += static_cast<char>(value);
-  }
-  return bytes;
-}
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (size_t from = 0; from <= text.size();) {
-    const size_t to = std::min(text.find(at, from), text.size());
-    parts.push_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
+std::optional<std::string> bytes_of(std::string_view field) {
+  return from_hex(field == "-" ? "" : field);
 }
 
 uint32_t checksum_of(std::string_view text) {
@@ -68,21 +46,18 @@ Error malformed(std::string_view what, std::string_view text) {
 }
 
 Result<HostAddress::Device> parse_device(std::string_view line) {
-  const auto fields = split(line, ' ');
+  const auto fields = fields_of(line, ' ');
   if (fields.size() != kFieldsOfDevice) return malformed("a device with other fields:", line);
   HostAddress::Device device;
   device.name = fields[0];
   device.is_rdma = fields[1] == "rdma";
   device.is_loopback = fields[2] == "loopback";
   device.is_routed = fields[3] == "routed";
-  const auto ip = from_hex(fields[4]);
-  const auto reached_by = from_hex(fields[6]);
-  const auto end =
-      std::from_chars(fields[5].data(), fields[5].data() + fields[5].size(), device.prefix_bits);
-  const bool has_prefix = end.ec == std::errc() && end.ptr == fields[5].data() + fields[5].size();
+  const auto ip = bytes_of(fields[4]);
+  const auto reached_by = bytes_of(fields[6]);
   if (!ip || (!ip->empty() && ip->size() != 4 && ip->size() != 16))
     return malformed("an IP address", fields[4]);
-  if (!has_prefix || device.prefix_bits < 0 ||
+  if (!read_number(fields[5], device.prefix_bits) || device.prefix_bits < 0 ||
       device.prefix_bits > static_cast<int>(ip->size() * 8)) {
     return malformed("a prefix", fields[5]);
   }
@@ -193,16 +168,16 @@ uint64_t mixed(uint64_t word) {  // the finaliser of SplitMix64
 }  // namespace
 
 std::string format_address(const HostAddress& address) {
-  std::string text = fmt::format("{:016x} {}", address.secret, hex_of(address.host));
+  std::string text = fmt::format("{:016x} {}", address.secret, hex_field(address.host));
   for (const HostAddress::Device& device : address.devices) {
     text += fmt::format("\n{} {} {} {} {} {} {}",
                         device.name,
                         device.is_rdma ? "rdma" : "tcp",
                         device.is_loopback ? "loopback" : "wire",
                         device.is_routed ? "routed" : "here",
-                        hex_of(device.ip),
+                        hex_field(device.ip),
                         device.prefix_bits,
-                        hex_of(device.reached_by));
+                        hex_field(device.reached_by));
   }
   return fmt::format("{} {:08x}\n{}", kAddressVersion, checksum_of(text), text);
 }
@@ -214,18 +189,16 @@ Result<HostAddress> parse_address(const std::string& text) {
   if (all.substr(0, begin) != fmt::format("{} {:08x}", kAddressVersion, checksum_of(rest))) {
     return malformed("its version or checksum is another:", all.substr(0, begin));
   }
-  const auto lines = split(rest, '\n');
-  const auto head = split(lines[0], ' ');
+  const auto lines = fields_of(rest, '\n');
+  const auto head = fields_of(lines[0], ' ');
   if (head.size() != 2) return malformed("it begins with", lines[0]);
   if (lines.size() - 1 > kNicsMax) {
     return malformed(fmt::format("{} devices, the limit is {}:", lines.size() - 1, kNicsMax),
                      lines[1]);
   }
   HostAddress address;
-  const auto end =
-      std::from_chars(head[0].data(), head[0].data() + head[0].size(), address.secret, 16);
-  const auto host = from_hex(head[1]);
-  if (end.ec != std::errc() || end.ptr != head[0].data() + head[0].size() || !host) {
+  const auto host = bytes_of(head[1]);
+  if (!read_number(head[0], address.secret, 16) || !host) {
     return malformed("it begins with", lines[0]);
   }
   address.host = *host;

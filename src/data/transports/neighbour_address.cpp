@@ -2,13 +2,14 @@
 #include "data/transports/neighbour_address.hpp"
 
 #include <cerrno>
-#include <charconv>
+#include <cstring>
 #include <sys/random.h>
 #include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/text_fields.hpp"
 #include "data/transports/host_identity.hpp"
 #include "data/transports/system_error.hpp"
 
@@ -18,53 +19,26 @@ namespace {
 constexpr std::string_view kVersion = "shm1";
 constexpr size_t kAddressBytesMax = 512;
 
-std::string hex(const RandomBytes& bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) text += fmt::format("{:02x}", std::to_integer<int>(byte));
-  return text;
-}
-
-bool parse_hex(std::string_view text, RandomBytes& bytes) {
-  if (text.size() != 2 * bytes.size()) return false;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const char* const begin = text.data() + 2 * i;
-    uint8_t value = 0;
-    const auto [end, problem] = std::from_chars(begin, begin + 2, value, 16);
-    if (problem != std::errc() || end != begin + 2) return false;
-    bytes[i] = std::byte{value};
-  }
+bool read_bytes(std::string_view text, RandomBytes& to) {
+  const std::optional<std::string> bytes = from_hex(text);
+  if (!bytes || bytes->size() != to.size()) return false;
+  std::memcpy(to.data(), bytes->data(), to.size());
   return true;
-}
-
-bool parse_number(std::string_view text, uint32_t& number) {
-  const char* const end = text.data() + text.size();
-  const auto [at, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc() && at == end;
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
 }
 
 }  // namespace
 
 std::string NeighbourAddress::text() const {
-  return fmt::format("{} {} {} {} {}", kVersion, host, user, hex(name), hex(secret));
+  return fmt::format("{} {} {} {} {}", kVersion, host, user, hex_of(name), hex_of(secret));
 }
 
 Result<NeighbourAddress> NeighbourAddress::parse(std::string_view text) {
   NeighbourAddress address;
   if (text.size() <= kAddressBytesMax) {
-    const std::vector<std::string_view> words = words_of(text);
+    const std::vector<std::string_view> words = fields_of(text, ' ');
     if (words.size() == 5 && words[0] == kVersion && !words[1].empty() &&
-        parse_number(words[2], address.user) && parse_hex(words[3], address.name) &&
-        parse_hex(words[4], address.secret)) {
+        read_number(words[2], address.user) && read_bytes(words[3], address.name) &&
+        read_bytes(words[4], address.secret)) {
       address.host = words[1];
       return address;
     }

@@ -6,8 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <fmt/format.h>
-
+#include "base/text_fields.hpp"
 #include "data/transports/system_error.hpp"
 
 namespace crossdock::transports {
@@ -25,8 +24,7 @@ AbstractName abstract_name(const RandomBytes& name) {
   AbstractName socket;
   socket.address.sun_family = AF_UNIX;
   std::string text(1, '\0');  // a first byte of 0 makes it abstract
-  text += "crossdock-";
-  for (const std::byte byte : name) text += fmt::format("{:02x}", std::to_integer<int>(byte));
+  text += "crossdock-" + hex_of(name);
   std::memcpy(socket.address.sun_path, text.data(), text.size());
   socket.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size());
   return socket;
