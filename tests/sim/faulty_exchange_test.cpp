@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/exhaustive_chance.hpp"
 #include "base/long_run.hpp"
 #include "sim/machine_plans.hpp"
 

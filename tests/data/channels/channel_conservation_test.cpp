@@ -1,6 +1,7 @@
 // What goes in comes out, once and where it should, whichever moves when; and no thread waits for ever.
 #include <gtest/gtest.h>
 
+#include "base/exhaustive_chance.hpp"
 #include "data/channels/channel_world.hpp"
 #include "data/rings/scheduled_driver.hpp"
 

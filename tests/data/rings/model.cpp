@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/chance.hpp"
+#include "base/exhaustive_chance.hpp"
 #include "data/rings/fiber.hpp"
 
 namespace crossdock::rings {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/exhaustive_chance.hpp"
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/ring_actors.hpp"
 
