@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from crossdock import _native, sizes
 from crossdock.errors import make_error, public_errors, unknown_choice
@@ -20,6 +22,9 @@ from crossdock.settings import check_environment, setting
 if TYPE_CHECKING:
     from crossdock.group import Group
     from crossdock.sql_frontend.queries import Parameters
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 _lock = threading.Lock()
 _opened: Dock | None = None
@@ -104,61 +109,32 @@ def sql(text: str, parameters: Parameters = None) -> Relation:
     return default_dock().sql_session().run(text, parameters, sys._getframe(1))
 
 
-def register(name: str, data: object) -> None:
-    """`Dock.register` on the default dock."""
-    default_dock().register(name, data)
-
-
-def from_arrow(data: object) -> Relation:
-    """`Dock.from_arrow` on the default dock."""
-    return default_dock().from_arrow(data)
-
-
 def read(paths: Paths, **options: Any) -> Relation:
     """`Dock.read` on the default dock."""
     return default_dock().read(paths, **options)
 
 
-def read_parquet(paths: Paths, **options: Any) -> Relation:
-    """`Dock.read_parquet` on the default dock, with its options."""
-    return default_dock().read_parquet(paths, **options)
+def _on_default(method: Callable[Concatenate[Dock, _Given], _Result]) -> Callable[_Given, _Result]:
+    """A method of docks as a function, which calls that of the default dock."""
+
+    @functools.wraps(method, assigned=("__name__", "__doc__"))
+    def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        return method(default_dock(), *args, **kwargs)
+
+    call.__qualname__ = method.__name__  # by which it is pickled
+    _, *parameters = inspect.signature(method).parameters.values()
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
 
 
-def read_csv(paths: Paths, **options: Any) -> Relation:
-    """`Dock.read_csv` on the default dock, with its options."""
-    return default_dock().read_csv(paths, **options)
-
-
-def read_csv_rejects(paths: Paths, **options: Any) -> Relation:
-    """`Dock.read_csv_rejects` on the default dock, with its options."""
-    return default_dock().read_csv_rejects(paths, **options)
-
-
-def read_json(paths: Paths, **options: Any) -> Relation:
-    """`Dock.read_json` on the default dock, with its options."""
-    return default_dock().read_json(paths, **options)
-
-
-def read_json_rejects(paths: Paths, **options: Any) -> Relation:
-    """`Dock.read_json_rejects` on the default dock, with its options."""
-    return default_dock().read_json_rejects(paths, **options)
-
-
-def read_ipc(paths: Paths, **options: Any) -> Relation:
-    """`Dock.read_ipc` on the default dock, with its options."""
-    return default_dock().read_ipc(paths, **options)
-
-
-def read_delta(table: Any, **options: Any) -> Relation:
-    """`Dock.read_delta` on the default dock, with its options."""
-    return default_dock().read_delta(table, **options)
-
-
-def read_iceberg(table: Any, **options: Any) -> Relation:
-    """`Dock.read_iceberg` on the default dock, with its options."""
-    return default_dock().read_iceberg(table, **options)
-
-
-def from_substrait(plan: bytes, tables: Mapping[str, Relation] | None = None) -> Relation:
-    """`Dock.from_substrait` on the default dock."""
-    return default_dock().from_substrait(plan, tables)
+register = _on_default(Dock.register)
+from_arrow = _on_default(Dock.from_arrow)
+read_parquet = _on_default(Dock.read_parquet)
+read_csv = _on_default(Dock.read_csv)
+read_csv_rejects = _on_default(Dock.read_csv_rejects)
+read_json = _on_default(Dock.read_json)
+read_json_rejects = _on_default(Dock.read_json_rejects)
+read_ipc = _on_default(Dock.read_ipc)
+read_delta = _on_default(Dock.read_delta)
+read_iceberg = _on_default(Dock.read_iceberg)
+from_substrait = _on_default(Dock.from_substrait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import pickle
 import subprocess
 import sys
@@ -140,3 +141,12 @@ def test_another_process_runs_it(dock: xd.Dock, tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(tmp_path / "kept")]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
     assert ended.stdout.split() == [str(relation.count())]
+
+
+def test_functions_of_the_default_dock_are_those_of_docks() -> None:
+    for name in ("read_parquet", "read_csv", "from_arrow", "register"):
+        function, method = getattr(xd, name), getattr(xd.Dock, name)
+        assert pickle.loads(pickle.dumps(function)) is function
+        _, *parameters = inspect.signature(method).parameters.values()
+        assert list(inspect.signature(function).parameters.values()) == parameters
+        assert function.__doc__ == method.__doc__

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crossdock.errors import make_error
 from crossdock.expressions.functions import (
@@ -52,6 +52,7 @@ _OF_A_TYPE = frozenset(("cast", "try_cast", "parsed_as", "try_parsed_as", "writt
 _LISTED = frozenset(("coalesce", "concat", "greatest", "least", "make_date"))
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
 _TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in", "matches"}
+_Operator: TypeAlias = "Callable[[Expr, object], Expr]"
 MOST_DEPTH = 200  # of calls within calls: walks over an expression are recursive
 CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
 _TOTAL = _TESTS | TOTAL_FUNCTIONS | CHOICES | {"concat"}
@@ -67,6 +68,19 @@ class Alias:
 
     def __repr__(self) -> str:
         return f"{self.item!r}.alias({self.name!r})"
+
+
+def _operators(function: str) -> tuple[_Operator, _Operator]:
+    """What Python calls with the expression on the left, and on the right where the left is none
+    itself."""
+
+    def on_left(expression: Expr, other: object) -> Expr:
+        return Call(function, (expression, lit(other)))
+
+    def on_right(expression: Expr, other: object) -> Expr:
+        return Call(function, (lit(other), expression))
+
+    return on_left, on_right
 
 
 class Expr(
@@ -121,68 +135,24 @@ class Expr(
     def __ge__(self, other: object) -> Expr:
         return Call("greater_equal", (self, lit(other)))
 
-    def __and__(self, other: object) -> Expr:
-        return Call("and_kleene", (self, lit(other)))
-
-    def __rand__(self, other: object) -> Expr:
-        return Call("and_kleene", (lit(other), self))
-
-    def __or__(self, other: object) -> Expr:
-        return Call("or_kleene", (self, lit(other)))
-
-    def __ror__(self, other: object) -> Expr:
-        return Call("or_kleene", (lit(other), self))
+    __and__, __rand__ = _operators("and_kleene")
+    __or__, __ror__ = _operators("or_kleene")
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("subtract")
+    __mul__, __rmul__ = _operators("multiply")
+    __truediv__, __rtruediv__ = _operators("divide")
+    __floordiv__, __rfloordiv__ = _operators("floor_divide")
+    __mod__, __rmod__ = _operators("remainder")
+    __pow__, __rpow__ = _operators("power")
 
     def __invert__(self) -> Expr:
         return Call("invert", (self,))
-
-    def __add__(self, other: object) -> Expr:
-        return Call("add", (self, lit(other)))
-
-    def __radd__(self, other: object) -> Expr:
-        return Call("add", (lit(other), self))
-
-    def __sub__(self, other: object) -> Expr:
-        return Call("subtract", (self, lit(other)))
-
-    def __rsub__(self, other: object) -> Expr:
-        return Call("subtract", (lit(other), self))
-
-    def __mul__(self, other: object) -> Expr:
-        return Call("multiply", (self, lit(other)))
-
-    def __rmul__(self, other: object) -> Expr:
-        return Call("multiply", (lit(other), self))
-
-    def __truediv__(self, other: object) -> Expr:
-        return Call("divide", (self, lit(other)))
-
-    def __rtruediv__(self, other: object) -> Expr:
-        return Call("divide", (lit(other), self))
-
-    def __floordiv__(self, other: object) -> Expr:
-        return Call("floor_divide", (self, lit(other)))
-
-    def __rfloordiv__(self, other: object) -> Expr:
-        return Call("floor_divide", (lit(other), self))
-
-    def __mod__(self, other: object) -> Expr:
-        return Call("remainder", (self, lit(other)))
-
-    def __rmod__(self, other: object) -> Expr:
-        return Call("remainder", (lit(other), self))
 
     def __neg__(self) -> Expr:
         return Call("negate", (self,))
 
     def __abs__(self) -> Expr:
         return Call("abs", (self,))
-
-    def __pow__(self, other: object) -> Expr:
-        return Call("power", (self, lit(other)))
-
-    def __rpow__(self, other: object) -> Expr:
-        return Call("power", (lit(other), self))
 
     def between(self, low: object, high: object) -> Expr:
         """True where low <= value <= high."""
