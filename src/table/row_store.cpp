@@ -90,7 +90,9 @@ ChunkedColumn freeze_column(const Field& field,
     const ColumnView& batch = batches[i].columns[index];
     append_chunks(column, lay, batch, first_refs[i]);
     if (lay == Layout::kViews) append_heaps(column, *heaps, batch);
-    if (column.dictionary == nullptr) column.dictionary = batch.dictionary;
+    // Batches of nulls alone come with an empty dictionary.
+    const bool has_values = column.dictionary != nullptr && column.dictionary->length > 0;
+    if (!has_values && batch.dictionary != nullptr) column.dictionary = batch.dictionary;
   }
   if (field.type.id == TypeId::kDictionary && column.dictionary == nullptr) {
     column.dictionary = &kNoValues;

@@ -53,6 +53,20 @@ TEST(RowStore, OneBatchNeedsNoLookup) {
   EXPECT_EQ(store.column(0).chunks.size(), 4U);
 }
 
+// Outer joins make such columns of rows without a partner, in batches of one worker.
+TEST(RowStore, TheEmptyDictionaryOfNullsIsNoDictionary) {
+  const Batch of_nulls = make_batch({{"d", encoded("i", {kNone, kNone}, strings("u", {}))}});
+  const Batch of_values =
+      make_batch({{"d", encoded("i", {1, kNone, 0}, strings("u", {"x", "y"}))}});
+  for (const bool nulls_first : {true, false}) {
+    RowStore store(of_nulls.schema);
+    ASSERT_TRUE(store.add(nulls_first ? of_nulls : of_values).ok());
+    ASSERT_TRUE(store.add(nulls_first ? of_values : of_nulls).ok());
+    store.freeze();
+    EXPECT_EQ(store.column(0).dictionary, of_values.columns[0].dictionary);
+  }
+}
+
 TEST(RowStore, WithoutBatchesColumnsHaveNoRows) {
   Random random(3);
   const Array values = strings("u", {"x"});
