@@ -104,7 +104,8 @@ size_t fill_array(const DataType& type,
                   const void** slots,
                   ArrowArray& node) {
   node.length = column.length;
-  node.offset = column.offset;
+  // pyarrow takes the buffers of no rows to be empty, and writes IPC that begins before them.
+  node.offset = column.length == 0 ? 0 : column.offset;
   node.null_count = column.validity == nullptr ? 0 : column.null_count;
   node.buffers = slots;
   const size_t count = buffer_count(type, column);

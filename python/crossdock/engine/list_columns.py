@@ -87,8 +87,8 @@ def _ascending(node: GroupLists) -> tuple[Order, ...]:
 
 def _lists(values: pa.ChunkedArray, counts: pa.ChunkedArray, data_type: pa.DataType) -> pa.Array:
     """Consecutive runs of `values` as lists; NULL where a run has no row."""
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+    # Without a chunk, pyarrow makes no array of every type.
+    values = values.combine_chunks() if values.num_chunks else pa.nulls(0, values.type)
     if isinstance(counts, pa.ChunkedArray):
         counts = counts.combine_chunks()
     ends = pc.cumulative_sum(counts)
@@ -161,7 +161,9 @@ def unnested(node: Unnest, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
 
 
 def _with_nulls(lists: pa.Array) -> pa.Array:
-    """Lists of one NULL for those that are NULL or empty."""
+    """Lists of one NULL for those that are NULL or empty; of a fixed size, they become others."""
+    if pa.types.is_fixed_size_list(lists.type):
+        lists = lists.cast(pa.list_(lists.type.value_field))
     is_empty = pc.fill_null(pc.equal(pc.list_value_length(lists), 0), True)
     of_null = pa.array([[None]], lists.type)[0]
     return pc.if_else(is_empty, of_null, lists)

@@ -105,6 +105,21 @@ def test_rows_of_lists(lists: xd.Relation) -> None:
         lists.unnest("m")
 
 
+def test_rows_of_lists_of_a_fixed_size(dock: xd.Dock) -> None:
+    pairs = pa.array([[9, 9], [1, None], None, [3, 4]], pa.list_(pa.int32(), 2)).slice(1)
+    fixed = dock.from_arrow(pa.table({"k": [1, 2, 3], "l": pairs}))
+    expected: list[tuple[object, ...]] = [(1, 1), (1, None), (3, 3), (3, 4)]
+    assert rows(fixed.unnest("l")) == expected
+    assert rows(fixed.unnest("l", keep_empty=True)) == [*expected[:2], (2, None), *expected[2:]]
+
+
+def test_lists_of_no_rows_are_of_any_type(dock: xd.Dock) -> None:
+    kind = pa.dictionary(pa.int16(), pa.decimal128(9, 2))
+    empty = dock.from_arrow(pa.table({"k": pa.nulls(0, pa.int8()), "x": pa.nulls(0, kind)}))
+    listed = empty.group_by("k").agg(xs=xd.list_agg("x", order_by="k")).collect()
+    assert (listed.num_rows, listed.schema.field("xs").type) == (0, pa.list_(kind))
+
+
 def test_lists_come_back_as_they_were(dock: xd.Dock, tmp_path: Path) -> None:
     """Grouped and taken apart again, also from a file and beside other nested columns."""
     table = pa.table({"k": [3, 1, 3, 2, 1], "x": ["a", None, "b", "c", "d"]})

@@ -62,6 +62,21 @@ def test_an_empty_result_is_a_file(dock: xd.Dock, tmp_path: Path) -> None:
     assert dock.read(tmp_path / "x.parquet").columns == ["k", "v"]
 
 
+@pytest.mark.parametrize("kept", [None, xd.col("x") >= 0])
+def test_batches_without_rows_are_no_part_of_an_ipc_file(
+    dock: xd.Dock, tmp_path: Path, kept: xd.Expr | None
+) -> None:
+    """Of a stream, and of a table: pyarrow wrote such slices as blocks that no reader takes."""
+    values = pa.array(range(300), pa.int64())
+    pieces = pa.chunked_array([values.slice(5, 0), values.slice(0, 3), values.slice(136, 0)])
+    table = pa.table({"x": pieces})
+    for number, data in enumerate((table, table.to_reader())):
+        rows = dock.from_arrow(data)
+        file = tmp_path / f"{number}.arrow"
+        (rows if kept is None else rows.filter(kept)).write(file)
+        assert pa.ipc.open_file(file).read_all().column("x").to_pylist() == [0, 1, 2]
+
+
 def test_a_run_that_fails_leaves_nothing(tmp_path: Path) -> None:
     def failing() -> Iterator[pa.RecordBatch]:
         yield from TABLE.to_batches()
