@@ -66,7 +66,8 @@ PYTHON_REFERENCE = {
         *("Aggregate", "count", "count_if", "sum", "mean", "min", "max", "any", "first", "last"),
         *("arg_min", "arg_max", "bool_and", "bool_or", "var", "stddev", "count_distinct"),
         *("approx_distinct", "median", "median_exact", "quantile", "quantile_exact"),
-        *("string_agg", "list_agg", "mode"),
+        *("quantile_disc", "string_agg", "list_agg", "mode", "product", "bit_and", "bit_or"),
+        *("bit_xor",),
     ],
     "Window functions": [
         *("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"),

@@ -39,6 +39,7 @@ _FUNCTIONS: dict[str, Callable[..., xd.Aggregate]] = {
     "quantile": xd.quantile,
     "median_exact": xd.median_exact,
     "quantile_exact": xd.quantile_exact,
+    "quantile_disc": xd.quantile_disc,
     "first": xd.first,
     "last": xd.last,
     "any": xd.any,
@@ -49,6 +50,10 @@ _FUNCTIONS: dict[str, Callable[..., xd.Aggregate]] = {
     "count_if": xd.count_if,
     "bool_and": xd.bool_and,
     "bool_or": xd.bool_or,
+    "bit_and": xd.bit_and,
+    "bit_or": xd.bit_or,
+    "bit_xor": xd.bit_xor,
+    "product": xd.product,
 }
 _SYNONYMS = {
     "avg": "mean",
@@ -239,7 +244,7 @@ class _ListParser(Parser):
             function = "count_distinct"
         subject = self._value(f"the argument of {token.text}")
         options = self._options(token, function, subject)
-        if function in ("quantile", "quantile_exact") and not options:
+        if function in ("quantile", "quantile_exact", "quantile_disc") and not options:
             self._fail(self._peek(), f"the share is missing: {token.text}(x, 0.5) is the median")
         if function in ("arg_min", "arg_max") and not options:
             self._fail(self._peek(), f"the column to go by is missing: {token.text}(x, by=y)")

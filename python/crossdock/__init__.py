@@ -61,6 +61,9 @@ if TYPE_CHECKING:
         approx_distinct,
         arg_max,
         arg_min,
+        bit_and,
+        bit_or,
+        bit_xor,
         bool_and,
         bool_or,
         count,
@@ -75,7 +78,9 @@ if TYPE_CHECKING:
         median_exact,
         min,
         mode,
+        product,
         quantile,
+        quantile_disc,
         quantile_exact,
         stddev,
         string_agg,
@@ -141,9 +146,9 @@ _HOMES = {
         "TopologyError TypeError error_table"
     ),
     "expressions.aggregates": (
-        "Aggregate any approx_distinct arg_max arg_min bool_and bool_or count count_distinct "
-        "count_if first last list_agg max mean median median_exact min mode quantile "
-        "quantile_exact stddev string_agg sum var"
+        "Aggregate any approx_distinct arg_max arg_min bit_and bit_or bit_xor bool_and bool_or "
+        "count count_distinct count_if first last list_agg max mean median median_exact min mode "
+        "product quantile quantile_disc quantile_exact stddev string_agg sum var"
     ),
     "expressions.expression": "Expr col lit sql_expr when",
     "expressions.free_functions": "coalesce concat greatest least make_date nullif",
@@ -173,16 +178,16 @@ __all__ = [
     "Expr", "ExpressionError", "Group", "Grouping", "InternalError", "OptionError", "Order",
     "Partitions", "PathError", "Plan", "Profile", "Relation", "Rendezvous", "SimulatedPlan",
     "Simulation", "SqlError", "Topology", "TopologyError", "TypeError", "__version__", "any",
-    "approx_distinct", "arg_max", "arg_min", "asc", "bool_and", "bool_or", "build_info", "coalesce",
-    "col", "concat", "connect", "count", "count_distinct", "count_if", "cume_dist",
-    "current_settings", "default_dock", "dense_rank", "desc", "error_table", "first", "first_value",
-    "from_arrow", "from_substrait", "greatest", "join_group", "lag", "last", "last_value", "lead",
-    "least", "list_agg", "lit", "machine_info", "make_date", "max", "mean", "median",
-    "median_exact", "min", "mode", "nth_value", "ntile", "nullif", "percent_rank", "quantile",
-    "quantile_exact", "rank", "read", "read_csv", "read_csv_rejects", "read_delta", "read_iceberg",
-    "read_ipc", "read_json", "read_json_rejects", "read_parquet", "register", "row_number",
-    "simulate", "simulate_plan", "sql", "sql_expr", "stddev", "string_agg", "sum", "to_prometheus",
-    "var", "when",
+    "approx_distinct", "arg_max", "arg_min", "asc", "bit_and", "bit_or", "bit_xor", "bool_and",
+    "bool_or", "build_info", "coalesce", "col", "concat", "connect", "count", "count_distinct",
+    "count_if", "cume_dist", "current_settings", "default_dock", "dense_rank", "desc",
+    "error_table", "first", "first_value", "from_arrow", "from_substrait", "greatest", "join_group",
+    "lag", "last", "last_value", "lead", "least", "list_agg", "lit", "machine_info", "make_date",
+    "max", "mean", "median", "median_exact", "min", "mode", "nth_value", "ntile", "nullif",
+    "percent_rank", "product", "quantile", "quantile_disc", "quantile_exact", "rank", "read",
+    "read_csv", "read_csv_rejects", "read_delta", "read_iceberg", "read_ipc", "read_json",
+    "read_json_rejects", "read_parquet", "register", "row_number", "simulate", "simulate_plan",
+    "sql", "sql_expr", "stddev", "string_agg", "sum", "to_prometheus", "var", "when",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from conftest import EngineOf
 from crossdock import _native
-from group_by_oracle import DISTINCT_ERROR, EXACT_VALUES, QUANTILE_ERROR
+from group_by_oracle import DISTINCT_ERROR, EXACT_DISTINCT, QUANTILE_ERROR
 from group_by_run import result_of
 from long_strings import LONG_STRINGS, TEXT_TYPES, long_strings
 from same_rows import assert_same_rows, plain
@@ -294,7 +294,7 @@ def test_approx_distinct_is_near(engine_of: EngineOf, distinct: int, threads: in
     strings, floats = values.cast(pa.utf8()), values.cast(pa.float64())
     table = pa.table({"v": values, "t": strings, "f": floats})
     exact = len(np.unique(numbers)) if distinct else 0
-    rel = 5 * DISTINCT_ERROR if exact > EXACT_VALUES else 0
+    rel = 5 * DISTINCT_ERROR if exact > EXACT_DISTINCT else 0
     for column in table.column_names:
         engine = engine_of(threads)
         row = only(grouped(engine, table, [], [item("approx_distinct", column)]))

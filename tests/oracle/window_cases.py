@@ -25,6 +25,7 @@ RANGES: dict[str, list[Any]] = {
 NUMBERS = ("i", "s", "u", "r", "n", "flag")
 EXCLUSIONS = ("current row", "group", "ties")
 OF_VALUES = ("distinct", "quantile", "disc")  # which need the values of a frame in order
+FOLDS = ("bit_and", "bit_or", "bit_xor", "product")
 ANY = ("i", "r", "n", "text", "day", "moment", "code", "flag")
 
 
@@ -155,6 +156,7 @@ def _function(draw: random.Random, has_order: bool) -> tuple[tuple[str, Any], st
             "max",
             "rows",
             "all",
+            *FOLDS,
             *OF_VALUES,
             *OF_VALUES,
         ]
@@ -162,6 +164,12 @@ def _function(draw: random.Random, has_order: bool) -> tuple[tuple[str, Any], st
     if name in OF_VALUES:
         function, call = _of_values(draw, name)
         return ("aggregate", function), call, False
+    if name == "product":
+        factor = 1 + xd.col("x") / 1e10  # products of many stay far from infinity
+        return ("aggregate", xd.product(factor)), "product(1 + x / 1e10)", False
+    if name in FOLDS:
+        column = draw.choice(["i", "s", "u"])
+        return ("aggregate", getattr(xd, name)(column)), f"{name}({column})", False
     if name == "rows":
         return ("aggregate", xd.count()), "count(*)", False
     if name == "all":
@@ -183,8 +191,8 @@ def _of_values(draw: random.Random, name: str) -> tuple[Any, str]:
         column = draw.choice(ANY)
         return xd.count_distinct(column), f"count(distinct {column})"
     if name == "disc":
-        column = draw.choice(["day", "moment"])
-        return xd.quantile_exact(column, share), f"quantile_disc({column}, {share})"
+        column = draw.choice(ANY)
+        return xd.quantile_disc(column, share), f"quantile_disc({column}, {share})"
     column = draw.choice(["i", "s", "u", "x"])
     return xd.quantile_exact(column, share), f"quantile_cont({column}, {share})"
 

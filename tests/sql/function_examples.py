@@ -9,6 +9,7 @@ import crossdock as xd
 from crossdock.sql_frontend.text.function_calls import DATE_PARTS, SYNONYMS
 from crossdock.sql_frontend.text.rewritten import HIDDEN, KEEPS_ALL
 from crossdock.sql_frontend.translation.aggregation import AGGREGATES
+from crossdock.sql_frontend.translation.called_aggregates import MARKED
 from crossdock.sql_frontend.translation.functions import FUNCTIONS
 from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED
 from crossdock.sql_frontend.translation.window_values import WINDOW_FUNCTIONS
@@ -133,7 +134,7 @@ def named() -> dict[str, frozenset[str]]:
     """The functions that there are, by the heading of the page."""
     return {
         "Of a row": frozenset(FUNCTIONS) - {KEEPS_ALL},
-        "Of groups": AGGREGATES | {name.removeprefix(HIDDEN) for name in COMPOSED},
+        "Of groups": AGGREGATES | COMPOSED | {str(mark).removeprefix(HIDDEN) for mark in MARKED},
         "Of windows": WINDOW_FUNCTIONS,
     }
 

@@ -33,13 +33,16 @@ OF_ROWS = frozenset(("first", "last", "arg_min", "arg_max"))
 BY_POSITION = OF_ROWS | {"mode"}
 # Functions that of whole partitions are computed as groups, and those of them that see frames, too.
 OF_PARTITIONS = frozenset(
-    ("count_distinct", "mode", "approx_distinct", "quantile", "quantile_exact", "arg_min",
-     "arg_max", "string_agg", "list_agg")
+    ("count_distinct", "mode", "approx_distinct", "quantile", "quantile_exact", "quantile_disc",
+     "arg_min", "arg_max", "string_agg", "list_agg")
 )  # fmt: skip
 _OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max", "mode"}
 IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over windows
+_OF_BITS = frozenset(("bit_and", "bit_or", "bit_xor"))
 _SAME_TYPE = BY_POSITION | {"any", "min", "max"}
-_OF_NUMBERS = frozenset(("sum", "mean", "var", "stddev", "quantile", "quantile_exact"))
+_OF_NUMBERS = _OF_BITS | {
+    "sum", "product", "mean", "var", "stddev", "quantile", "quantile_exact", "quantile_disc",
+}  # fmt: skip
 _FLOAT_SUMS = ("fast", "exact")
 
 
@@ -234,6 +237,12 @@ def quantile_exact(column: str | Expr, q: float) -> Aggregate:
     return replace(quantile(column, q), function="quantile_exact", options=_given(q=float(q)))
 
 
+def quantile_disc(column: str | Expr, q: float) -> Aggregate:
+    """The first value, in order, up to which at least the share `q` of the values that are not NULL
+    lies, of anything that can be sorted. NaN is above all numbers."""
+    return replace(quantile(column, q), function="quantile_disc")
+
+
 def median_exact(column: str | Expr) -> Aggregate:
     """`quantile_exact` at 0.5."""
     return quantile_exact(column, 0.5)
@@ -254,6 +263,27 @@ def bool_or(column: str | Expr) -> Aggregate:
     return Aggregate("bool_or", _argument(column))
 
 
+def bit_and(column: str | Expr) -> Aggregate:
+    """The bits that all integers have that are not NULL; NULL when there is none."""
+    return Aggregate("bit_and", _argument(column))
+
+
+def bit_or(column: str | Expr) -> Aggregate:
+    """The bits that one of the integers has."""
+    return Aggregate("bit_or", _argument(column))
+
+
+def bit_xor(column: str | Expr) -> Aggregate:
+    """The bits that an odd number of the integers has."""
+    return Aggregate("bit_xor", _argument(column))
+
+
+def product(column: str | Expr) -> Aggregate:
+    """Product of the values that are not NULL, as float64; NULL when there is none. As of a sum,
+    the last digits may vary with threads and batches."""
+    return Aggregate("product", _argument(column))
+
+
 def count_distinct(column: str | Expr) -> Aggregate:
     """Number of different values that are not NULL: int64. -0.0 is 0.0, and all NaN are one."""
     return Aggregate("count_distinct", _argument(column))
@@ -267,14 +297,14 @@ def mode(column: str | Expr) -> Aggregate:
 
 def approx_distinct(column: str | Expr) -> Aggregate:
     """About `count_distinct`, in little memory: int64, by HyperLogLog, with a standard error of
-    1.6 %; exact up to 64 different values."""
+    1.6 %; exact up to 192 different values."""
     return Aggregate("approx_distinct", _argument(column))
 
 
 def quantile(column: str | Expr, q: float) -> Aggregate:
     """About the value below which the share `q` of the values that are not NULL lies, by a sketch
     of bounded size: within 0.1 % of it, of dates and times within 0.1 % of its distance from the
-    earliest; exact up to 64 values. Numbers give float64, dates, times and timestamps their own
+    earliest; exact up to 512 values. Numbers give float64, dates, times and timestamps their own
     type."""
     if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
         raise make_error(
@@ -310,8 +340,12 @@ def aggregate_type(aggregate: Aggregate, argument_type: pa.DataType | None) -> p
     function = aggregate.function
     if function in COUNTS:
         return pa.int64()
-    if function in _SAME_TYPE:
+    if function in _SAME_TYPE or function == "quantile_disc":
         return argument_type
+    if function in _OF_BITS:
+        if pa.types.is_integer(argument_type):
+            return argument_type
+        raise _not_taken(aggregate, argument_type, "an integer", "a cast('int64') of the column")
     if function in ("bool_and", "bool_or"):
         if pa.types.is_boolean(argument_type):
             return argument_type

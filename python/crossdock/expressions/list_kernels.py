@@ -130,19 +130,6 @@ def _flattened(lists: Datum, _: None) -> pa.Array:
     return outer.lists_of(inner.values, outer.rows.take(inner.rows))
 
 
-def _quantile(lists: Datum, share: float) -> pa.Array:
-    """Of sorted lists: the first value up to which at least a share of the values lies; NULL of
-    none."""
-    each = Elements(lists)
-    counts = pc.cast(each.lengths, pa.float64())
-    behind = pc.floor(pc.subtract(counts, pc.multiply(counts, share)))
-    place = pc.max_element_wise(pc.subtract(pc.subtract(counts, behind), 1.0), 0.0)
-    begins = pc.subtract(pc.cumulative_sum(each.lengths), each.lengths)
-    rows = pc.add(begins, pc.cast(place, pa.int64()))
-    is_there = pc.greater(each.lengths, 0)
-    return each.values.take(pc.if_else(is_there, rows, pa.scalar(None, pa.int64())))
-
-
 def _aggregate(function: str) -> Callable[[Datum, None], pa.Array]:
     def aggregate(lists: Datum, _: None) -> pa.Array:
         each = Elements(lists)
@@ -253,7 +240,6 @@ OF_LISTS: dict[str, Callable[[Datum, Any], pa.Array]] = {
     "list_max": _aggregate("max"),
     "list_mean": _aggregate("mean"),
     "list_mode": _mode,
-    "list_quantile": _quantile,
 }
 
 

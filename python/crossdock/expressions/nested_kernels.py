@@ -4,8 +4,6 @@ ChunkedArrays; everything is pure and thread-safe. ArrowException where a type h
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -80,25 +78,10 @@ def struct_of(values: list[Datum], names: tuple[str, ...]) -> Datum:
     return pc.make_struct(*values, field_names=names)
 
 
-def _reduced(reduce: Callable[[Any, Any], Any]) -> Callable[[ArrayLike, None], pa.Array]:
-    def folded(lists: ArrayLike, _: None) -> pa.Array:
-        """What the known values of each list become; NULL of none."""
-        lists = _of_lists(lists)
-        known = ([v for v in each or () if v is not None] for each in lists.to_pylist())
-        values = [functools.reduce(reduce, each) if each else None for each in known]
-        return pa.array(values, lists.type.value_type)
-
-    return folded
-
-
 # Functions of one value and an option.
 OF_NESTED: dict[str, Callable[[Datum, Any], Datum]] = {
     "list_length": _list_length,
     "list_element": _list_element,
     "list_contains": _list_contains,
     "field": _field,
-    "list_bit_and": _reduced(operator.and_),
-    "list_bit_or": _reduced(operator.or_),
-    "list_bit_xor": _reduced(operator.xor),
-    "list_product": _reduced(operator.mul),
 }

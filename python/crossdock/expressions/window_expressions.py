@@ -250,11 +250,6 @@ def nth_value(column: str | Expr, n: int, *, ignore_nulls: bool = False) -> Wind
     return WindowFunction("nth_value", _argument(column), options)
 
 
-def quantile_disc(column: Expr, q: float) -> WindowFunction:
-    """The first value, in order, up to which at least the share `q` of the frame's values lies."""
-    return WindowFunction("quantile_disc", column, (("q", q),))
-
-
 def _moved(
     function: str, column: str | Expr, offset: int, default: Any, ignore_nulls: bool
 ) -> WindowFunction:

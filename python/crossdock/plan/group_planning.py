@@ -24,6 +24,7 @@ from crossdock.plan.nodes import GroupBy, Node
 from crossdock.plan.ordered_groups import is_ordered, with_ordered_columns
 from crossdock.plan.planning import plan_project, require_columns, require_different
 from crossdock.plan.shared_sums import with_shared_sums
+from crossdock.values.arrow_kinds import is_moment
 from crossdock.values.type_checks import require_aggregable, require_groupable
 
 Key = tuple[str, Expr]
@@ -143,8 +144,14 @@ def _is_null(expression: Expr) -> bool:
 
 
 def _typed(item: Aggregate, type_of: TypesOver) -> Aggregate:
+    """The aggregate with an argument of a type that it takes. Between two dates or times there is
+    no quantile: it is one of them."""
     argument = argument_of(item.function, item.argument, type_of)
-    return item if argument is item.argument else replace(item, argument=argument)
+    if argument is not item.argument:
+        item = replace(item, argument=argument)
+    if item.function == "quantile_exact" and argument is not None and is_moment(type_of(argument)):
+        return replace(item, function="quantile_disc")
+    return item
 
 
 def _field(name: str, item: Expr, type_of: TypesOver, schema: pa.Schema) -> pa.Field:

@@ -1,7 +1,8 @@
-"""Aggregates that need the rows of each group in order: first and last by an order, exact quantiles
-of dates and times, and joined strings. Each becomes a window function below the grouping, and the
-value that it has for a whole group is taken from any of its rows. So do first, last and values at
-an extreme beside them: windows change the order of rows, which is put back where a mode needs it.
+"""Aggregates that need the rows of each group in order: first and last by an order, quantiles of
+what is no number, date or time, and joined strings. Each becomes a window function below the
+grouping, and the value that it has for a whole group is taken from any of its rows. So do first,
+last and values at an extreme beside them: windows change the order of rows, which is put back where
+a mode needs it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Node, Sort
 from crossdock.plan.planning import require_columns
 from crossdock.plan.windows import project
-from crossdock.values.arrow_kinds import is_moment
+from crossdock.values.arrow_kinds import is_moment, is_number
 
 _WHOLE = Frame("rows", None, None)
 
@@ -42,8 +43,8 @@ def with_ordered_columns(
             grouped[name] = item
             continue
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
-        if item.function == "quantile_exact":
-            column = planner.moment(item)
+        if item.function == "quantile_disc":
+            column = planner.quantile(item)
         else:
             column = planner.column(_function(item, planner.keys))
         grouped[name] = Aggregate("any", column)
@@ -60,18 +61,21 @@ def is_ordered(item: object, schema: pa.Schema) -> bool:
     """Whether the aggregate, over columns of `schema`, needs the rows of its group in order."""
     if not isinstance(item, Aggregate):
         return False
-    if item.function == "quantile_exact":
-        return _is_of_moments(item, schema)
+    if item.function == "quantile_disc":
+        return not _is_of_words(item, schema)
     if item.function in ("arg_min", "arg_max"):
         return not _is_compared(item, schema)
     return item.function == "string_agg" or bool(item.orders)
 
 
-def _is_of_moments(item: Aggregate, schema: pa.Schema) -> bool:
-    """False also where the schema lacks a column, which the group-by itself says."""
+def _is_of_words(item: Aggregate, schema: pa.Schema) -> bool:
+    """Whether group-bys keep the values. True also where the schema lacks a column, which the
+    group-by itself says."""
     if item.argument is None or not item.columns().issubset(schema.names):
-        return False
-    return is_moment(TypesOver(schema)(item.argument))
+        return True
+    data_type = TypesOver(schema)(item.argument)
+    kinds = (is_number, is_moment, pa.types.is_boolean, pa.types.is_null)
+    return any(is_kind(data_type) for is_kind in kinds)
 
 
 def _is_compared(item: Aggregate, schema: pa.Schema) -> bool:
@@ -108,14 +112,14 @@ class _Planner:
         items: list[tuple[str, Expr]] = [(name, Column(name)) for name in self.node.schema.names]
         return project(self.node, [*items, *self._columns.items()], "agg()")
 
-    def moment(self, item: Aggregate) -> Column:
-        """The first date or time that at least the share lies up to."""
+    def quantile(self, item: Aggregate) -> Column:
+        """The first value that at least the share lies up to."""
         assert item.argument is not None
         share = dict(item.options)["q"]
         value = _kept(item, item.argument)
         number = Over("row_number", None, (), Scope(self.keys, (Order(value),)))
-        count = Over("count", value, (), Scope(self.keys))
-        place = (count.cast(pa.float64()) * share).ceil()
+        count = Over("count", value, (), Scope(self.keys)).cast(pa.float64())
+        place = count - (count - count * share).floor()  # rounded as the engine's quantiles are
         least = Call("case", (place < lit(1.0), lit(1.0), place))
         return self.column(_where(number.cast(pa.float64()) == least, value))
 

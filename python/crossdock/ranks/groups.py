@@ -29,7 +29,9 @@ from crossdock.ranks.group_choice import may_go_first, rows_go_first
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.ranks.spread import Spread
 
-_SAME = frozenset(("min", "max", "any", "first", "bool_and", "bool_or"))
+_SAME = frozenset(
+    ("min", "max", "any", "first", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "product")
+)
 _DISTINCT = frozenset(("count_distinct", "approx_distinct"))
 _MOMENTS = frozenset(("var", "stddev"))
 _RANK = "rank"

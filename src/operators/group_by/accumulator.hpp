@@ -74,6 +74,10 @@ enum class AccumulatorKind : uint8_t {
   kDistinctSketch,
   kQuantileSketch,
   kQuantileValues,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kProduct,
 };
 
 struct AccumulatorSpec {
@@ -181,6 +185,21 @@ class ExtremeAccumulator : public Accumulator {  // kMin, kMax
   int input_;
   ValueForm form_;
   bool is_min_;
+};
+
+// Words that an operation of two of them puts together: bits, and products of numbers as doubles.
+class FoldAccumulator : public Accumulator {  // kBitAnd, kBitOr, kBitXor, kProduct
+ public:
+  FoldAccumulator(Memory& memory, const AccumulatorSpec& spec) : words_(memory), spec_(spec) {}
+  Status resize(int64_t groups) override;
+  void clear() override { words_.clear(); }
+  Status update(const GroupBlock& block) override;
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override;
+  uint64_t word(uint32_t group) const { return words_[group]; }
+
+ private:
+  StateArray<uint64_t> words_;
+  AccumulatorSpec spec_;
 };
 
 // Keeps a row by reference.

@@ -56,6 +56,13 @@ class AggregateWriter {
         return write_quantile();
       case AggregateFunction::kQuantileExact:
         return write_exact_quantile();
+      case AggregateFunction::kQuantileDisc:
+        return write_discrete_quantile();
+      case AggregateFunction::kBitAnd:
+      case AggregateFunction::kBitOr:
+      case AggregateFunction::kBitXor:
+      case AggregateFunction::kProduct:
+        return write_fold();
       case AggregateFunction::kFrequency: {
         static_assert(sizeof(RowRef) == 4, "a count and a row are one word");
         const auto& first = main<RefAccumulator>();
@@ -249,6 +256,33 @@ class AggregateWriter {
                 return __builtin_bit_cast(uint64_t, state.quantile(group, planned_.spec.quantile));
               }));
     CD_TRY(write_validity(column, [&](uint32_t group) { return state.count(group) > 0; }));
+    return column;
+  }
+
+  Result<ColumnView> write_discrete_quantile() {
+    const auto& state = main<QuantileValuesAccumulator>();
+    const double q = planned_.spec.quantile;
+    ColumnView column;
+    if (planned_.type.id == TypeId::kDecimal128) {
+      const PlannedAccumulator& kept = output_.aggregates->accumulators[planned_.main];
+      const bool is_wide = kept.spec.form == ValueForm::kWide;
+      CD_ASSIGN(column, write_wides([&](uint32_t group) {
+                  const auto value = static_cast<Int128>(state.discrete_quantile(group, q));
+                  return is_wide ? value : Int128{static_cast<int64_t>(value)};
+                }));
+    } else {
+      CD_ASSIGN(column, write_words([&](uint32_t group) {
+                  return static_cast<uint64_t>(state.discrete_quantile(group, q));
+                }));
+    }
+    CD_TRY(write_validity(column, [&](uint32_t group) { return state.count(group) > 0; }));
+    return column;
+  }
+
+  Result<ColumnView> write_fold() {
+    const auto& state = main<FoldAccumulator>();
+    CD_ASSIGN(ColumnView column, write_words([&](uint32_t group) { return state.word(group); }));
+    CD_TRY(write_validity_by_count(column));
     return column;
   }
 

@@ -69,7 +69,7 @@ class AggregatePlanner {
     planned_one.spec.kind = kind;
     planned_one.spec.input = input;
     if (input >= 0 && plan_.inputs[input].lane >= 0) {
-      planned_one.spec.form = plan_.lanes[plan_.inputs[input].lane].form;
+      planned_one.spec.form = form_of(kind, plan_.lanes[plan_.inputs[input].lane]);
     }
     if (planned.input_type.id == TypeId::kDecimal128 && kind != AccumulatorKind::kCount) {
       planned_one.spec.unit = std::pow(10.0, planned.input_type.scale);
@@ -78,6 +78,12 @@ class AggregatePlanner {
       planned_one.column = planned.spec.by >= 0 ? planned.spec.by : planned.spec.column;
     }
     return index_of(plan_.accumulators, planned_one);
+  }
+
+  // Decimals of one word each are kept as integers of that word.
+  static ValueForm form_of(AccumulatorKind kind, const ValueLane& lane) {
+    const bool is_narrow = lane.form == ValueForm::kWide && !lane.has_high;
+    return is_narrow && kind == AccumulatorKind::kQuantileValues ? ValueForm::kSigned : lane.form;
   }
 
   // The number of values, if groups without any are possible.
@@ -189,14 +195,17 @@ class AggregatePlanner {
         return {};
       }
       case AggregateFunction::kBoolAnd:
+        return plan_word(planned, AccumulatorKind::kMin, {lane, mask});
       case AggregateFunction::kBoolOr:
-        planned.main =
-            accumulator(spec.function == AggregateFunction::kBoolAnd ? AccumulatorKind::kMin
-                                                                     : AccumulatorKind::kMax,
-                        input,
-                        planned);
-        count_values(planned, mask);
-        return {};
+        return plan_word(planned, AccumulatorKind::kMax, {lane, mask});
+      case AggregateFunction::kBitAnd:
+        return plan_word(planned, AccumulatorKind::kBitAnd, {lane, mask});
+      case AggregateFunction::kBitOr:
+        return plan_word(planned, AccumulatorKind::kBitOr, {lane, mask});
+      case AggregateFunction::kBitXor:
+        return plan_word(planned, AccumulatorKind::kBitXor, {lane, mask});
+      case AggregateFunction::kProduct:
+        return plan_word(planned, AccumulatorKind::kProduct, {lane, mask});
       case AggregateFunction::kApproxDistinct:
         planned.main = accumulator(AccumulatorKind::kDistinctSketch, input, planned);
         return {};
@@ -204,12 +213,20 @@ class AggregatePlanner {
         planned.main = accumulator(AccumulatorKind::kQuantileSketch, input, planned);
         return {};
       case AggregateFunction::kQuantileExact:
+      case AggregateFunction::kQuantileDisc:
         planned.main = accumulator(AccumulatorKind::kQuantileValues, input, planned);
         return {};
       default:
         planned.main = accumulator(AccumulatorKind::kMoments, input, planned);
         return {};
     }
+  }
+
+  // One word a group, of no meaning where there is no value.
+  Status plan_word(PlannedAggregate& planned, AccumulatorKind kind, const AggregateInput& input) {
+    planned.main = accumulator(kind, index_of(plan_.inputs, input), planned);
+    count_values(planned, input.mask);
+    return {};
   }
 
   const GroupSpec& spec_;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kRegisters = 1 << DistinctSketchAccumulator::kIndexBits;
 constexpr int kRankMax = 64 - DistinctSketchAccumulator::kIndexBits;  // of a hash with a one in it
+constexpr int32_t kHashesFirst = 4;
 constexpr int64_t kHeapBlockBytes = int64_t{256} << 10;
 
 void raise_register(uint8_t* registers, uint64_t hash) {
@@ -20,6 +21,18 @@ void raise_register(uint8_t* registers, uint64_t hash) {
                                                                             << (63 - kRankMax);
   const auto rank = static_cast<uint8_t>(std::countl_zero(rest) + 1);
   registers[index] = std::max(registers[index], rank);
+}
+
+void raise_registers(uint8_t* __restrict registers, const uint8_t* __restrict more) {
+  for (int k = 0; k < kRegisters; ++k) registers[k] = std::max(registers[k], more[k]);
+}
+
+// Where a hash is among others, or may be put.
+uint64_t* place_of(uint64_t* hashes, int32_t capacity, uint64_t hash) {
+  const auto mask = static_cast<uint64_t>(capacity - 1);
+  uint64_t at = hash & mask;
+  while (hashes[at] != 0 && hashes[at] != hash) at = (at + 1) & mask;
+  return hashes + at;
 }
 
 // The two series of Ertl's estimator, for registers that are empty and those that are full.
@@ -50,8 +63,16 @@ double tau(double x) {
 }
 
 double estimate(const uint8_t* registers) {
-  int64_t counts[kRankMax + 2] = {};
-  for (int i = 0; i < kRegisters; ++i) ++counts[registers[i]];
+  // Copies in turns, of which none waits for the store of the one before it.
+  constexpr int kCopies = 4;
+  int32_t copies[kCopies][kRankMax + 2] = {};
+  for (int i = 0; i < kRegisters; i += kCopies) {
+    for (int c = 0; c < kCopies; ++c) ++copies[c][registers[i + c]];
+  }
+  int32_t counts[kRankMax + 2] = {};
+  for (const auto& copy : copies) {
+    for (int rank = 0; rank < kRankMax + 2; ++rank) counts[rank] += copy[rank];
+  }
   constexpr double kAll = kRegisters;
   double z = kAll * tau(1 - static_cast<double>(counts[kRankMax + 1]) / kAll);
   for (int rank = kRankMax; rank >= 1; --rank) z = 0.5 * (z + static_cast<double>(counts[rank]));
@@ -87,7 +108,21 @@ void DistinctSketchAccumulator::clear() {
 
 Status DistinctSketchAccumulator::make_dense(Sketch& sketch) {
   CD_ASSIGN(sketch.registers, heap_.get(kRegisters));
-  for (int32_t i = 0; i < sketch.size; ++i) raise_register(sketch.registers, sketch.hashes[i]);
+  for (int32_t i = 0; i < sketch.capacity; ++i) {
+    if (sketch.hashes[i] != 0) raise_register(sketch.registers, sketch.hashes[i]);
+  }
+  return {};
+}
+
+Status DistinctSketchAccumulator::grow(Sketch& sketch) {
+  const uint64_t* const old = sketch.hashes;
+  const int32_t old_capacity = sketch.capacity;
+  sketch.capacity = std::max(kHashesFirst, old_capacity * 2);
+  CD_ASSIGN(uint8_t * data, heap_.get(sketch.capacity * 8));
+  sketch.hashes = reinterpret_cast<uint64_t*>(data);
+  for (int32_t i = 0; i < old_capacity; ++i) {
+    if (old[i] != 0) *place_of(sketch.hashes, sketch.capacity, old[i]) = old[i];
+  }
   return {};
 }
 
@@ -96,23 +131,21 @@ Status DistinctSketchAccumulator::add(Sketch& sketch, uint64_t hash) {
     raise_register(sketch.registers, hash);
     return {};
   }
-  const uint64_t* end = sketch.hashes + sketch.size;
-  if (std::find(sketch.hashes, sketch.hashes + sketch.size, hash) != end) return {};
+  hash += hash == 0 ? 1 : 0;  // which stands for none
+  if (sketch.capacity == 0) CD_TRY(grow(sketch));
+  uint64_t* place = place_of(sketch.hashes, sketch.capacity, hash);
+  if (*place == hash) return {};
   if (sketch.size == kSparseHashes) {
     CD_TRY(make_dense(sketch));
     raise_register(sketch.registers, hash);
     return {};
   }
-  if (sketch.size == sketch.capacity) {
-    const int32_t capacity = std::max(4, sketch.capacity * 4);
-    CD_ASSIGN(uint8_t * data, heap_.get(capacity * 8));
-    if (sketch.size > 0) {
-      std::memcpy(data, sketch.hashes, static_cast<size_t>(sketch.size) * 8);
-    }
-    sketch.hashes = reinterpret_cast<uint64_t*>(data);
-    sketch.capacity = capacity;
+  if (sketch.size * 4 >= sketch.capacity * 3) {
+    CD_TRY(grow(sketch));
+    place = place_of(sketch.hashes, sketch.capacity, hash);
   }
-  sketch.hashes[sketch.size++] = hash;
+  *place = hash;
+  ++sketch.size;
   return {};
 }
 
@@ -131,13 +164,13 @@ Status DistinctSketchAccumulator::merge(const Accumulator& from, const GroupPair
     const Sketch& more = other.sketches_[pairs.from[i]];
     Sketch& sketch = sketches_[pairs.to[i]];
     if (more.registers == nullptr) {
-      for (int32_t k = 0; k < more.size; ++k) CD_TRY(add(sketch, more.hashes[k]));
+      for (int32_t k = 0; k < more.capacity; ++k) {
+        if (more.hashes[k] != 0) CD_TRY(add(sketch, more.hashes[k]));
+      }
       continue;
     }
     if (sketch.registers == nullptr) CD_TRY(make_dense(sketch));
-    for (int k = 0; k < kRegisters; ++k) {
-      sketch.registers[k] = std::max(sketch.registers[k], more.registers[k]);
-    }
+    raise_registers(sketch.registers, more.registers);
   }
   return {};
 }

@@ -129,7 +129,12 @@ std::unique_ptr<Accumulator> make_accumulator(const AccumulatorSpec& spec,
     case AccumulatorKind::kQuantileSketch:
       return std::make_unique<QuantileSketchAccumulator>(memory, spec);
     case AccumulatorKind::kQuantileValues:
-      return std::make_unique<QuantileValuesAccumulator>(memory, spec);
+      return make_quantile_values(memory, spec);
+    case AccumulatorKind::kBitAnd:
+    case AccumulatorKind::kBitOr:
+    case AccumulatorKind::kBitXor:
+    case AccumulatorKind::kProduct:
+      return std::make_unique<FoldAccumulator>(memory, spec);
     case AccumulatorKind::kFirstRef:
     case AccumulatorKind::kLastRef:
     case AccumulatorKind::kArgMin:

@@ -30,6 +30,11 @@ constexpr Choice<AggregateFunction> kFunctions[] = {
     {"approx_distinct", AggregateFunction::kApproxDistinct},
     {"quantile", AggregateFunction::kQuantile},
     {"quantile_exact", AggregateFunction::kQuantileExact},
+    {"quantile_disc", AggregateFunction::kQuantileDisc},
+    {"bit_and", AggregateFunction::kBitAnd},
+    {"bit_or", AggregateFunction::kBitOr},
+    {"bit_xor", AggregateFunction::kBitXor},
+    {"product", AggregateFunction::kProduct},
 };
 
 constexpr Choice<GroupStrategy> kStrategies[] = {
@@ -146,12 +151,21 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kVar:
     case AggregateFunction::kStddev:
     case AggregateFunction::kQuantileExact:
+    case AggregateFunction::kProduct:
       if (!is_number(type.id)) return no_meaning(aggregate, field, "a number or bool");
       return float64_type();
     case AggregateFunction::kQuantile:
       if (is_instant_id(type.id)) return type;
       if (!is_number(type.id)) return no_meaning(aggregate, field, "a number, date or time");
       return float64_type();
+    case AggregateFunction::kQuantileDisc:
+      if (is_instant_id(type.id) || is_number(type.id)) return type;
+      return no_meaning(aggregate, field, "a number, date or time");
+    case AggregateFunction::kBitAnd:
+    case AggregateFunction::kBitOr:
+    case AggregateFunction::kBitXor:
+      if (!is_integer(type.id)) return no_meaning(aggregate, field, "an integer");
+      return type;
     case AggregateFunction::kBoolAnd:
     case AggregateFunction::kBoolOr:
       if (type.id != TypeId::kBool) return no_meaning(aggregate, field, "bool");

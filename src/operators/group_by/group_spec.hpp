@@ -34,6 +34,11 @@ enum class AggregateFunction : uint8_t {
   kApproxDistinct,
   kQuantile,
   kQuantileExact,  // of numbers, from all values
+  kQuantileDisc,   // of numbers and instants: the first value up to which at least the share lies
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kProduct,
 };
 
 // How sums of floats are made. Fast: one addition per value in the order of arrival, so the last bits
@@ -51,7 +56,7 @@ struct AggregateSpec {
   FloatSums floats = FloatSums::kFast;
   bool ignore_nulls = true;  // first, last: false: the value of the row, NULL or not
   int ddof = 1;              // var, stddev: the divisor is n - ddof
-  double quantile = 0.5;     // of both kinds: 0 to 1
+  double quantile = 0.5;     // of all kinds: 0 to 1
 };
 
 enum class GroupStrategy : uint8_t { kAuto, kTable, kRadix, kAdaptive, kDense, kSorted };

@@ -1,6 +1,7 @@
 // Doubles as integers that compare alike.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -18,6 +19,14 @@ inline double ordered_value(uint64_t ordered) {
   const uint64_t bits =
       ordered ^ (static_cast<uint64_t>(~static_cast<int64_t>(ordered) >> 63) | kOrderedSignBit);
   return __builtin_bit_cast(double, bits);
+}
+
+// The first rank up to which at least a share of `count` values lies. What is behind it is rounded down, as 0.07 * 100
+// would be more than 7.
+inline int64_t discrete_rank(double share, int64_t count) {
+  const auto values = static_cast<double>(count);
+  const auto behind = static_cast<int64_t>(std::floor(values - share * values));
+  return std::max<int64_t>(count - behind, 1) - 1;
 }
 
 // In proportion from `low` to `high`. An infinity beside a number is all that counts.

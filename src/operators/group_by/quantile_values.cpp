@@ -1,11 +1,10 @@
 // All values of each group, in arrays that double; what a group has left serves the next one.
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
-#include "operators/group_by/ordered_bits.hpp"
+#include "operators/group_by/ordered_lanes.hpp"
 #include "operators/group_by/sketches.hpp"
 
 namespace crossdock::operators {
@@ -13,78 +12,132 @@ namespace {
 
 constexpr int64_t kValuesFirst = 4;
 
+template <class Word>
+class QuantileValues final : public QuantileValuesAccumulator {
+ public:
+  QuantileValues(Memory& memory, const AccumulatorSpec& spec)
+      : groups_(memory), heap_(memory), spec_(spec) {}
+  Status resize(int64_t groups) override { return groups_.grow(groups, {}); }
+
+  void clear() override {
+    groups_.clear();
+    heap_.clear();
+    spare_.fill(nullptr);
+  }
+
+  Status update(const GroupBlock& block) override {
+    const InputLane& lane = block.inputs[spec_.input];
+    Word words[kGroupRows];
+    order_lane(lane, spec_.form, block.rows, words);
+    for (int32_t i = 0; i < block.rows; ++i) {
+      if (lane.valid != nullptr && lane.valid[i] == 0) continue;
+      Values& group = groups_[block.groups[i]];
+      if (group.count == group.capacity) CD_TRY(reserve(group, group.count + 1));
+      group.words[group.count++] = words[i];
+    }
+    return {};
+  }
+
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override {
+    const auto& other = static_cast<const QuantileValues&>(from);
+    for (int32_t i = 0; i < pairs.count; ++i) {
+      const Values& more = other.groups_[pairs.from[i]];
+      if (more.count == 0) continue;
+      Values& group = groups_[pairs.to[i]];
+      CD_TRY(reserve(group, group.count + more.count));
+      std::memcpy(group.words + group.count, more.words, bytes_of(more.count));
+      group.count += more.count;
+    }
+    return {};
+  }
+
+  int64_t count(uint32_t group) const override { return groups_[group].count; }
+
+  double quantile(uint32_t group, double q) const override {
+    const Values& of = groups_[group];
+    if (of.count == 0) return 0;
+    const double place = q * static_cast<double>(of.count - 1);
+    const auto rank = static_cast<int64_t>(place);
+    const double share = place - static_cast<double>(rank);
+    const double low = number(nth(of, rank));
+    if (share <= 0) return low;
+    return between(low, number(*std::min_element(of.words + rank + 1, of.words + of.count)), share);
+  }
+
+  UInt128 discrete_quantile(uint32_t group, double q) const override {
+    const Values& of = groups_[group];
+    return of.count == 0 ? 0 : lane_value(nth(of, discrete_rank(q, of.count)), spec_.form);
+  }
+
+ private:
+  struct Values {
+    Word* words = nullptr;
+    int64_t count = 0;
+    int64_t capacity = 0;  // a power of two
+  };
+
+  static size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(Word); }
+
+  // The first bytes of a spare array are the place of the next one of its size.
+  Status reserve(Values& group, int64_t count) {
+    if (count <= group.capacity) return {};
+    const auto least = static_cast<uint64_t>(std::max(kValuesFirst, count));
+    const auto capacity = static_cast<int64_t>(std::bit_ceil(least));
+    Word*& spare = spare_[static_cast<size_t>(std::countr_zero(std::bit_ceil(least)))];
+    Word* words = spare;
+    if (words != nullptr) {
+      std::memcpy(&spare, words, sizeof(Word*));
+    } else {
+      CD_ASSIGN(uint8_t * memory, heap_.get(static_cast<int64_t>(bytes_of(capacity))));
+      words = reinterpret_cast<Word*>(memory);
+    }
+    if (group.capacity > 0) {
+      std::memcpy(words, group.words, bytes_of(group.count));
+      const auto old_capacity = static_cast<uint64_t>(group.capacity);
+      Word*& old = spare_[static_cast<size_t>(std::countr_zero(old_capacity))];
+      std::memcpy(group.words, &old, sizeof(Word*));
+      old = group.words;
+    }
+    group.words = words;
+    group.capacity = capacity;
+    return {};
+  }
+
+  // Values change places among themselves, which says nothing to anyone.
+  static Word nth(const Values& of, int64_t rank) {
+    std::nth_element(of.words, of.words + rank, of.words + of.count);
+    return of.words[rank];
+  }
+
+  double number(Word ordered) const {
+    const auto value = lane_value(ordered, spec_.form);
+    if constexpr (sizeof(Word) > sizeof(uint64_t)) {
+      return static_cast<double>(static_cast<Int128>(value)) / spec_.unit;
+    }
+    switch (spec_.form) {
+      case ValueForm::kReal:
+        return __builtin_bit_cast(double, static_cast<uint64_t>(value));
+      case ValueForm::kUnsigned:
+        return static_cast<double>(value);
+      default:
+        return static_cast<double>(static_cast<int64_t>(value)) / spec_.unit;
+    }
+  }
+
+  StateArray<Values> groups_;
+  SketchHeap heap_;
+  std::array<Word*, 64> spare_ = {};  // by binary logarithm of the capacity
+  AccumulatorSpec spec_;
+};
+
 }  // namespace
 
-void QuantileValuesAccumulator::clear() {
-  groups_.clear();
-  heap_.clear();
-  spare_.fill(nullptr);
-}
-
-// The first word of a spare array is the place of the next one of its size.
-Status QuantileValuesAccumulator::reserve(Values& group, int64_t count) {
-  if (count <= group.capacity) return {};
-  const auto least = static_cast<uint64_t>(std::max(kValuesFirst, count));
-  const auto capacity = static_cast<int64_t>(std::bit_ceil(least));
-  uint64_t*& spare = spare_[static_cast<size_t>(std::countr_zero(std::bit_ceil(least)))];
-  uint64_t* data = spare;
-  if (data != nullptr) {
-    spare = reinterpret_cast<uint64_t*>(data[0]);
-  } else {
-    CD_ASSIGN(uint8_t * memory, heap_.get(capacity * 8));
-    data = reinterpret_cast<uint64_t*>(memory);
+std::unique_ptr<QuantileValuesAccumulator> make_quantile_values(Memory& memory,
+                                                                const AccumulatorSpec& spec) {
+  if (spec.form == ValueForm::kWide) {
+    return std::make_unique<QuantileValues<UInt128>>(memory, spec);
   }
-  if (group.capacity > 0) {
-    std::memcpy(data, group.values, static_cast<size_t>(group.count) * 8);
-    uint64_t*& old =
-        spare_[static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(group.capacity)))];
-    group.values[0] = reinterpret_cast<uint64_t>(old);
-    old = group.values;
-  }
-  group.values = data;
-  group.capacity = capacity;
-  return {};
-}
-
-Status QuantileValuesAccumulator::update(const GroupBlock& block) {
-  const InputLane& lane = block.inputs[spec_.input];
-  for (int32_t i = 0; i < block.rows; ++i) {
-    if (lane.valid != nullptr && lane.valid[i] == 0) continue;
-    double value = lane_number(lane, i, spec_.form, spec_.unit);
-    if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
-    Values& group = groups_[block.groups[i]];
-    if (group.count == group.capacity) CD_TRY(reserve(group, group.count + 1));
-    group.values[group.count++] = ordered_bits(value);
-  }
-  return {};
-}
-
-Status QuantileValuesAccumulator::merge(const Accumulator& from, const GroupPairs& pairs) {
-  const auto& other = static_cast<const QuantileValuesAccumulator&>(from);
-  for (int32_t i = 0; i < pairs.count; ++i) {
-    const Values& more = other.groups_[pairs.from[i]];
-    if (more.count == 0) continue;
-    Values& group = groups_[pairs.to[i]];
-    CD_TRY(reserve(group, group.count + more.count));
-    std::memcpy(group.values + group.count, more.values, static_cast<size_t>(more.count) * 8);
-    group.count += more.count;
-  }
-  return {};
-}
-
-// Values change places among themselves, which says nothing to anyone.
-double QuantileValuesAccumulator::quantile(uint32_t group, double q) const {
-  const Values& of = groups_[group];
-  if (of.count == 0) return 0;
-  const double place = q * static_cast<double>(of.count - 1);
-  const auto rank = static_cast<int64_t>(place);
-  const double share = place - static_cast<double>(rank);
-  uint64_t* const at = of.values + rank;
-  uint64_t* const end = of.values + of.count;
-  std::nth_element(of.values, at, end);
-  const double low = ordered_value(*at);
-  if (share <= 0) return low;
-  return between(low, ordered_value(*std::min_element(at + 1, end)), share);
+  return std::make_unique<QuantileValues<uint64_t>>(memory, spec);
 }
 
 }  // namespace crossdock::operators

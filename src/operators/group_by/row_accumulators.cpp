@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "operators/group_by/accumulator.hpp"
-#include "operators/group_by/ordered_bits.hpp"
+#include "operators/group_by/ordered_lanes.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -62,10 +62,10 @@ class ArgAccumulator : public RefAccumulator {
   Status update(const GroupBlock& block) override {
     Word words[kGroupRows];
     const InputLane& lane = block.inputs[input_];
-    order(lane, block.rows, words);
+    order_lane(lane, form_, block.rows, words);
     for (int32_t i = 0; i < block.rows; ++i) {
       if (lane.valid == nullptr || lane.valid[i] != 0) {
-        offer(block.groups[i], words[i], block.refs[i]);
+        offer(block.groups[i], words[i] ^ flips_, block.refs[i]);
       }
     }
     return {};
@@ -83,23 +83,6 @@ class ArgAccumulator : public RefAccumulator {
     const bool is_better = word < words_[group] || (word == words_[group] && ref < refs_[group]);
     words_[group] = is_better ? word : words_[group];
     refs_[group] = is_better ? ref : refs_[group];
-  }
-
-  void order(const InputLane& lane, int32_t rows, Word* words) const {
-    constexpr Word kSign = Word{1} << (8 * sizeof(Word) - 1);
-    for (int32_t i = 0; i < rows; ++i) {
-      if constexpr (sizeof(Word) > sizeof(uint64_t)) {
-        const auto low = static_cast<int64_t>(lane.words[i]);
-        const uint64_t high =
-            lane.high != nullptr ? lane.high[i] : static_cast<uint64_t>(low >> 63);
-        words[i] = (Word{high} << 64 | lane.words[i]) ^ kSign ^ flips_;
-      } else if (form_ == ValueForm::kReal) {
-        const auto value = __builtin_bit_cast(double, lane.words[i]);
-        words[i] = (value == value ? ordered_bits(value) : ~Word{0}) ^ flips_;
-      } else {
-        words[i] = lane.words[i] ^ (form_ == ValueForm::kUnsigned ? Word{0} : kSign) ^ flips_;
-      }
-    }
   }
 
   StateArray<Word> words_;

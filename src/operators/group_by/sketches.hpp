@@ -3,8 +3,8 @@
 // partial states were merged.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "operators/group_by/accumulator.hpp"
@@ -26,11 +26,11 @@ class SketchHeap {
 
 // HyperLogLog (Flajolet et al., AofA 2007) of 2^12 registers with Ertl's estimator (arXiv 1702.01284):
 // standard error 1.04 / sqrt(2^12) = 1.6 %. Up to kSparseHashes different hashes are kept as they are,
-// so small counts are exact.
+// in half the bytes of the registers, so small counts are exact.
 class DistinctSketchAccumulator : public Accumulator {  // kDistinctSketch
  public:
   static constexpr int kIndexBits = 12;
-  static constexpr int kSparseHashes = 64;
+  static constexpr int kSparseHashes = 192;
 
   DistinctSketchAccumulator(Memory& memory, int input)
       : sketches_(memory), heap_(memory), input_(input) {}
@@ -42,12 +42,13 @@ class DistinctSketchAccumulator : public Accumulator {  // kDistinctSketch
 
  private:
   struct Sketch {
-    uint64_t* hashes = nullptr;    // sparse
+    uint64_t* hashes = nullptr;    // sparse: open addressing, 0 is free
     uint8_t* registers = nullptr;  // dense
     int32_t size = 0;              // of the hashes
-    int32_t capacity = 0;
+    int32_t capacity = 0;          // a power of two
   };
   Status add(Sketch& sketch, uint64_t hash);
+  Status grow(Sketch& sketch);
   Status make_dense(Sketch& sketch);
 
   StateArray<Sketch> sketches_;
@@ -57,11 +58,12 @@ class DistinctSketchAccumulator : public Accumulator {  // kDistinctSketch
 
 // Counts of values per bucket of 2^-9 of the value's own power of two (the logarithmic histogram of
 // HdrHistogram and DDSketch). The value at a rank is off by at most 2^-10 (0.1 %) of itself, or, with a
-// base, of its distance from there. Up to kExactValues values are kept as they are. NaN is left out.
+// base, of its distance from there. Values are kept as they are until there are more than kExactValues of them, then
+// go into buckets together: a group's buckets are in no cache where its values come one by one. NaN is left out.
 class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
  public:
   static constexpr int kMantissaBits = 9;
-  static constexpr int kExactValues = 64;
+  static constexpr int kExactValues = 512;
 
   QuantileSketchAccumulator(Memory& memory, const AccumulatorSpec& spec)
       : sketches_(memory), heap_(memory), spec_(spec) {}
@@ -76,17 +78,18 @@ class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
   int64_t instant(uint32_t group, double q, int64_t unit) const;
 
  private:
-  struct Bucket {
-    int64_t count = 0;  // 0: free
-    int64_t number = 0;
-  };
+  // A bucket's number above the count of its values, in one word; 0 is free.
+  static constexpr int kCountBits = 64 - (12 + kMantissaBits);
+  static constexpr uint64_t kCountMask = (uint64_t{1} << kCountBits) - 1;
   struct Sketch {
-    uint64_t* values = nullptr;  // the first ones, as they came: bits of doubles, or instants
-    Bucket* buckets = nullptr;   // open addressing, once there are more
+    uint64_t* values = nullptr;   // those in no bucket, as they came: bits of doubles, or instants
+    uint64_t* buckets = nullptr;  // open addressing, once there were more than kExactValues
     int64_t count = 0;
-    int32_t size = 0;  // of the values, or the buckets in use
-    int32_t capacity = 0;
-    uint64_t least = 0;  // bits, as of `values`
+    int32_t values_size = 0;
+    int32_t values_capacity = 0;
+    int32_t buckets_size = 0;
+    int32_t buckets_capacity = 0;  // a power of two
+    uint64_t least = 0;            // of the values in buckets: bits, as of `values`
     uint64_t greatest = 0;
   };
   // Where a value lies between its neighbours: at this share of the way from the value of that rank.
@@ -100,43 +103,34 @@ class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
   double number_of(uint64_t bits) const;
   std::vector<uint64_t> sorted_values(const Sketch& sketch) const;
   Status add(Sketch& sketch, uint64_t bits);
-  Status add_to_bucket(Sketch& sketch, int64_t number, int64_t count);
+  Status make_room(Sketch& sketch);
+  Status put_into_buckets(Sketch& sketch);
+  Status add_to_bucket(Sketch& sketch, uint64_t number, uint64_t count);
+  Status grow_buckets(Sketch& sketch);
+  void widen(Sketch& sketch, uint64_t bits) const;
   Status add_all(Sketch& sketch, const Sketch& other);
-  Status make_buckets(Sketch& sketch);
-  double value_at(const Sketch& sketch, const std::vector<Bucket>& ordered, int64_t rank) const;
+  Sketch with_extremes(uint32_t group) const;
+  std::vector<uint64_t> sorted_buckets(const Sketch& sketch) const;
+  double value_at(const Sketch& sketch, const std::vector<uint64_t>& ordered, int64_t rank) const;
 
   StateArray<Sketch> sketches_;
   SketchHeap heap_;
   AccumulatorSpec spec_;
 };
 
-// All values, for exact quantiles: 8 bytes each, and as many again where they have just become more than fit. NaN is
+// All values, for exact quantiles: each in a word, and as many again where they have just become more than fit. NaN is
 // above all numbers.
 class QuantileValuesAccumulator : public Accumulator {  // kQuantileValues
  public:
-  QuantileValuesAccumulator(Memory& memory, const AccumulatorSpec& spec)
-      : groups_(memory), heap_(memory), spec_(spec) {}
-  Status resize(int64_t groups) override { return groups_.grow(groups, {}); }
-  void clear() override;
-  Status update(const GroupBlock& block) override;
-  Status merge(const Accumulator& from, const GroupPairs& pairs) override;
-  int64_t count(uint32_t group) const { return groups_[group].count; }
-  // Between the two values next to rank q * (n - 1), by distance. Needs count > 0.
-  double quantile(uint32_t group, double q) const;
-
- private:
-  struct Values {
-    uint64_t* values = nullptr;  // ordered_bits
-    int64_t count = 0;
-    int64_t capacity = 0;  // a power of two
-  };
-  Status reserve(Values& group, int64_t count);
-
-  StateArray<Values> groups_;
-  SketchHeap heap_;
-  std::array<uint64_t*, 64> spare_ = {};  // by binary logarithm of the capacity
-  AccumulatorSpec spec_;
+  virtual int64_t count(uint32_t group) const = 0;
+  // Between the two values next to rank q * (n - 1), by distance. 0 where there is none.
+  virtual double quantile(uint32_t group, double q) const = 0;
+  // The first value up to which at least the share q lies, as a lane has it. 0 where there is none.
+  virtual UInt128 discrete_quantile(uint32_t group, double q) const = 0;
 };
+
+std::unique_ptr<QuantileValuesAccumulator> make_quantile_values(Memory& memory,
+                                                                const AccumulatorSpec& spec);
 
 // The exact sum of doubles as one long fixed-point number, rounded once at the end (Kulisch's long
 // accumulator, in 32-bit limbs with room for carries).

@@ -231,6 +231,9 @@ double lane_number(const InputLane& lane, int32_t i, ValueForm form, double unit
     case ValueForm::kUnsigned:
       return static_cast<double>(lane.words[i]);
     case ValueForm::kWide:
+      if (lane.high == nullptr) {
+        return static_cast<double>(static_cast<int64_t>(lane.words[i])) / unit;
+      }
       return static_cast<double>(lane_integer(lane, i, form)) / unit;
     default:
       return static_cast<double>(static_cast<int64_t>(lane.words[i]));

@@ -212,8 +212,7 @@ class QuantileRowRun final : public OrderedRun<RowsByValue> {
  private:
   void set(int32_t, int64_t at) override {
     if (rows().count() == 0) return column_.set(at, kNoPosition);
-    const double least = std::ceil(share_ * static_cast<double>(rows().count()));
-    column_.set(at, rows().nth(static_cast<uint32_t>(std::max(least, 1.0)) - 1));
+    column_.set(at, rows().nth(static_cast<uint32_t>(discrete_rank(share_, rows().count()))));
   }
   Status end_block(int32_t, int64_t) override { return {}; }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "operators/group_by/accumulator.hpp"
+#include "operators/window/fold_ops.hpp"
 #include "operators/window/sliding_state.hpp"
 #include "operators/window/window_function.hpp"
 #include "table/row_order.hpp"
@@ -167,6 +168,10 @@ class SumWriter {
         valid_[i] == 0 ? 0 : state.squares / static_cast<double>(state.count - item_->ddof);
     words_[i] = __builtin_bit_cast(
         uint64_t, item_->function == WindowFunction::kStddev ? std::sqrt(variance) : variance);
+  }
+  void set(int32_t i, const FoldState& state) {
+    words_[i] = state.word;
+    valid_[i] = state.count > 0 ? 1 : 0;
   }
   void copy(int32_t i, int32_t from) {
     words_[i] = words_[from];
@@ -446,6 +451,17 @@ Prepared prepare_aggregate(const WindowContext& context, const WindowItem& item,
       MomentsOps ops;
       ops.unit = decimal_unit(context.rows->store()->schema()->fields[item.column].type);
       return prepare_sum<MomentsOps>(context, item, std::move(type), ops);
+    }
+    case WindowFunction::kBitAnd:
+      return prepare_sum<FoldOps<BitAnd>>(context, item, std::move(type));
+    case WindowFunction::kBitOr:
+      return prepare_sum<FoldOps<BitOr>>(context, item, std::move(type));
+    case WindowFunction::kBitXor:
+      return prepare_sum<FoldOps<BitXor>>(context, item, std::move(type));
+    case WindowFunction::kProduct: {
+      FoldOps<Product> ops;
+      ops.unit = decimal_unit(context.rows->store()->schema()->fields[item.column].type);
+      return prepare_sum<FoldOps<Product>>(context, item, std::move(type), ops);
     }
     case WindowFunction::kSum:
     case WindowFunction::kMean:

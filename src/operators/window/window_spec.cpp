@@ -40,6 +40,10 @@ constexpr Choice<WindowFunction> kFunctions[] = {
     {"max", WindowFunction::kMax},
     {"bool_and", WindowFunction::kBoolAnd},
     {"bool_or", WindowFunction::kBoolOr},
+    {"bit_and", WindowFunction::kBitAnd},
+    {"bit_or", WindowFunction::kBitOr},
+    {"bit_xor", WindowFunction::kBitXor},
+    {"product", WindowFunction::kProduct},
 };
 
 bool needs_column(WindowFunction function) {
@@ -71,6 +75,14 @@ AggregateFunction aggregate_of(WindowFunction function) {
       return AggregateFunction::kBoolAnd;
     case WindowFunction::kBoolOr:
       return AggregateFunction::kBoolOr;
+    case WindowFunction::kBitAnd:
+      return AggregateFunction::kBitAnd;
+    case WindowFunction::kBitOr:
+      return AggregateFunction::kBitOr;
+    case WindowFunction::kBitXor:
+      return AggregateFunction::kBitXor;
+    case WindowFunction::kProduct:
+      return AggregateFunction::kProduct;
     default:
       return AggregateFunction::kCount;
   }

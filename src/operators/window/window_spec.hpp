@@ -43,6 +43,10 @@ enum class WindowFunction : uint8_t {
   kMax,
   kBoolAnd,
   kBoolOr,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kProduct,
 };
 
 const char* window_function_name(WindowFunction function);

@@ -40,12 +40,14 @@ Words words_of(const Reals& values) {
 TEST(DistinctSketch, EstimatesWithinFourStandardErrors) {
   const auto memory = Memory::create(int64_t{64} << 20);
   std::mt19937_64 random(3);
-  for (const int64_t distinct : {0, 1, 64, 65, 1'000, 20'000, 300'000}) {
+  for (const int64_t distinct : {0, 1, 64, 192, 193, 1'000, 20'000, 300'000}) {
     Words hashes;
     for (int64_t i = 0; i < distinct; ++i) hashes.push_back(random());
     DistinctSketchAccumulator one(*memory, 0);
     feed(one, hashes);
-    const double bound = distinct <= 64 ? 0 : 4 * 0.016 * static_cast<double>(distinct);
+    const double bound = distinct <= DistinctSketchAccumulator::kSparseHashes
+                           ? 0
+                           : 4 * 0.016 * static_cast<double>(distinct);
     EXPECT_NEAR(static_cast<double>(one.count(0)), static_cast<double>(distinct), bound);
     DistinctSketchAccumulator left(*memory, 0);
     DistinctSketchAccumulator right(*memory, 0);
@@ -60,7 +62,7 @@ TEST(QuantileSketch, StaysWithinItsErrorAndTheSameWhenMerged) {
   const auto memory = Memory::create(int64_t{64} << 20);
   const AccumulatorSpec spec{AccumulatorKind::kQuantileSketch, 0, ValueForm::kReal, 1, 0};
   std::mt19937_64 random(4);
-  for (const int64_t count : {1, 2, 64, 65, 50'000}) {
+  for (const int64_t count : {1, 2, 64, 512, 513, 1'500, 50'000}) {
     Reals values;
     for (int64_t i = 0; i < count; ++i) {
       values.push_back(std::exp(static_cast<double>(random() % 2'000) / 100.0 - 10));
@@ -90,28 +92,32 @@ TEST(QuantileValues, AreThoseOfSortedValuesHoweverTheyCome) {
   const auto memory = Memory::create(int64_t{64} << 20);
   const AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
   std::mt19937_64 random(4);
-  QuantileValuesAccumulator one(*memory, spec);
+  const auto one = make_quantile_values(*memory, spec);
   for (const int64_t count : {1, 2, 3, 4, 5, 64, 65, 50'000}) {
     Reals values;
     for (int64_t i = 0; i < count; ++i) {
       values.push_back(static_cast<double>(static_cast<int64_t>(random() % 2'000)) - 1000.5);
     }
-    one.clear();
-    feed(one, words_of(values));
-    QuantileValuesAccumulator left(*memory, spec);
-    QuantileValuesAccumulator right(*memory, spec);
-    feed(left, words_of(Reals(values.begin(), values.begin() + count / 5)));
-    feed(right, words_of(Reals(values.begin() + count / 5, values.end())));
-    merge_one(left, right);
+    one->clear();
+    feed(*one, words_of(values));
+    const auto left = make_quantile_values(*memory, spec);
+    const auto right = make_quantile_values(*memory, spec);
+    feed(*left, words_of(Reals(values.begin(), values.begin() + count / 5)));
+    feed(*right, words_of(Reals(values.begin() + count / 5, values.end())));
+    merge_one(*left, *right);
     std::sort(values.begin(), values.end());
-    EXPECT_EQ(one.count(0), count);
+    EXPECT_EQ(one->count(0), count);
     for (const double q : {1.0, 0.0, 0.01, 0.5, 0.9}) {
       const double place = q * static_cast<double>(count - 1);
       const auto rank = static_cast<int64_t>(place);
       const double low = values[rank];
       const double high = values[std::min(rank + 1, count - 1)];
-      EXPECT_EQ(one.quantile(0, q), low + (high - low) * (place - static_cast<double>(rank)));
-      EXPECT_EQ(one.quantile(0, q), left.quantile(0, q));
+      EXPECT_EQ(one->quantile(0, q), low + (high - low) * (place - static_cast<double>(rank)));
+      EXPECT_EQ(one->quantile(0, q), left->quantile(0, q));
+      const auto discrete = static_cast<uint64_t>(one->discrete_quantile(0, q));
+      const double least = std::ceil(q * static_cast<double>(count));
+      EXPECT_EQ(__builtin_bit_cast(double, discrete),
+                values[std::max<int64_t>(static_cast<int64_t>(least), 1) - 1]);
     }
   }
 }
@@ -119,14 +125,14 @@ TEST(QuantileValues, AreThoseOfSortedValuesHoweverTheyCome) {
 TEST(QuantileValues, HaveNanAboveAllNumbersAndOneZero) {
   const auto memory = Memory::create(int64_t{64} << 20);
   const AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
-  QuantileValuesAccumulator values(*memory, spec);
+  const auto values = make_quantile_values(*memory, spec);
   const double infinite = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  feed(values, words_of({-nan, infinite, -0.0, -infinite, nan}));
-  EXPECT_EQ(values.quantile(0, 0), -infinite);
-  EXPECT_FALSE(std::signbit(values.quantile(0, 0.25)));
-  EXPECT_EQ(values.quantile(0, 0.5), infinite);
-  EXPECT_TRUE(std::isnan(values.quantile(0, 0.75)));
+  feed(*values, words_of({-nan, infinite, -0.0, -infinite, nan}));
+  EXPECT_EQ(values->quantile(0, 0), -infinite);
+  EXPECT_FALSE(std::signbit(values->quantile(0, 0.25)));
+  EXPECT_EQ(values->quantile(0, 0.5), infinite);
+  EXPECT_TRUE(std::isnan(values->quantile(0, 0.75)));
 }
 
 // As doubles, distances beyond 2^53 would be rounded to their neighbours.

@@ -23,6 +23,7 @@ from crossdock.sql_frontend.translation.called_aggregates import (
     AGGREGATES,
     DISTINCT,
     EXTREMES,
+    MARKED,
     OF_ORDER,
     QUANTILES,
     SAME_WHEN_DISTINCT,
@@ -32,7 +33,7 @@ from crossdock.sql_frontend.translation.called_aggregates import (
 from crossdock.sql_frontend.translation.folding import constant
 from crossdock.sql_frontend.translation.joins import joined, same_value
 from crossdock.sql_frontend.translation.messages import DIRECTIONS
-from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, FOLDS, composed
+from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, composed
 from crossdock.sql_frontend.translation.values import Values
 
 if TYPE_CHECKING:
@@ -148,12 +149,16 @@ class Aggregation:
         measure = message.measure
         name = self._name_of(measure)
         arguments = [self._values(argument.value) for argument in measure.arguments]
-        if name not in COMPOSED:
+        if name not in COMPOSED and name not in MARKED:
             return {"item": self._aggregate(message, arguments)}, Column("item")
         if measure.invocation == DISTINCT:
             shown = name.removeprefix(HIDDEN)
             raise unsupported(f"{shown}(DISTINCT ...)", try_="a SELECT DISTINCT below")
-        parts, whole = composed(name, arguments, self._share_of(measure))
+        if name in MARKED:
+            parts = {"item": MARKED[name](*arguments, *self._shares_of(measure))}
+            whole: Expr = Column("item")
+        else:
+            parts, whole = composed(name, arguments)
         if message.HasField("filter"):
             condition = self._values(message.filter)
             parts = {part: item.where(condition) for part, item in parts.items()}
@@ -162,18 +167,19 @@ class Aggregation:
     def _name_of(self, measure: Message) -> str:
         """The function of a measure, which a mark behind its order may name."""
         mark = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
-        if isinstance(mark, Literal) and mark.value in FOLDS:
+        if isinstance(mark, Literal) and mark.value in MARKED:
             return str(mark.value)
         return self._functions[measure.function_reference]
 
-    def _share_of(self, measure: Message) -> float | None:
-        """The share of a quantile, before the mark that it is one; None of others."""
-        if len(measure.sorts) != 2:
-            return None
-        share = float(constant(self._values(measure.sorts[0].expr), "a share"))
-        if not 0 <= share <= 1:
-            raise unsupported(f"a quantile at {share}", try_="a share from 0 to 1")
-        return share
+    def _shares_of(self, measure: Message) -> list[float]:
+        """The share of a quantile, before the mark that it is one; none of others."""
+        shares = [
+            float(constant(self._values(each.expr), "a share")) for each in measure.sorts[:-1]
+        ]
+        for share in shares:
+            if not 0 <= share <= 1:
+                raise unsupported(f"a quantile at {share}", try_="a share from 0 to 1")
+        return shares
 
     def _aggregate(self, message: Message, arguments: list[Expr]) -> Aggregate:
         measure = message.measure

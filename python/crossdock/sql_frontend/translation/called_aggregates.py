@@ -20,6 +20,9 @@ _PLAIN = {
     "max": aggregates.max,
     "bool_and": aggregates.bool_and,
     "bool_or": aggregates.bool_or,
+    "bit_and": aggregates.bit_and,
+    "bit_or": aggregates.bit_or,
+    "bit_xor": aggregates.bit_xor,
     "any_value": aggregates.any,
     "median": aggregates.median_exact,
     "approx_median": aggregates.median,
@@ -28,6 +31,14 @@ _PLAIN = {
 EXTREMES: dict[object, Callable[..., Aggregate]] = {
     HIDDEN + "arg_min": aggregates.arg_min,
     HIDDEN + "arg_max": aggregates.arg_max,
+}
+# What a constant behind the order of a call says that it is, as DataFusion does not know it.
+QUANTILE_DISC = HIDDEN + "quantile_disc"
+MODE = HIDDEN + "mode"
+MARKED: dict[object, Callable[..., Aggregate]] = {
+    MODE: aggregates.mode,
+    HIDDEN + "product": aggregates.product,
+    QUANTILE_DISC: aggregates.quantile_disc,
 }
 _SPREADS = {
     "stddev": (aggregates.stddev, 1),
@@ -42,7 +53,7 @@ _SKETCHES = frozenset(("approx_percentile_cont",))
 QUANTILES = frozenset(("approx_percentile_cont", "quantile_cont", "percentile_cont"))
 AGGREGATES = frozenset(("count", "sum", "avg", *_PLAIN, *_SPREADS, *OF_ORDER, *QUANTILES))
 SAME_WHEN_DISTINCT = frozenset(
-    ("min", "max", "bool_and", "bool_or", "any_value", "approx_distinct")
+    ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "any_value", "approx_distinct")
 )
 
 

@@ -27,6 +27,10 @@ _TOGETHER: dict[str, Callable[[str], Aggregate]] = {
     "any": aggregates.any,
     "bool_and": aggregates.bool_and,
     "bool_or": aggregates.bool_or,
+    "bit_and": aggregates.bit_and,
+    "bit_or": aggregates.bit_or,
+    "bit_xor": aggregates.bit_xor,
+    "product": aggregates.product,
 }
 
 _SUMMED_DIGITS = 28  # of decimals: 10 more for the sum of any number of rows

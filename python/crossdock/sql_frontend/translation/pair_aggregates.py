@@ -1,5 +1,5 @@
-"""Aggregates that are computed from others: of pairs of values, from variances of their sums and
-differences, which lose no digits as sums of products do; and folds of a group's values."""
+"""Aggregates of pairs of values, from variances of their sums and differences, which lose no digits
+as sums of products do."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from crossdock.expressions import aggregates
 from crossdock.expressions.aggregates import Aggregate
-from crossdock.expressions.expression import Call, Column, Expr, Literal, when
+from crossdock.expressions.expression import Column, Expr, Literal, when
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.text.rewritten import HIDDEN
 
 # What is said of the y and the x of pairs, from parts by name.
 _Said = Callable[[Mapping[str, Expr]], Expr]
 
-QUANTILE_DISC = HIDDEN + "quantile_disc"
-FOLDS = {
-    "bit_and": "list_bit_and", "bit_or": "list_bit_or", "bit_xor": "list_bit_xor",
-    HIDDEN + "product": "list_product", HIDDEN + "mode": "list_mode",
-    QUANTILE_DISC: "list_quantile",
-}  # fmt: skip
-_OF_SORTED = frozenset(("list_quantile",))
 _NAN = Literal(float("nan"))
 
 
@@ -72,7 +64,7 @@ _OF_PAIRS: dict[str, _Said] = {
     "regr_syy": _times_count("var_y"),
     "regr_sxy": lambda of: _covariance(of) * of["n"].cast("float64"),
 }
-COMPOSED = frozenset((*_OF_PAIRS, *FOLDS))
+COMPOSED = frozenset(_OF_PAIRS)
 
 
 class _Asked(dict[str, Expr]):
@@ -83,19 +75,9 @@ class _Asked(dict[str, Expr]):
         return self[name]
 
 
-def composed(
-    name: str, arguments: Sequence[Expr], option: object = None, of_frames: bool = False
-) -> tuple[dict[str, Aggregate], Expr]:
+def composed(name: str, arguments: Sequence[Expr]) -> tuple[dict[str, Aggregate], Expr]:
     """The aggregates that one is computed from, by name, and what it is of columns of these
-    names; `option` is that of a fold. `of_frames`: of windows, over less than partitions.
-    SqlError for calls with other arguments."""
-    if name == HIDDEN + "mode" and not of_frames:
-        return {"value": aggregates.mode(arguments[0])}, Column("value")
-    if name in FOLDS:
-        order = arguments[0] if FOLDS[name] in _OF_SORTED else None
-        listed = aggregates.list_agg(arguments[0], order_by=order)
-        listed = listed.where(arguments[0].is_not_null())
-        return {"values": listed}, Call(FOLDS[name], (Column("values"),), option)
+    names. SqlError for calls with other arguments."""
     if len(arguments) != 2:
         raise unsupported(f"{name} of other than two columns", word=name)
     asked = _Asked()

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from crossdock.expressions import window_expressions
-from crossdock.expressions.aggregates import OF_PARTITIONS, Aggregate
+from crossdock.expressions.aggregates import OF_PARTITIONS, Aggregate, list_agg
 from crossdock.expressions.expression import Call, Expr, Literal, identity
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import (
@@ -25,6 +25,7 @@ from crossdock.sql_frontend.text.rewritten import (
     DISTINCT_MARK,
     EXCLUDE_MARK,
     GROUPS_MARK,
+    HIDDEN,
     INTERVAL_MARK,
     MILLION,
     MONTHS_MARK,
@@ -33,6 +34,8 @@ from crossdock.sql_frontend.text.rewritten import (
 )
 from crossdock.sql_frontend.translation.called_aggregates import (
     EXTREMES,
+    MARKED,
+    MODE,
     SAME_WHEN_DISTINCT,
     Reading,
     called,
@@ -41,12 +44,7 @@ from crossdock.sql_frontend.translation.folding import constant, folded
 from crossdock.sql_frontend.translation.functions import is_null
 from crossdock.sql_frontend.translation.intervals import Interval
 from crossdock.sql_frontend.translation.messages import DIRECTIONS
-from crossdock.sql_frontend.translation.pair_aggregates import (
-    COMPOSED,
-    FOLDS,
-    QUANTILE_DISC,
-    composed,
-)
+from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED, composed
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -94,11 +92,8 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
     if name == "first_value" and marks and marks[-1] in EXTREMES:
         by = orders[0].by if orders else Literal(marks[0])
         return _over(name, EXTREMES[marks[-1]](arguments[0], by), (keys, [], {}))
-    if name == "first_value" and marks and marks[-1] == QUANTILE_DISC and not _is_whole(frame):
-        quantile = window_expressions.quantile_disc(arguments[0], float(marks[0]))
-        return _over("quantile_disc", quantile, window)
-    if name == "first_value" and marks and marks[-1] in FOLDS:
-        return _composed(str(marks[-1]), arguments, window, marks[0])
+    if name == "first_value" and marks and marks[-1] in MARKED:
+        return _marked(marks, arguments[0], window)
     if is_distinct and name != "count":
         raise unsupported(
             f"{name}(DISTINCT ...) over a window", word="distinct",
@@ -140,9 +135,19 @@ def _is_whole(frame: dict[str, Any]) -> bool:
     return all(bounds == (None, None) for bounds in frame.values())
 
 
-def _composed(name: str, arguments: list[Any], window: Window, option: object = None) -> Expr:
+def _marked(marks: list[Any], value: Expr, window: Window) -> Expr:
+    """The function that the last mark names, with the share of a quantile before it."""
+    mark = marks[-1]
+    if mark == MODE and not _is_whole(window[2]):
+        values = list_agg(value).where(value.is_not_null())
+        return Call("list_mode", (_over(mark, values, window),))
+    shares = [float(mark) for mark in marks[:-1]]
+    return _over(mark.removeprefix(HIDDEN), MARKED[mark](value, *shares), window)
+
+
+def _composed(name: str, arguments: list[Any], window: Window) -> Expr:
     """What is computed from several aggregates, each over the window."""
-    parts, whole = composed(name, arguments, option, of_frames=not _is_whole(window[2]))
+    parts, whole = composed(name, arguments)
     columns = {part: _over(name, item, window) for part, item in parts.items()}
     return replace_columns(whole, columns)
 
