@@ -69,6 +69,23 @@ def partitioned(scale: float, partitions: int) -> Inputs:
     return in_memory(t=pa.table(columns))
 
 
+def aggregated(scale: float, groups: int) -> Inputs:
+    """10 M rows of keys `k`, integers `v`, doubles `x`, strings `s`, and `t`, in which no two are
+    equal."""
+    rng = np.random.default_rng(SEED)
+    rows = scaled(WINDOW_ROWS, scale)
+    distinct = groups if groups <= 1_000 else scaled(groups, scale)
+    words = pa.array([f"name number {number:05d}" for number in range(5_000)])
+    columns = {
+        "k": rng.integers(0, distinct, rows),
+        "v": rng.integers(0, 1_000, rows),
+        "x": rng.normal(size=rows),
+        "s": words.take(pa.array(rng.integers(0, len(words), rows))),
+        "t": rng.permutation(rows),
+    }
+    return in_memory(t=pa.table(columns))
+
+
 def intervals(scale: float, rows: int) -> Inputs:
     """Intervals of 50 on average among a million values, as many points and other intervals, and 20
     keys on either side."""

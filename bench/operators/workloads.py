@@ -16,6 +16,7 @@ from join.inputs import sparse_unique
 from join.workloads import DUCKDB
 
 from operators import inputs
+from operators.aggregate_work import AggregateWork
 from operators.group_work import Q1_COLUMNS, GroupWork, PricingSummary
 from operators.merge_work import MergeWork
 from operators.range_work import RangeWork
@@ -97,6 +98,30 @@ GROUP_WORKS: tuple[Work, ...] = (
         bar=Bar(ratio=2.0),
     ),
     *group_shapes(),
+)
+
+AGGREGATES = {
+    "bits": "bit_xor(v)",
+    "product": "product(1 + x / 1e9)",
+    "median": "median(x)",
+    "disc": "quantile_disc(x, 0.9)",
+    "disc-text": "quantile_disc(s, 0.9)",
+    "covariance": "covar_pop(v, x)",
+    "arg-max": "arg_max(s, t)",
+}
+
+AGGREGATE_WORKS: tuple[Work, ...] = tuple(
+    AggregateWork(
+        name=f"aggregate-{name}-{size}",
+        title=f"10M, {size} groups, {function}",
+        make=partial(inputs.aggregated, groups=GROUPS[size]),
+        bar=NOT_SLOWER,
+        only_peers=DUCKDB,
+        function=function,
+        has_plan=False,
+    )
+    for name, function in AGGREGATES.items()
+    for size in ("100", "10k", "1m")
 )
 
 SORT_WORKS: tuple[Work, ...] = (
@@ -306,7 +331,15 @@ MEMORY_WORKS: tuple[Work, ...] = (
 BENCH = Bench(
     name="operators",
     purpose="Group-by, sort, windows and further joins beside others: same rows, same minutes",
-    works=(*GROUP_WORKS, *SORT_WORKS, *WINDOW_WORKS, *RANGE_WORKS, *MERGE_WORKS, *MEMORY_WORKS),
+    works=(
+        *GROUP_WORKS,
+        *AGGREGATE_WORKS,
+        *SORT_WORKS,
+        *WINDOW_WORKS,
+        *RANGE_WORKS,
+        *MERGE_WORKS,
+        *MEMORY_WORKS,
+    ),
     peers=(
         "duckdb",
         "duckdb-arrow",

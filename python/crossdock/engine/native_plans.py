@@ -80,7 +80,7 @@ def is_streamed_here(node: Node) -> bool:
             return node.predicate is None or not _filters_table(node)
         return not reads_files(node)
     if isinstance(node, Union):
-        same = all(below.schema.equals(node.schema) for below in node.inputs)
+        same = all(_is_like(below.schema, node.schema) for below in node.inputs)
         return not same or any(map(is_streamed_here, node.inputs))
     if isinstance(node, Filter):
         items = [node.predicate]
@@ -89,6 +89,11 @@ def is_streamed_here(node: Node) -> bool:
     if are_computed(items, node.input.schema):
         return is_streamed_here(node.input) and not (items and _is_in_memory(node.input))
     return True
+
+
+def _is_like(schema: pa.Schema, other: pa.Schema) -> bool:
+    """Whether columns have the same names and types, whichever of them may be NULL."""
+    return schema.names == other.names and schema.types == other.types
 
 
 def _is_in_memory(node: Node) -> bool:

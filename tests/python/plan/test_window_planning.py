@@ -157,6 +157,29 @@ def test_what_several_nodes_use_is_run_once_beside_lists(monkeypatch: pytest.Mon
     assert sum(isinstance(node, GroupBy) and node.keys[0][0] == "x" for node in ran) == 1
 
 
+def test_unions_of_columns_that_may_be_null_and_not_are_one_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Grouping sets are unions; each group-by below another one would run once for each set."""
+    ran: list[Node] = []
+    operation_of = Execution.operation
+
+    def noted(execution: Execution, node: Node) -> Operation:
+        ran.append(node)
+        return operation_of(execution, node)
+
+    monkeypatch.setattr(Execution, "operation", noted)
+    with xd.connect(threads=2) as dock:
+        dock.register("t", ROWS)
+        result = dock.sql("select k, x, avg(x * 0.5) as m from t group by cube (k, x)").collect()
+        assert result.num_rows == 9
+        assert result.schema.field("m").nullable
+        both = dock.sql("select count(*) as n from t union all select sum(x) from t where x > 5")
+        assert both.schema == both.collect().schema
+        assert both.collect().column("n").to_pylist() == [3, None]
+    assert len(ran) == 3
+
+
 def nodes_of(node: Node) -> Iterator[Node]:
     yield node
     for below in inputs_of(node):
