@@ -208,5 +208,9 @@ def __dir__() -> list[str]:
 def _hint(name: str) -> str:
     import difflib
 
+    from crossdock.familiar_names import FAMILIAR_OF_MODULE
+
+    if name in FAMILIAR_OF_MODULE:
+        return f"; here it is {FAMILIAR_OF_MODULE[name]}"
     close = difflib.get_close_matches(name, __all__, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""Names that other libraries have for methods of relations and of expressions, and ours."""
+"""Names that other libraries have for functions and methods, and ours."""
 
 from __future__ import annotations
 
@@ -56,7 +56,14 @@ FAMILIAR = {
     "slice": "limit(n, offset)",
     "tail": "sort(xd.desc('x'), limit=n)",
     "iter_rows": "collect().to_pylist()",
+    "iterrows": "collect().to_pylist()",
+    "itertuples": "collect().to_pylist()",
     "rows": "collect().to_pylist()",
+    "to_pylist": "collect().to_pylist()",
+    "to_pydict": "collect().to_pydict()",
+    "to_dict": "collect().to_pydict()",
+    "item": "collect()[0][0].as_py()",
+    "num_rows": "count()",
     "to_dicts": "collect().to_pylist()",
     "anti_join": "join(other, on=..., how='anti')",
     "top": "top_k(k, ...)",
@@ -89,4 +96,51 @@ FAMILIAR_OF_EXPRESSIONS = {
     "to_lowercase": "lower()",
     "to_uppercase": "upper()",
     "len_chars": "length()",
+}
+FAMILIAR_OF_GROUPS = {
+    "aggregate": "agg(...)",
+    "apply": "agg(...)",
+    "count": "agg(n=xd.count())",
+    "len": "agg(n=xd.count())",
+    "size": "agg(n=xd.count())",
+    **{name: f"agg(x=xd.{name}('x'))" for name in ("first", "last", "max", "mean", "min", "sum")},
+    "nunique": "agg(n=xd.count_distinct('x'))",
+    "head": "top_k(n, ..., per=...) of the relation",
+    "collect": "agg(n=xd.count()).collect()",
+}
+FAMILIAR_OF_DOCKS = {
+    "execute": "sql(text)",
+    "query": "sql(text)",
+    "table": "sql('from name')",
+    "from_df": "from_arrow(frame)",
+    "from_pandas": "from_arrow(frame)",
+    "from_polars": "from_arrow(frame)",
+    "from_pydict": "from_arrow(pyarrow.table({...}))",
+    "from_pylist": "from_arrow(pyarrow.Table.from_pylist([...]))",
+    "create_table": "register(name, table)",
+    "create_view": "register(name, relation)",
+    "read_ndjson": "read_json(path)",
+    "read_feather": "read_ipc(path)",
+    "scan_parquet": "read_parquet(path)",
+    "scan_csv": "read_csv(path)",
+    "scan_ipc": "read_ipc(path)",
+    "scan_ndjson": "read_json(path)",
+}
+FAMILIAR_OF_MODULE = FAMILIAR_OF_DOCKS | {
+    "DataFrame": "from_arrow(pyarrow.table({...}))",
+    "LazyFrame": "from_arrow(pyarrow.table({...}))",
+    "Session": "connect()",
+    "array_agg": "list_agg(x)",
+    "avg": "mean(x)",
+    "collect_list": "list_agg(x)",
+    "from_dict": "from_arrow(pyarrow.table({...}))",
+    "from_dicts": "from_arrow(pyarrow.Table.from_pylist([...]))",
+    "if_else": "when(condition).then(x).otherwise(y)",
+    "ifnull": "coalesce(x, y)",
+    "len": "count()",
+    "n_unique": "count_distinct(x)",
+    "nunique": "count_distinct(x)",
+    "std": "stddev(x)",
+    "struct": "sql_expr(\"{'a': x}\")",
+    "where": "when(condition).then(x).otherwise(y)",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from crossdock.errors import make_error
 from crossdock.expressions.aggregates import Aggregate
@@ -42,6 +42,12 @@ class Grouping(Generic[Relation]):
                 try_=f"agg(n=xd.count()), or distinct({names}) for the groups alone",
             )  # fmt: skip
         return self._grouped(self._keys, aggregates)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        from crossdock.familiar_names import FAMILIAR_OF_GROUPS
+
+        ours = FAMILIAR_OF_GROUPS.get(name, "agg(name=xd.count(), ...)")
+        raise AttributeError(f"groups have no {name}; here it is {ours}", name=name, obj=self)
 
     def __repr__(self) -> str:
         shown = ", ".join(_shown(key) for key in self._keys)

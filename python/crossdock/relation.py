@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import pyarrow as pa
 
 from crossdock.engine.execution import Execution
 from crossdock.errors import make_error
 from crossdock.expressions.aggregates import Aggregate
-from crossdock.expressions.expression import Alias, Column, Expr, condition_of, lit
+from crossdock.expressions.expression import Alias, Column, Expr, condition_of
 from crossdock.expressions.named_items import flattened, named_aggregates, named_columns
 from crossdock.expressions.orders import Order, orders_of
 from crossdock.grouping import Grouping
@@ -116,16 +116,15 @@ class Relation(RowSets, ResultFiles):
             raise make_error("CD-105", "select() needs at least one column", try_=".count()")
         return self._with(window_planning.project(self._node, items, "select()"))
 
-    def with_columns(self, /, *columns: Columns, **named: Expr) -> Relation:
+    def with_columns(self, /, *columns: Columns, **named: Expr | str) -> Relation:
         """All columns, with these computed ones, `new=expression` or `expression.alias("new")`,
-        replaced or added at the end.
+        replaced or added at the end. A text is the name of a column, as in `select`.
 
         Errors: ColumnError, ExpressionError.
         """
         items: dict[str, Expr] = {name: Column(name) for name in self.columns}
         columns, named = self._read(columns, named)
-        items.update(named_columns(columns, {}, "with_columns()"))
-        items.update({name: lit(item) for name, item in named.items()})
+        items.update(named_columns(columns, named, "with_columns()"))
         plan = window_planning.project(self._node, list(items.items()), "with_columns()")
         return self._with(plan)
 
@@ -137,6 +136,11 @@ class Relation(RowSets, ResultFiles):
 
     def rename(self, names: Mapping[str, str]) -> Relation:
         """The same columns under new names, {"old": "new"}. ColumnError."""
+        if not isinstance(names, Mapping):
+            raise make_error(
+                "CD-105", f"rename() takes new names by old ones, not {names!r}",
+                try_='rename({"old": "new"})',
+            )  # fmt: skip
         planning.require_columns(names, self.schema, "rename()")
         for name in names.values():
             require_text(name, "rename()", 'rename({"old": "new"})')
@@ -439,9 +443,21 @@ class Relation(RowSets, ResultFiles):
     def __getattr__(self, name: str) -> Any:
         from crossdock.familiar_names import FAMILIAR
 
-        ours = FAMILIAR.get(name)
+        is_column = "_node" in self.__dict__ and name in self.columns
+        ours = f"xd.col({name!r})" if is_column else FAMILIAR.get(name)
         hint = f"; here it is {ours}" if ours else ""
         raise AttributeError(f"a relation has no {name}{hint}", name=name, obj=self)
+
+    def __getitem__(self, key: object) -> NoReturn:
+        if isinstance(key, str):
+            ours = f"xd.col({key!r}) in an expression, select({key!r}), or collect()[{key!r}]"
+        elif isinstance(key, list):
+            ours = "select(...)"
+        elif isinstance(key, Expr):
+            ours = f"filter({key!r})"
+        else:  # of loops, too
+            ours = "limit(n, offset) for rows, or collect().to_pylist() to go through them"
+        raise TypeError(f"a relation has no items; here it is {ours}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._dock.pickled(self._node)

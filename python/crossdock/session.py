@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from crossdock import _native, sizes
 from crossdock.engine.execution import Execution, Tracker
 from crossdock.errors import make_error, nearest
 from crossdock.files import pickled_sources  # noqa: F401 - for relations in pickles
 from crossdock.files.csv_files import csv_rejects, open_csv
-from crossdock.files.csv_options import CsvArguments
+from crossdock.files.csv_options import FAMILIAR_OPTIONS, CsvArguments
 from crossdock.files.far_files import FileSystemLike
 from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
@@ -272,13 +272,14 @@ class Dock:
                 if name not in known:
                     raise make_error(
                         "CD-105", f"files of {format} are read without an option {name!r}",
-                        choices=", ".join(known), try_=nearest(name, known),
+                        choices=", ".join(known),
+                        try_=FAMILIAR_OPTIONS.get(name) or nearest(name, known),
                     )  # fmt: skip
         return openers[format](paths, **options)
 
     def from_arrow(self, data: object, *, replicated: bool = False) -> Relation:
         """A relation over anything that exports Arrow data: pyarrow tables, batches and readers,
-        Polars frames, DuckDB relations, pandas frames.
+        Polars frames, DuckDB relations, pandas frames (of these without an index that has no name).
 
         Tables are taken without a copy; streams are read to their end now. Over ranks the rows are
         some of all, those that this rank has; with replicated=True all ranks have the same rows.
@@ -448,6 +449,13 @@ class Dock:
     def over_ranks(self) -> Ranks | None:
         """What the ranks of the dock do together, for modules of this package."""
         return self._ranks
+
+    def __getattr__(self, name: str) -> NoReturn:
+        from crossdock.familiar_names import FAMILIAR_OF_DOCKS
+
+        ours = FAMILIAR_OF_DOCKS.get(name)
+        hint = f"; here it is {ours}" if ours else ""
+        raise AttributeError(f"a dock has no {name}{hint}", name=name, obj=self)
 
     def __repr__(self) -> str:
         if self._engine is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import pyarrow as pa
 
@@ -68,6 +68,16 @@ class Aggregate(Windowed):
     def alias(self, name: str) -> Alias:
         """The aggregate as a column of that name: `agg(xd.sum("price").alias("total"))`."""
         return Alias(self, require_text(name, "alias()", '.alias("total")'))
+
+    def _refused(self, other: object) -> NoReturn:
+        del other
+        raise make_error(
+            "CD-504", f"{self!r} is computed with only behind agg(), as a column, or in SQL",
+            try_='agg(share="sum(price) / count(*)")',
+        )  # fmt: skip
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused
+    __truediv__ = __rtruediv__ = __lt__ = __le__ = __gt__ = __ge__ = _refused
 
     def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]:
         argument = self.argument

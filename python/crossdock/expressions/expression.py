@@ -375,6 +375,11 @@ def lit(value: Any) -> Expr:
             "CD-504", f"{value!r} stands inside an expression, where columns have no names",
             try_="alias() at the end: (xd.col('a') + 1).alias('b')",
         )  # fmt: skip
+    if callable(value):
+        raise make_error(
+            "CD-504", f"a function is no value of rows: {value!r}",
+            try_="an expression: xd.col('a') * 2",
+        )  # fmt: skip
     return value if isinstance(value, Expr) else Literal(value)
 
 

@@ -33,7 +33,7 @@ def named_aggregates(items: Iterable[Any], named: Mapping[str, Any], where: str)
     aggregates: dict[str, Any] = {}
     for item in flattened(items):
         if not (isinstance(item, Alias) and isinstance(item.item, Aggregate | SqlText)):
-            raise _nameless(item, where, "xd.sum('price')")
+            raise _nameless_aggregate(item, where)
         if item.name in aggregates or item.name in named:
             raise make_error(
                 "CD-104", f"two columns named {item.name!r} in {where}",
@@ -50,16 +50,25 @@ def _named(item: Any, where: str) -> tuple[str, Expr]:
         return item.name, item
     if isinstance(item, Alias) and not isinstance(item.item, Aggregate):
         return item.name, lit(item.item)
-    raise _nameless(item, where, "(xd.col('a') * 2)")
-
-
-def _nameless(item: Any, where: str, example: str) -> Exception:
     if isinstance(item, Expr | Aggregate):
-        return make_error(
-            "CD-105", f"the computed column {item!r} of {where} has no name",
-            try_=f"{item!r}.alias('name'), or {where[:-1]}name={item!r})",
-        )  # fmt: skip
-    return make_error(
+        raise _nameless(item, where)
+    raise make_error(
         "CD-105", f"{where} takes no {type(item).__name__} as a column",
-        values=repr(item), try_=f"a column's name, or {example}.alias('name')",
+        values=repr(item), try_=f"a column's name, or {where[:-1]}name=xd.col('a') * 2)",
+    )  # fmt: skip
+
+
+def _nameless(item: Expr | Aggregate, where: str) -> Exception:
+    return make_error(
+        "CD-105", f"the computed column {item!r} of {where} has no name",
+        try_=f"{where[:-1]}name={item!r}), or (...).alias('name')",
+    )  # fmt: skip
+
+
+def _nameless_aggregate(item: Any, where: str) -> Exception:
+    if isinstance(item, Aggregate):
+        return _nameless(item, where)
+    return make_error(
+        "CD-105", f"{where} takes no {type(item).__name__} as an aggregate",
+        values=repr(item), try_=f"{where[:-1]}total=xd.sum('price'))",
     )  # fmt: skip

@@ -24,9 +24,12 @@ _RAGGED = ("error", "skip", "fill")
 _BAD_VALUES = ("error", "skip")
 _DELIMITERS = (",", ";", "\t", "|")  # that are looked for
 _SNIFFED_LINES = 200
-_FAMILIAR = {"sep": "delimiter", "delim": "delimiter", "nullstr": "null_values",
+# Options of other libraries, and ours.
+FAMILIAR_OPTIONS = {"sep": "delimiter", "delim": "delimiter", "nullstr": "null_values",
              "na_values": "null_values", "dtype": "types", "quotechar": "quote",
-             "escapechar": "escape", "skiprows": "skip", "skip_rows": "skip"}  # fmt: skip
+             "escapechar": "escape", "skiprows": "skip", "skip_rows": "skip",
+             "usecols": "select(...) behind it", "columns": "select(...) behind it",
+             "nrows": "limit(n) behind it", "n_rows": "limit(n) behind it"}  # fmt: skip
 
 
 class CsvArguments(TypedDict, total=False):
@@ -83,10 +86,10 @@ class CsvOptions:
             if name not in known:
                 raise make_error(
                     "CD-105", f"read_csv() has no option {name!r}", choices=", ".join(known),
-                    try_=_FAMILIAR.get(name) or nearest(name, known),
+                    try_=FAMILIAR_OPTIONS.get(name) or nearest(name, known),
                 )  # fmt: skip
         options = CsvOptions(
-            header=require_flag(given.get("header", True), "header", "read_csv"),
+            header=_header(given.get("header", True)),
             names=_names(given.get("names")),
             skip=require_count(given.get("skip", 0), "read_csv()", "skip"),
             delimiter=_character(given, "delimiter", "", ";"),
@@ -262,6 +265,14 @@ def _strings(value: object, option: str, example: str) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise _wrong(option, value, "is no list of strings", example)
     return tuple(require_text(item, f"read_csv({option}=...)", example) for item in value)
+
+
+def _header(given: object) -> bool:
+    if given is None:
+        raise make_error(
+            "CD-105", "read_csv(header=None) is neither True nor False", try_="header=False"
+        )
+    return require_flag(given, "header", "read_csv")
 
 
 def _names(value: object) -> tuple[str, ...]:

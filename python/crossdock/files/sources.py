@@ -5,8 +5,10 @@ A source knows its schema without reading rows, and reads only the columns and r
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
+from os import PathLike
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -21,6 +23,7 @@ from crossdock.values.validation import require_valid
 
 Split: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
 _EXTENSION = b"ARROW:extension:"
+_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class Source(Protocol):
@@ -146,14 +149,24 @@ def import_arrow(data: object) -> Source:
         return ArrowSource(pa.Table.from_batches([data]), name)
     if hasattr(data, "__arrow_c_stream__"):
         try:
-            return ArrowSource(read_stream(data), name)
-        except pa.ArrowException as error:
+            return ArrowSource(_without_index(read_stream(data)), name)
+        except CrossdockError:
+            raise
+        except (pa.ArrowException, ValueError) as error:  # pandas refuses a name that comes twice
             raise _not_imported(data, name, error) from error
     raise make_error(
         "CD-506",
         f"{name} exports no Arrow data (it has no __arrow_c_stream__)",
-        try_=_way_to_arrow(data),
+        try_=way_to_arrow(data),
     )
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """The table of a pandas frame without the index that has no name, a column of numbers of rows
+    that a filter has left."""
+    if b"pandas" not in (table.schema.metadata or {}):
+        return table
+    return table.drop_columns([name for name in table.column_names if _INDEX.fullmatch(name)])
 
 
 def _not_imported(data: object, name: str, error: BaseException) -> CrossdockError:
@@ -167,18 +180,18 @@ def _not_imported(data: object, name: str, error: BaseException) -> CrossdockErr
         except Exception:  # noqa: BLE001 - no frame after all: the first error says what there is
             break
     shown = ", ".join(map(repr, refused))
+    way = f"frame.drop({shown}), or cast to Decimal(38, 0) if it is a 128-bit integer"
+    if not refused:
+        way = ".to_frame() on it first" if hasattr(data, "to_frame") else ""
     return make_error(
-        "CD-302",
-        f"{name} cannot be read: {first_line(error)}",
-        columns=shown,
-        try_=f"frame.drop({shown}), or cast to Decimal(38, 0) if it is a 128-bit integer"
-        if refused
-        else "",
+        "CD-302", f"{name} cannot be read: {first_line(error)}", columns=shown, try_=way
     )
 
 
-def _way_to_arrow(data: object) -> str:
+def way_to_arrow(data: object) -> str:
     """What makes Arrow data of an object that exports none."""
+    if isinstance(data, str | PathLike):
+        return f"dock.read({str(data)!r}) for a file, dock.sql(...) for a query"
     if isinstance(data, list | tuple):
         return (
             "pyarrow.Table.from_pylist(...)"

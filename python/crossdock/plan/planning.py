@@ -31,6 +31,13 @@ _CHOICES = {
     "filter": ("auto", "bloom", "off"),
     "exchange": ("auto", "repartition", "broadcast"),
 }
+# Options of other libraries, and ours.
+_FAMILIAR = {
+    "left_on": 'on={"left": "right"}',
+    "right_on": 'on={"left": "right"}',
+    "suffixes": 'suffix="_right"',
+    "condition": "residual=",
+}
 
 Keys: TypeAlias = str | Sequence[str | tuple[str, str]] | Mapping[str, str]
 
@@ -183,7 +190,7 @@ def join_options(options: Mapping[str, Any]) -> JoinOptions:
                 "CD-505",
                 f"join() has no option {name!r}",
                 options="on, how, suffix, residual, " + ", ".join(known),
-                try_=f"{close}=" if close else "",
+                try_=_FAMILIAR.get(name) or (f"{close}=" if close else ""),
             )
     result = JoinOptions(**options)
     require_flag(result.null_equals_null, "null_equals_null", "join")

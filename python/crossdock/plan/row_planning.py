@@ -165,8 +165,13 @@ def _resolved(node: Node, orders: tuple[Order, ...], method: str) -> tuple[Node,
     named: dict[str, Expr] = {name: Column(name) for name in node.schema.names}
     plain: dict[str, Order] = {}
     for order in orders:
-        require_columns(sorted(order.by.columns()), node.schema, f"{method}()")
         name = order.column
+        column, _, direction = name.rpartition(" ")
+        if direction in ("asc", "desc") and name not in named and column in named:
+            raise make_error(
+                "CD-101", f"no column {name!r} in {method}()", try_=f"xd.{direction}({column!r})"
+            )
+        require_columns(sorted(order.by.columns()), node.schema, f"{method}()")
         if not isinstance(order.by, Column):
             while name in named and named[name] is not order.by:
                 name += "'"

@@ -103,7 +103,7 @@ def _without_windows(
         if isinstance(expression, Literal) and isinstance(expression.value, Windowed):
             raise make_error(
                 "CD-105", f"{expression.value!r} in {where} has no over(): it needs rows",
-                try_=f'{expression.value!r}.over("k")',
+                try_='over("k") behind it, or agg(name=...) for one row of all',
             )  # fmt: skip
         for over in functions_in(expression):
             asked.setdefault(identity_of(over), over)

@@ -198,6 +198,8 @@ def test_types_that_the_first_block_does_not_tell(
     ("options", "message"),
     [
         ({"sep": ";"}, r"(?s)read_csv\(\) has no option 'sep'.*try\s+delimiter"),
+        ({"usecols": ["a"]}, r"(?s)no option 'usecols'.*try\s+select"),
+        ({"header": None}, r"(?s)header=None.*try\s+header=False"),
         ({"delimiter": ";;"}, r"delimiter=';;'\) is not one ASCII character"),
         ({"quote": "ä"}, "quote='ä'"),
         ({"header": "yes"}, "header='yes'"),

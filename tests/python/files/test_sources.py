@@ -202,6 +202,32 @@ def test_pandas(dock: xd.Dock) -> None:
     assert joined.collect().to_pandas().to_dict("records") == [{"k": 3, "s": "c"}]
 
 
+def test_an_index_of_pandas_is_a_column_where_it_has_a_name(dock: xd.Dock) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"k": [1, 2, 3]})
+    assert dock.from_arrow(frame[frame.k > 1]).collect().to_pydict() == {"k": [2, 3]}
+    named = frame.set_index(pandas.Index(["a", "b", "c"], name="s"))
+    assert dock.from_arrow(named).columns == ["k", "s"]
+
+
+def test_what_is_no_table_is_refused_with_what_makes_it_one(dock: xd.Dock, tmp_path: Path) -> None:
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    for data, way in [
+        ("x.parquet", r"dock\.read\('x\.parquet'\)"),
+        (tmp_path, r"dock\.read\("),
+        ({"a": [1]}, r"pyarrow\.table\("),
+        ([{"a": 1}], r"pyarrow\.Table\.from_pylist\("),
+        (polars.LazyFrame({"a": [1]}), r"\.collect\(\)"),
+    ]:
+        with pytest.raises(xd.TypeError, match=rf"exports no Arrow data(.*\n)*  try +{way}"):
+            dock.from_arrow(data)
+    for series in (polars.Series("a", [1]), pandas.Series([1])):
+        with pytest.raises(xd.DataError, match=r"\.to_frame\(\) on it first"):
+            dock.from_arrow(series)
+    with pytest.raises(xd.DataError, match="Duplicate column names"):
+        dock.from_arrow(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
 def test_pyarrow_objects(dock: xd.Dock) -> None:
     batch = PLAIN.to_batches()[0]
     for data in (PLAIN, batch, PLAIN.to_reader(), dock.from_arrow(PLAIN)):
