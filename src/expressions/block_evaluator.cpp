@@ -143,7 +143,7 @@ const char* failure_advice(const Expression& expression) {
   if (expression.op == ExpressionOp::kCharacter) return "a condition on the number before";
   if (expression.op == ExpressionOp::kMakeDate) return "a condition on the numbers before";
   if (expression.op == ExpressionOp::kParseTime) return "try_strptime, which is NULL there";
-  if (expression.op == ExpressionOp::kParse) return "a cast that tries, which is NULL there";
+  if (expression.op == ExpressionOp::kParse) return "try_cast, which is NULL there";
   return "a wider type, by a cast of one side";
 }
 

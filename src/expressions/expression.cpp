@@ -125,8 +125,8 @@ constexpr OpName kOpNames[] = {
     {ExpressionOp::kToScale, "to_decimal", nullptr},
     {ExpressionOp::kToReal, "to_real", nullptr},
     {ExpressionOp::kFromReal, "from_real", nullptr},
-    {ExpressionOp::kParse, "parsed_as", nullptr},
-    {ExpressionOp::kTryParse, "try_parsed_as", nullptr},
+    {ExpressionOp::kParse, "cast", nullptr},
+    {ExpressionOp::kTryParse, "try_cast", nullptr},
 };
 
 const OpName* find_op(ExpressionOp op) {

@@ -314,6 +314,24 @@ def test_nothing_is_read_while_a_text_is_bound(dock: xd.Dock, tmp_path: Path) ->
         relation.collect()
 
 
+def test_variables_that_are_no_tables_are_named(dock: xd.Dock) -> None:
+    lazy, numbers = pl.LazyFrame({"a": [1]}), [1, 2]
+    with xd.connect(ranks="off") as another:
+        foreign = another.from_arrow(pa.table({"a": [1]}))
+        for name, advice in [
+            (
+                "lazy",
+                r"\.collect\(\) on it first: the variable 'lazy' is of type polars\.",
+            ),
+            ("numbers", r"pyarrow\..*: the variable 'numbers' is of type list"),
+            ("foreign", r"one xd\.connect\(\): the relation 'foreign' belongs to another dock"),
+            ("xd", r"dock\.register"),
+        ]:
+            with pytest.raises(xd.SqlError, match=rf"no table '{name}'(.*\n)*  try +{advice}"):
+                dock.sql(f"select * from {name}")
+        assert foreign.count() == lazy.collect().height == len(numbers) - 1
+
+
 def test_a_subquery_of_several_rows_is_an_error_of_the_run(dock: xd.Dock) -> None:
     dock.register("t", pa.table({"a": [1, 2]}))
     with pytest.raises(xd.ExpressionError, match="2 rows of a subquery"):

@@ -13,6 +13,10 @@ from crossdock.sql_frontend import recursion
 
 GOLDEN = Path(__file__).parent / "golden" / "refusals.txt"
 STATEMENTS = (
+    "select * from folder.t.csv",
+    'select a from t where s = "x"',
+    "with w as (select 1 as x) select * from w v where w.x = 1",
+    "set threads = 4",
     "select rank() filter (where a > 1) over (order by a) from t",
     "select sum(a ignore nulls) over (order by a) from t",
     "select sum(a) over (order by d range interval '1 month 2 days' preceding) from t",

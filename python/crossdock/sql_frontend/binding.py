@@ -4,6 +4,7 @@ comes back is its optimised plan as a Substrait message."""
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
 from crossdock.sql_frontend.text.rewritten import HIDDEN, ROWS, Rewritten
-from crossdock.sql_frontend.text.tokens import place_of_word
+from crossdock.sql_frontend.text.tokens import place_of_word, tokens_of
 
 if TYPE_CHECKING:
     from datafusion import DataFrame, SessionContext
@@ -414,12 +415,26 @@ def _unknown_name(
     names = (name for schema in tables.values() for name in schema.names)
     known = {name for name in names if not name.startswith(HIDDEN)}
     close = nearest(column, known)
-    place = place_of_word(text.original, column)
-    error = sql_error(
-        f"no column {name!r}", text.original, place,
-        try_=(close if close != column else "") or _listed(known),
-    )  # fmt: skip
+    place = _place_of_column(text.original, name)
+    if close and close != column:
+        instead = close
+    elif place is not None and text.original[place] == '"':
+        instead = f"'{column}' for a string: double quotes are around names"
+    else:
+        has_tables = place_of_word(text.original, "from") is not None
+        instead = _listed(known) if known or not has_tables else ""
+    error = sql_error(f"no column {name!r}", text.original, place, try_=instead)
     return UnknownNameError(name, error)
+
+
+def _place_of_column(text: str, name: str) -> int | None:
+    """Where a column stands, behind its table where `name` has one."""
+    table, _, column = name.rpartition(".")
+    tokens = tokens_of(text)
+    for dot, word in itertools.pairwise(tokens):
+        if word.name.lower() == column.lower() and (not table or dot.is_operator(".")):
+            return word.start
+    return place_of_word(text, column)
 
 
 def _listed(names: Collection[str]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import make_error, nearest
 from crossdock.files.csv_options import CsvArguments
+from crossdock.files.sources import way_to_arrow
 from crossdock.option_checks import require_text
 from crossdock.query_dock import QueryDock
 from crossdock.relation import Relation
@@ -144,17 +145,6 @@ class Catalog:
             near = self._near(name)
         return near or "dock.register(name, table), or a file: FROM 'orders.parquet'"
 
-    def variable(self, name: str, frames: Iterator[FrameType]) -> Relation | None:
-        """A variable of the caller that holds a relation or a table."""
-        for frame in frames:
-            for variables in (frame.f_locals, frame.f_globals):
-                for spelled, value in _spelled(variables, name):
-                    relation = self._as_table(value)
-                    if relation is not None:
-                        return relation
-                    del spelled
-        return None
-
     def open(self, call: FileCall, text: str) -> Relation:
         """The file that a text reads, or rows that it makes. Errors as those of `read`; SqlError
         for arguments and options."""
@@ -216,7 +206,7 @@ class Catalog:
             return data
         return self._from_arrow(data)
 
-    def _as_table(self, value: object) -> Relation | None:
+    def table_of(self, value: object) -> Relation | None:
         """A relation of this dock, or what exports an Arrow stream; nothing else is a table."""
         if isinstance(value, Relation):
             return value if value._dock is self._dock else None
@@ -225,13 +215,41 @@ class Catalog:
         return self._from_arrow(value)
 
 
-def _spelled(variables: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
-    """Variables of this name, whatever the case; the exact one first."""
-    if name in variables:
-        yield name, variables[name]
-    for spelled, value in list(variables.items()):
-        if spelled != name and spelled.lower() == name:
-            yield spelled, value
+class Variables:
+    """Variables of the caller, by names in lower case."""
+
+    def __init__(self, catalog: Catalog, frame: FrameType | None) -> None:
+        self._catalog = catalog
+        self._frame = frame
+
+    def table(self, name: str) -> Relation | None:
+        """The first one of the name that holds a relation or a table."""
+        tables = map(self._catalog.table_of, self._named(name))
+        return next((table for table in tables if table is not None), None)
+
+    def advice(self, name: str) -> str:
+        """What makes a table of the variable of this name, which is none; "" where there is
+        none."""
+        value = next(self._named(name), None)
+        if value is None or isinstance(value, ModuleType) or callable(value):
+            return ""
+        if isinstance(value, Relation):
+            return f"one xd.connect(): the relation {name!r} belongs to another dock"
+        kind = type(value)
+        shown = f"{kind.__module__.partition('.')[0]}.{kind.__name__}".removeprefix("builtins.")
+        return f"{way_to_arrow(value)}: the variable {name!r} is of type {shown}"
+
+    def _named(self, name: str) -> Iterator[Any]:
+        """Those of the name, whatever the case, from the caller outwards; the exact one first."""
+        frame = self._frame
+        while frame is not None:
+            for variables in (frame.f_locals, frame.f_globals):
+                if name in variables:
+                    yield variables[name]
+                for spelled, value in list(variables.items()):
+                    if spelled != name and spelled.lower() == name:
+                        yield value
+            frame = frame.f_back
 
 
 def _with_flag(options: dict[str, Any], name: str, method: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from crossdock.sql_frontend.binding import (
     bind,
     bindable_schema,
 )
-from crossdock.sql_frontend.catalog import Catalog
+from crossdock.sql_frontend.catalog import Catalog, Variables
 from crossdock.sql_frontend.errors import ZonedValueError, sql_error, unsupported, with_place
 from crossdock.sql_frontend.expansion import expanded
 from crossdock.sql_frontend.kept_plans import key_of
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
     from crossdock.relation import Relation
 
-Variable = Callable[[str], "Relation | None"]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -66,7 +64,7 @@ def plan_query(
     catalog: Catalog,
     text: str,
     parameters: Parameters,
-    around: tuple[Variable, Settings],
+    around: tuple[Variables, Settings],
     local: Mapping[str, Relation] = _NO_TABLES,
 ) -> Relation:
     """A query with the names of its columns; `local` are tables before those of the catalog. A text
@@ -95,7 +93,8 @@ def plan_query(
         return plan_query(catalog, longer.text, parameters, around, tables)
 
     def columns_of(name: str) -> list[str] | None:
-        relation_of_name = local.get(name.lower()) or catalog.find(name) or around[0](name.lower())
+        lowered = name.lower()
+        relation_of_name = local.get(lowered) or catalog.find(name) or around[0].table(lowered)
         return None if relation_of_name is None else relation_of_name.columns
 
     rewritten = rewrite(text, columns_of)
@@ -127,7 +126,7 @@ class Parts:
         catalog: Catalog,
         text: str,
         given: Mapping[str, Any],
-        around: tuple[Variable, Settings],
+        around: tuple[Variables, Settings],
         local: Mapping[str, Relation],
     ) -> None:
         self._catalog = catalog
@@ -150,7 +149,7 @@ class Parts:
 
 
 def _recursive(
-    catalog: Catalog, text: str, parameters: Parameters, around: tuple[Variable, Settings]
+    catalog: Catalog, text: str, parameters: Parameters, around: tuple[Variables, Settings]
 ) -> Relation:
     def planned(part: str, local: Mapping[str, Relation]) -> Relation:
         given = parameters
@@ -168,7 +167,7 @@ def _recursive(
 def _planned_with_items(
     rewritten: Rewritten,
     values: Mapping[str, Any],
-    around: tuple[Catalog, Variable, Settings],
+    around: tuple[Catalog, Variables, Settings],
     tables: tuple[ColumnsOf, Mapping[str, Relation]],
 ) -> tuple[Node, bool]:
     """As `_planned`; names that are no columns stand for select items that have them, or are
@@ -204,11 +203,11 @@ def _planned(
     relations: dict[str, Any],
     rewritten: Rewritten,
     values: Mapping[str, Any],
-    around: tuple[Catalog, Variable, Settings],
+    around: tuple[Catalog, Variables, Settings],
 ) -> tuple[Node, bool]:
     """The node of a query, and whether that is the same while the catalog stays: its tables are the
     catalog's, and it asks for no time."""
-    catalog, variable, settings = around
+    catalog, variables, settings = around
     of_catalog = len(relations)
     while True:
         schemas, spelled = {}, {}
@@ -219,9 +218,9 @@ def _planned(
             break
         except UnknownTableError as unknown:
             name = unknown.args[0]
-            table = catalog.find(name) or variable(name)
+            table = catalog.find(name) or variables.table(name)
             if table is None or name in relations:
-                raise _unknown_table(catalog, name, rewritten) from None
+                raise _unknown_table((catalog, variables), name, rewritten) from None
             relations[name] = table
     tables = {
         name: _with_bound_names(relation._node, schemas[name].names)
@@ -274,6 +273,7 @@ def _relations(catalog: Catalog, text: Rewritten, local: Mapping[str, Relation])
 # How DataFusion names a field of a struct that has no name: t.address[city], address[city].
 _FIELD = re.compile(r"^(?:\w+\.)?\w+(?:\[\w+\])*\[(\w+)\]$")
 # How it names a further column of the same name in a subquery.
+_DOTTED = re.compile(r"(?:[\w/-]+\.)+$")  # before the last part of a name that has several
 _FURTHER = re.compile(r":(\d+)$")
 
 
@@ -336,7 +336,8 @@ def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:
 
 def _named_values(parameters: Parameters) -> dict[str, Any] | None:
     """The parameters by their names, "1", "2" and so on for a list; None for what is neither."""
-    if isinstance(parameters, str | bytes):
+    is_several = parameters is None or isinstance(parameters, Iterable)
+    if isinstance(parameters, str | bytes) or not is_several:
         return None
     if isinstance(parameters, Mapping):
         return {str(name).removeprefix("$"): _plain(each) for name, each in parameters.items()}
@@ -353,12 +354,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _unknown_table(catalog: Catalog, name: str, text: Rewritten) -> Exception:
+def _unknown_table(names: tuple[Catalog, Variables], name: str, text: Rewritten) -> Exception:
+    catalog, variables = names
     place = text.tables.get(name)
     if place is None:
         tokens = [t for t in tokens_of(text.original) if t.name.lower() == name]
         place = tokens[0].start if tokens else None
-    return sql_error(f"no table {name!r}", text.original, place, try_=catalog.advice(name))
+    before = _DOTTED.search(text.original[:place])
+    if place is not None and before is not None:
+        name, place = before[0] + name, before.start()
+        return sql_error(f"no table {name!r}", text.original, place, try_=f"a file: '{name}'")
+    try_ = variables.advice(name) or catalog.advice(name)
+    return sql_error(f"no table {name!r}", text.original, place, try_=try_)
 
 
 def constant_rows(table: pa.Table) -> Node:

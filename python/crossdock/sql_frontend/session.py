@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.engine.execution import Execution
-from crossdock.errors import unknown_choice
+from crossdock.errors import make_error, nearest, unknown_choice
 from crossdock.query_dock import QueryDock
 from crossdock.relation import Relation
 from crossdock.sql_frontend.binding import prepare
-from crossdock.sql_frontend.catalog import Catalog
+from crossdock.sql_frontend.catalog import Catalog, Variables
 from crossdock.sql_frontend.copying import copy_to
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.queries import Parameters, Settings, plan_query
@@ -29,6 +29,11 @@ from crossdock.sql_frontend.type_names import shown_type
 _SETTINGS = {
     "default_null_order": ("nulls_last", "nulls_first"),
     "join_order": ("by_cost", "as_written"),
+}
+# Settings of DuckDB that are those of a dock here.
+_OF_CONNECT = {
+    "threads": "connect(threads=4), --threads 4",
+    **dict.fromkeys(("memory_limit", "max_memory"), 'connect(memory="8GiB"), --memory 8GiB'),
 }
 
 
@@ -83,8 +88,7 @@ class SqlSession:
     def _done_by(
         self, statement: Statement, parameters: Parameters, frame: FrameType | None
     ) -> Relation:
-        def variable(name: str) -> Relation | None:
-            return self.catalog.variable(name, _frames(frame))
+        variables = Variables(self.catalog, frame)
 
         def query() -> Relation:
             settings = Settings(
@@ -93,7 +97,7 @@ class SqlSession:
             )
             ranks = self._dock.over_ranks()
             with contextlib.nullcontext() if ranks is None else ranks.call("sql"):
-                return plan_query(self.catalog, statement.query, parameters, (variable, settings))
+                return plan_query(self.catalog, statement.query, parameters, (variables, settings))
 
         if statement.kind == "query":
             return query()
@@ -195,7 +199,10 @@ class SqlSession:
 
 def _setting_named(name: str) -> str:
     if name.lower() not in _SETTINGS:
-        raise unknown_choice("setting", name, _SETTINGS)
+        raise make_error(
+            "CD-105", f"SQL has no setting {name!r}", choices=", ".join(_SETTINGS),
+            try_=_OF_CONNECT.get(name.lower()) or nearest(name, _SETTINGS),
+        )  # fmt: skip
     return name.lower()
 
 
@@ -219,10 +226,3 @@ def _alone(text: str, start: int, end: int) -> str:
     """A statement with spaces in place of what is before it, so that places stay the same."""
     blank = "".join(c if c == "\n" else " " for c in text[:start])
     return blank + text[start:end]
-
-
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames from the caller's outwards."""
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
