@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossdock.errors import make_error
 from crossdock.expressions.arithmetic import cast, common_type
 from crossdock.expressions.native_kernels import add_months, computed, truncate
 from crossdock.expressions.try_casts import try_cast
@@ -50,6 +51,17 @@ def concat(values: Sequence[Datum]) -> Datum:
         raise pa.ArrowTypeError(f"concat takes strings, not {types}")
     strings = [cast(decoded(value), both) for value in values]
     return pc.binary_join_element_wise(*strings, pa.scalar("", both))
+
+
+def of_one_row(value: Datum, rows: Datum) -> Datum:
+    """The value of a subquery, of which `rows` says how many it has. ExpressionError of several."""
+    several = pc.max(rows).as_py() or 0
+    if several > 1:
+        raise make_error(
+            "CD-304", f"{several} rows of a subquery that should give one value",
+            try_="LIMIT 1, or an aggregate such as max(x)",
+        )  # fmt: skip
+    return value
 
 
 def extreme(function: str, values: Sequence[Datum]) -> Datum:

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from crossdock.expressions import aggregates
-from crossdock.expressions.expression import Column, Expr, when
-from crossdock.expressions.free_functions import concat
+from crossdock.expressions.expression import Call, Column, Expr
 from crossdock.plan.nodes import GroupBy, Node, Project, Sort
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.translation.building import Builder, unused
@@ -78,11 +75,7 @@ class Beside:
             return node, column
         count = unused("rows of a subquery", (column,))
         row = builder.group(node, (), {column: aggregates.first(column), count: aggregates.count()})
-        rows, count_column = Column(count), row.schema.field(column).type
-        message = concat(rows.cast("string"), " rows of a subquery that should give one value")
-        wrong = message.cast("int64")
-        wrong = wrong if pa.types.is_null(count_column) else wrong.cast(count_column)
-        checked = when(rows > 1).then(wrong).otherwise(Column(column))
+        checked = Call("of_one_row", (Column(column), Column(count)))
         return builder.project(row, [(column, checked)]), column
 
     def _has_rows(self, message: Message) -> Expr:
