@@ -41,6 +41,7 @@ class SimulatedPlan:
         return {"seconds": self.seconds, "joins": joins}
 
     def text(self) -> str:
+        """What `crossdock simulate` prints."""
         from crossdock.machines.simulation_text import describe_all
 
         return describe_all(self.joins, self.seconds)

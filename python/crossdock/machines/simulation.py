@@ -41,6 +41,7 @@ class Simulation(SimulatedJoins):
     """What came out, by point of the sweep and then by strategy, the planned one first."""
 
     def text(self) -> str:
+        """What `crossdock simulate` prints."""
         from crossdock.machines.simulation_text import describe
 
         return describe(self)
