@@ -92,10 +92,10 @@ def refuse_limit(other: str, does: str = "shows nothing") -> None:
 def result_options(instead: str) -> Callable[[verbs.Decorated], verbs.Decorated]:
     """The options of `Request` and of the dock; `instead` says what --explain does not do."""
     return verbs.all_of(
-        click.option("--out", metavar="FILE",
-                     help="Write the result to .parquet, .arrow, .csv or .json, in place of a file "
-                     "that is there; not of an input. Under mpirun a name without ending is a new "
-                     "folder, with a file of each rank."),
+        click.option("-o", "--out", metavar="FILE",
+                     help="Write the result to .parquet, .arrow, .csv, .json or .ndjson, in place "
+                     "of a file that is there; not of an input. Under mpirun a name without ending "
+                     "is a new folder, with a file of each rank."),
         click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
                      help=f"{', '.join(rows.KINDS)}: of --out, or of all rows on standard output; "
                      "table shows the first and last.  [default: table, or as --out ends]"),

@@ -77,6 +77,16 @@ class Shell:
             return False  # a string or a comment goes on
         return bool(tokens) and tokens[-1].is_operator(";")
 
+    def opened(self, text: str) -> str:
+        """What the text opens and does not close, "string" or "comment"; "" where there is none."""
+        from crossdock.sql_frontend.text.tokens import tokens_of
+
+        try:
+            tokens_of(text)
+        except CrossdockError as error:
+            return error.text.split()[1]
+        return ""
+
     def tables(self) -> list[str]:
         """Names of tables, for completion."""
         return list(self._dock.sql_session().catalog.names())

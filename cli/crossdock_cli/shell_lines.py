@@ -18,7 +18,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from crossdock_cli import output, rows
 from crossdock_cli.shell import COMMANDS, KEYWORDS, Shell
 
-_PROMPT, _MORE = "crossdock> ", "      ...> "
+_PROMPT = "crossdock> "
 
 
 class ShellCompleter(Completer):
@@ -89,7 +89,7 @@ def _lines_of_terminal(shell: Shell, history: Path) -> Iterator[str]:
         complete_while_typing=False,
         key_bindings=bindings,
         multiline=True,
-        prompt_continuation=lambda width, number, wrapped: _MORE[-width:],
+        prompt_continuation=lambda width, number, wrapped: _continued(session, shell, number),
     )
     while True:
         try:
@@ -98,6 +98,12 @@ def _lines_of_terminal(shell: Shell, history: Path) -> Iterator[str]:
             continue
         except EOFError:
             return
+
+
+def _continued(session: Any, shell: Shell, number: int) -> str:
+    """What stands before a line: "...", or what the lines before it have opened and not closed."""
+    before = "\n".join(session.default_buffer.text.split("\n")[:number])
+    return f"{shell.opened(before) or '...':>{len(_PROMPT) - 2}}> "
 
 
 def _is_complete(session: Any, shell: Shell) -> bool:

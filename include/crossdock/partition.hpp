@@ -13,7 +13,7 @@ struct PartitionOptions {
   std::vector<std::string> keys;
   int partitions = 1;  // 1 to 65,536
   // "hash"; "range": ascending, evenly filled; "explicit": the key is the number.
-  std::string by = "hash";
+  std::string how = "hash";
   std::vector<std::string> output;  // columns of the result, in order
   int64_t batch_rows = 0;           // of an output batch; 0 = default (65,536)
 };

@@ -14,7 +14,7 @@ void init_partition(PartitionObject* self,
   OptionReader given("Partition", arguments);
   given.read("keys", options.keys);
   given.read("partitions", options.partitions);
-  given.read("by", options.by);
+  given.read("how", options.how);
   given.read("output", options.output);
   given.read("batch_rows", options.batch_rows);
   given.finish();

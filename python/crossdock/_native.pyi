@@ -375,7 +375,7 @@ _PartitionArguments = TypedDict(  # noqa: UP013
     {
         "keys": Required[list[str]],
         "partitions": Required[int],
-        "by": str,  # hash, range or explicit
+        "how": str,  # hash, range or explicit
         "output": list[str],
         "batch_rows": int,
     },

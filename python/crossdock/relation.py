@@ -289,7 +289,7 @@ class Relation(RowSets, ResultFiles):
         /,
         *keys: str | int,
         partitions: int | None = None,
-        by: str = "hash",
+        how: str = "hash",
         **computed: Expr | str,
     ) -> Partitions:
         """The rows in so many parts: `partition_by("shop", 64)`, or partitions=64, which is the
@@ -298,13 +298,13 @@ class Relation(RowSets, ResultFiles):
         computed: keys from expressions, as in `group_by`: `partition_by(h=xd.col("id") % 7)`. They
             are no columns of the parts, which have those of the relation.
 
-        by: "hash" spreads keys evenly; "range" gives each part a range of keys, in ascending order;
-            "explicit" takes the value of the one integer key as the number of the part.
+        how: "hash" spreads keys evenly; "range" gives each part a range of keys, in ascending
+            order; "explicit" takes the value of the one integer key as the number of the part.
         Nothing runs before parts are asked for. Errors: ColumnError, TypeError, OptionError,
         ExpressionError.
         """
         (computed,) = self._read(computed)
-        node = row_planning.plan_partition(self._node, keys, computed, partitions, by)
+        node = row_planning.plan_partition(self._node, keys, computed, partitions, how)
         return Partitions(self._dock, node)
 
     def exchange(

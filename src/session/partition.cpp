@@ -7,7 +7,7 @@ namespace {
 
 Result<operators::PartitionSpec> make_spec(const PartitionOptions& options, const Schema& schema) {
   operators::PartitionSpec spec;
-  CD_ASSIGN(spec.by, operators::parse_partition_by(options.by));
+  CD_ASSIGN(spec.by, operators::parse_partition_by(options.how));
   for (const std::string& name : options.keys) {
     CD_ASSIGN(const int column, schema.find(name, "table"));
     spec.keys.push_back(column);

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[int, tuple[str, ...]]] = {
     "threads": (1, (*JOIN, "--threads", "9" * 20)),
     "ratio": (1, ("generate", "pairs", "--ratio", "1e300")),
     "seed": (1, ("generate", "pairs", "--seed", "9" * 23)),
-    "partition-many": (1, ("partition", "visits.parquet", "--by", "who", "--into", "100000")),
+    "partition-many": (1, ("partition", "visits.parquet", "--by", "who", "--partitions", "100000")),
 }
 
 

@@ -128,7 +128,7 @@ def test_names_with_spaces(crossdock: Any, folder: Path) -> None:
     assert joined.out == "3\n"
     by = ("--by", "`unit price`", "--select", "`unit price`")
     assert crossdock("sort", "spaced.parquet", *by, "--count").out == "3\n"
-    assert crossdock("partition", "spaced.parquet", *by, "--into", "2").code == 0
+    assert crossdock("partition", "spaced.parquet", *by, "--partitions", "2").code == 0
 
 
 def test_keys_may_be_called_what_parameters_are_called(crossdock: Any, folder: Path) -> None:
@@ -138,8 +138,8 @@ def test_keys_may_be_called_what_parameters_are_called(crossdock: Any, folder: P
         {"self": 1, "by": 3}
     ]
     assert crossdock("partition", "names.parquet", "--by", "self,by,partitions").code == 0
-    refused = crossdock("partition", "names.parquet", "--by", "by=self % 2")
-    assert (refused.code, "cannot be named 'by'" in refused.err) == (2, True)
+    refused = crossdock("partition", "names.parquet", "--by", "how=self % 2")
+    assert (refused.code, "cannot be named 'how'" in refused.err) == (2, True)
 
 
 def test_aggregates_in_sql(crossdock: Any, folder: Path) -> None:

@@ -45,6 +45,15 @@ def test_kinds(crossdock: Any, folder: Path, how: str, rows: int) -> None:
     assert crossdock(*JOIN, "--how", how, "--count").out == f"{rows}\n"
 
 
+def test_a_cross_join_has_no_keys(crossdock: Any, folder: Path) -> None:
+    sides = ("join", "people.parquet", "visits.parquet")
+    assert crossdock(*sides, "--how", "cross", "--count").out == "9\n"
+    for wrong in (sides, (*JOIN, "--how", "cross")):
+        ended = crossdock(*wrong)
+        assert ended.code == 2
+        assert "--on L=R says the keys; --how cross alone has none" in ended.err
+
+
 @pytest.mark.parametrize("name", ["out.parquet", "out.arrow", "out.csv"])
 @pytest.mark.parametrize("profile", [(), ("--profile",)], ids=repr)
 def test_written_results(crossdock: Any, folder: Path, name: str, profile: tuple[str, ...]) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-BY_WHO = ("partition", "visits.parquet", "--by", "who", "--into", "3")
+BY_WHO = ("partition", "visits.parquet", "--by", "who", "--partitions", "3")
 
 
 def test_parts_on_standard_output_and_talk_on_standard_error(crossdock: Any, folder: Path) -> None:
-    ended = crossdock(*BY_WHO, "--how", "explicit", "--into", "4")
+    ended = crossdock(*BY_WHO, "--how", "explicit", "--partitions", "4")
     assert ended.code == 0
     parts = [line.split()[1:4:2] for line in ended.out.splitlines()[4:8]]
     assert parts == [["0", "0"], ["1", "0"], ["2", "1"], ["3", "2"]]
@@ -45,7 +45,7 @@ def test_json(crossdock: Any, folder: Path) -> None:
 
 
 def test_computed_keys(crossdock: Any, folder: Path) -> None:
-    words = ("partition", "visits.parquet", "--by", "part=who % 2", "--into", "2")
+    words = ("partition", "visits.parquet", "--by", "part=who % 2", "--partitions", "2")
     ended = crossdock(*words, "--how", "explicit", "--out", "out")
     assert ended.code == 0, ended.err
     result = [pyarrow.parquet.read_table(folder / "out" / f"part-0000{i}.parquet") for i in (0, 1)]

@@ -220,6 +220,16 @@ def test_the_shell(shell: pexpect.spawn, tmp_path: Path) -> None:
     assert "select nope from people;" in history
 
 
+def test_a_string_that_is_open_is_said(shell: pexpect.spawn) -> None:
+    shell.send("select 'abc\r")
+    shell.expect("   string> ")
+    shell.sendintr()
+    shell.expect("crossdock>")
+    shell.send("select count(*) as n from people;\r")
+    shell.expect("1 row")
+    shell.close()
+
+
 def test_words_of_other_shells(shell: pexpect.spawn) -> None:
     shell.send("help\r")
     shell.expect("ends the shell")

@@ -48,7 +48,7 @@ def sort(strategy: str, keys: tuple[str, ...] = ("k",), **options: Any) -> Make:
 def partition(by: str) -> Make:
     def make(engine: _native.Engine, table: _native.Table) -> Any:
         return _native.Partition(
-            engine, table, keys=["k"], partitions=64, by=by, output=["k", "v", "t"]
+            engine, table, keys=["k"], partitions=64, how=by, output=["k", "v", "t"]
         )
 
     return make

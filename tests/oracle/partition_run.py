@@ -78,7 +78,7 @@ def check(engine: _native.Engine, case: PartitionCase) -> list[int]:
         imported,
         keys=keys,
         partitions=case.partitions,
-        by=case.by,
+        how=case.by,
         output=table.column_names,
     )
     result = result_of(partition, case.run)

@@ -192,7 +192,7 @@ def test_parts_are_the_rows_partitioned(
         _native.Table.from_stream(engine, table),
         keys=by,
         partitions=parts,
-        by=kind,
+        how=kind,
         output=table.column_names,
     )
     result = result_of(run, way.run)

@@ -80,7 +80,7 @@ def test_an_explicit_part_that_is_not_there_is_an_error(
 
     def run() -> pa.Table:
         partition = _native.Partition(
-            engine, imported, keys=["k"], partitions=5, by="explicit", output=["k"]
+            engine, imported, keys=["k"], partitions=5, how="explicit", output=["k"]
         )
         return pa.table(partition.collect())
 

@@ -346,7 +346,7 @@ def test_a_sampled_fraction(dock: xd.Dock, lines: pa.Table) -> None:
 
 @pytest.mark.parametrize("by", ["hash", "range"])
 def test_parts_are_tables_and_files(dock: xd.Dock, lines: pa.Table, by: str, tmp_path: Any) -> None:
-    parts = dock.from_arrow(lines).partition_by("mode", "k", partitions=16, by=by)
+    parts = dock.from_arrow(lines).partition_by("mode", "k", partitions=16, how=by)
     assert len(parts) == 16
     assert sum(parts.rows) == ROWS
     tables = list(parts)

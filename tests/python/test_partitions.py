@@ -54,7 +54,7 @@ def test_equal_keys_are_in_one_part(
 
 
 def test_ranges_ascend(rows: xd.Relation) -> None:
-    parts = rows.filter(xd.col("k").is_not_null()).partition_by("k", partitions=8, by="range")
+    parts = rows.filter(xd.col("k").is_not_null()).partition_by("k", partitions=8, how="range")
     last = -1
     for part in parts:
         keys = part["k"].to_pylist()
@@ -66,9 +66,9 @@ def test_ranges_ascend(rows: xd.Relation) -> None:
 
 def test_explicit_parts(dock: xd.Dock) -> None:
     table = pa.table({"p": [2, 0, 2, 1], "v": [1, 2, 3, 4]})
-    parts = dock.from_arrow(table).partition_by("p", partitions=4, by="explicit")
+    parts = dock.from_arrow(table).partition_by("p", partitions=4, how="explicit")
     assert [part["v"].to_pylist() for part in parts] == [[2], [4], [1, 3], []]
-    beyond = dock.from_arrow(table).partition_by("p", partitions=2, by="explicit")
+    beyond = dock.from_arrow(table).partition_by("p", partitions=2, how="explicit")
     with pytest.raises(xd.CrossdockError, match="2"):
         beyond.rows  # noqa: B018
 
@@ -153,8 +153,8 @@ def test_where_parts_are_not_written(rows: xd.Relation, tmp_path: Path) -> None:
         (lambda r: r.partition_by(h=xd.col("kk")), xd.ColumnError, r"try\s+'k'"),
         (lambda r: r.partition_by(h=xd.col("name") + 1), xd.ExpressionError, r"name \+ 1"),
         (lambda r: r.partition_by("k", partitions=True), xd.OptionError, r"partitions=True"),
-        (lambda r: r.partition_by("k", by="hsh"), xd.OptionError, r"by='hash'"),
-        (lambda r: r.partition_by("name", by="explicit"), xd.TypeError, r"name: string"),
+        (lambda r: r.partition_by("k", how="hsh"), xd.OptionError, r"how='hash'"),
+        (lambda r: r.partition_by("name", how="explicit"), xd.TypeError, r"name: string"),
     ],
 )
 def test_refused_at_once(
@@ -190,7 +190,7 @@ def test_computed_keys(rows: xd.Relation, tmp_path: Path) -> None:
     added = rows.with_columns(h=xd.col("k") % 7).partition_by("h", 4)
     assert added.rows == rows.partition_by(h=xd.col("k") % 7, partitions=4).rows
     explicit = rows.filter(xd.col("k").is_not_null())
-    numbered = explicit.partition_by(p=xd.col("k") % 3, partitions=3, by="explicit")
+    numbered = explicit.partition_by(p=xd.col("k") % 3, partitions=3, how="explicit")
     for number, part in enumerate(numbered):
         assert {key % 3 for key in part["k"].to_pylist()} == {number}
     assert "select" in str(numbered.explain())
@@ -215,7 +215,7 @@ def test_plans_and_profiles_of_parts(rows: xd.Relation) -> None:
 )
 def test_plans_and_profiles_predict_every_phase(dock: xd.Dock, by: str, first: list[str]) -> None:
     rows = dock.from_arrow(pa.table({"k": [i * 7 % 64 for i in range(ROWS)], "n": range(ROWS)}))
-    parts = rows.partition_by("k", partitions=64, by=by)
+    parts = rows.partition_by("k", partitions=64, how=by)
     phases = [*first, "number rows", "place rows", "gather partitions"]
     plan = parts.explain()
     assert plan.splitlines()[0].startswith(f"partition by {by} of k into 64   predicted ")

@@ -123,7 +123,7 @@ def test_places_take_sql(place: int, t: xd.Relation, oracle: duckdb.DuckDBPyConn
 
 def test_parts_and_orders_take_sql(t: xd.Relation) -> None:
     assert t.arg_sort(xd.desc(xd.sql_expr("a"))).collect()["index"].to_pylist() == [4, 2, 1, 0, 3]
-    parts = t.select("a").partition_by(2, h=xd.sql_expr("a % 2"), by="hash")
+    parts = t.select("a").partition_by(2, h=xd.sql_expr("a % 2"), how="hash")
     assert sum(parts.rows) == 5
 
 

@@ -38,8 +38,9 @@ OPTIONS = (
 @click.option("--sort", metavar="A,B", help='Order of the result: "n desc, city".')
 @results.result_options("group nothing")
 def command(file: str, **options: Any) -> None:
-    """Groups the rows of FILE by the values of keys and prints a row of aggregates for each group:
-    a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather, .ipc) or CSV.
+    """Groups the rows of FILE by the values of keys and prints a row of aggregates for each group.
+    FILE is a file, a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or
+    JSON.
 
     Without --by there is one row over all rows; without --agg each combination of keys is shown
     once. An aggregate may have a condition of its own: sum(x) where y > 0. What ends with AS and a

@@ -9,7 +9,7 @@ import click
 from crossdock_cli import command as verbs
 from crossdock_cli import results
 
-KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
+KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware", "cross")
 
 
 @verbs.verb(
@@ -25,30 +25,32 @@ KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
 @click.argument("left")
 @click.argument("right")
 @click.option(
-    "--on", "keys", required=True, multiple=True, metavar="L=R[,..]",
-    help="Key columns: left=right, or one name that both sides have.",
+    "--on", "keys", multiple=True, metavar="L=R[,..]",
+    help="Key columns: left=right, or one name that both sides have; none of cross.",
 )  # fmt: skip
 @click.option("--how", type=verbs.Word(KINDS), default="inner", show_default=True, metavar="KIND",
               help=f"Kind of join: {', '.join(KINDS)}.")  # fmt: skip
 @click.option("--select", metavar="A,B", help="Columns of the result, in this order.")
-@click.option("--where", metavar="EXPR", help="Rows of the result: \"qty > 10 and mode == 'AIR'\".")
+@click.option("--where", metavar="EXPR", help="Rows of the result: \"qty > 10 and mode = 'AIR'\".")
 @click.option("--suffix", default="_right", show_default=True, metavar="TEXT",
               help="Put after a right column's name that the left side also has.")  # fmt: skip
 @results.result_options("join nothing")
 def command(left: str, right: str, keys: tuple[str, ...], **options: Any) -> None:
-    """Joins LEFT with RIGHT: each a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow,
-    .feather, .ipc) or CSV. Prints the first and last rows of the result and their number.
+    """Joins LEFT with RIGHT and prints the first and last rows of the result and their number. Each
+    is a file, a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON.
 
     Only the columns that the result needs are read; simple conditions of --where reach the reader.
     """
     from crossdock_cli import listings
 
+    if bool(keys) == (options["how"] == "cross"):
+        raise click.UsageError("--on L=R says the keys; --how cross alone has none.")
     pairs = [pair for text in keys for pair in listings.parse_key_pairs(text)]
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
     request = results.Request.from_options(options)
     with results.open_dock(options) as dock:
         relation = dock.read(left).join(
-            dock.read(right), on=pairs, how=options["how"], suffix=options["suffix"]
+            dock.read(right), on=pairs or None, how=options["how"], suffix=options["suffix"]
         )
         relation = results.filtered(relation, options["where"])
         if names:

@@ -26,9 +26,9 @@ FORMATS = ("parquet", "arrow", "csv")
 @verbs.verb(
     "partition",
     examples=(
-        "crossdock partition lineitem.parquet --by l_orderkey --into 64 --out parts",
-        "crossdock partition sales.csv --by day --into 8 --how range --out by_day --format csv",
-        "crossdock partition 'log/*.parquet' --by user,day --into 16 --json",
+        "crossdock partition lineitem.parquet --by l_orderkey --partitions 64 --out parts",
+        "crossdock partition sales.csv --by day --partitions 8 --how range --out days --format csv",
+        "crossdock partition 'log/*.parquet' --by user,day --partitions 16 --json",
     ),
     short_help="Partition the rows of a file by keys.",
     epilog=results.EPILOG,
@@ -36,7 +36,7 @@ FORMATS = ("parquet", "arrow", "csv")
 @click.argument("file")
 @click.option("--by", required=True, metavar="A,B",
               help='Keys: columns, or name=expression: "user, h=id % 7".')  # fmt: skip
-@click.option("--into", type=click.IntRange(1), default=64, show_default=True, metavar="N",
+@click.option("--partitions", type=click.IntRange(1), default=64, show_default=True, metavar="N",
               help="Number of parts.")  # fmt: skip
 @click.option("--how", type=verbs.Word(HOW), default="hash", show_default=True, metavar="WAY",
               help="hash: spread evenly; range: ascending ranges of keys; explicit: the key is the "
@@ -51,9 +51,9 @@ FORMATS = ("parquet", "arrow", "csv")
 @results.plan_options("partition nothing")
 def command(file: str, **options: Any) -> None:
     """Partitions the rows of FILE so that rows with equal keys are in one part, and prints the
-    number of rows of each part: a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow,
-    .feather, .ipc) or CSV. With --out the parts are written, one file each, in the order of the
-    input.
+    number of rows of each part. With --out the parts are written, one file each, in the order of
+    the input. FILE is a file, a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc),
+    CSV or JSON.
     """
     from crossdock_cli import listings
 
@@ -69,7 +69,7 @@ def command(file: str, **options: Any) -> None:
         if names:
             relation = relation.select(*names)
         parts = relation.partition_by(
-            *keys, partitions=options["into"], by=options["how"], **computed
+            *keys, partitions=options["partitions"], how=options["how"], **computed
         )
         if options["explain"]:
             results.show_plan(dock, lambda: parts.explain(read=True), options["json"])
@@ -86,7 +86,7 @@ def _keys(text: str) -> tuple[list[str], dict[str, Any]]:
     keys = listings.parse_group_keys(text)
     plain = [key.name for key in keys.values() if isinstance(key, Column)]
     computed = {name: key for name, key in keys.items() if not isinstance(key, Column)}
-    for name in ("partitions", "by"):
+    for name in ("partitions", "how"):
         if name in computed:
             raise click.UsageError(f"--by: a computed key cannot be named {name!r}.")
     return plain, computed

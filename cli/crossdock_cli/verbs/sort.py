@@ -32,8 +32,8 @@ from crossdock_cli import results
 @verbs.WHERE
 @results.result_options("sort nothing")
 def command(file: str, **options: Any) -> None:
-    """Sorts the rows of FILE and prints the first and last of them, or writes them: a Parquet file,
-    a folder or 'glob' of them, Arrow IPC (.arrow, .feather, .ipc) or CSV.
+    """Sorts the rows of FILE and prints the first and last of them, or writes them. FILE is a file,
+    a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON.
 
     An order is a column or an expression, then asc or desc, then nulls first or nulls last.
     """

@@ -276,7 +276,7 @@ def plan_native_partition(
         rows,
         keys=[names[key] for key in node.keys],
         partitions=node.partitions,
-        by=node.by,
+        how=node.how,
         output=[names[name] for name in node.schema.names],
     )
 

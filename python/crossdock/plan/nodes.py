@@ -250,7 +250,7 @@ class Partition:
     input: Node
     keys: tuple[str, ...]
     partitions: int
-    by: str
+    how: str
     schema: pa.Schema
 
 

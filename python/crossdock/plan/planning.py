@@ -87,7 +87,7 @@ def plan_join(
     """
     suffix, residual, options = extras
     if how not in KINDS:
-        raise unknown_choice("how", how, KINDS, {"outer": "full", "full_outer": "full"})
+        raise unknown_choice("how", how, (*KINDS, "cross"), {"outer": "full", "full_outer": "full"})
     for option, choices in _CHOICES.items():
         if getattr(options, option) not in choices:
             raise unknown_choice(option, getattr(options, option), choices)

@@ -20,7 +20,7 @@ from crossdock.values.type_checks import require_partitionable, require_sortable
 
 PARTITIONS_MOST = 1 << 16
 _SORT_STRATEGIES = ("auto", "msd", "lsd")
-_PARTITION_BY = ("hash", "range", "explicit")
+_PARTITION_HOW = ("hash", "range", "explicit")
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:
 
 
 def plan_partition(
-    node: Node, keys: Sequence[object], computed: Mapping[str, Any], partitions: object, by: str
+    node: Node, keys: Sequence[object], computed: Mapping[str, Any], partitions: object, how: str
 ) -> Partition:
     """The rows of `node` by partition; their number is `partitions`, or the last of the keys, or
     64. Computed keys become columns below that the parts have not. ColumnError, TypeError,
@@ -137,14 +137,14 @@ def plan_partition(
             "CD-105", f"partition_by(partitions={partitions!r}) is not a number of partitions",
             limits=f"1 to {PARTITIONS_MOST:,}", try_="partitions=64",
         )  # fmt: skip
-    if by not in _PARTITION_BY:
-        raise unknown_choice("by", by, _PARTITION_BY)
+    if how not in _PARTITION_HOW:
+        raise unknown_choice("how", how, _PARTITION_HOW)
     below, added = _with_keys(node, computed)
     names += added
-    if by == "explicit":
+    if how == "explicit":
         _require_number(names, below.schema)
-    require_partitionable((below.schema.field(name) for name in names), by)
-    return Partition(below, tuple(names), number, by, node.schema)
+    require_partitionable((below.schema.field(name) for name in names), how)
+    return Partition(below, tuple(names), number, how, node.schema)
 
 
 def _with_keys(node: Node, computed: Mapping[str, Any]) -> tuple[Node, list[str]]:
@@ -189,6 +189,6 @@ def _require_number(keys: Sequence[str], schema: pa.Schema) -> None:
     if len(types) != 1 or not pa.types.is_integer(types[0]):
         shown = ", ".join(f"{key}: {kind}" for key, kind in zip(keys, types, strict=True))
         raise make_error(
-            "CD-102", "partition_by(by='explicit') takes one integer column, the part's number",
-            types=shown, try_="by='hash'",
+            "CD-102", "partition_by(how='explicit') takes one integer column, the part's number",
+            types=shown, try_="how='hash'",
         )  # fmt: skip

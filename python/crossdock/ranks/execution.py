@@ -111,6 +111,6 @@ class RankExecution:
             assert isinstance(placed.node, Partition)
             table, rows = self.local.partitions(placed.node)
             begin, end = parts_of(node.partitions, self.ranks.rank, self.ranks.size)
-            if node.by == "range":
+            if node.how == "range":
                 rows = [0] * begin + rows[: end - begin] + [0] * (node.partitions - end)
             return table, rows

@@ -58,12 +58,12 @@ def settle_partition(spread: Spread, node: Partition) -> Placed:
     numbered. Collective."""
     below = spread.shared(spread.settle(node.input))
     if spread.dry:
-        moved = spread.ranks.planned(below.node, f"by part ({node.by})", node.keys)
+        moved = spread.ranks.planned(below.node, f"by part ({node.how})", node.keys)
         return Placed(replace(node, input=moved))
     ranks = spread.ranks
     begins = [parts_of(node.partitions, rank, ranks.size)[0] for rank in range(ranks.size)]
     ends = [*begins[1:], node.partitions]
-    if node.by != "range":
+    if node.how != "range":
         # Equal keys have equal numbers of parts in all ranks.
         whole = replace(node, input=below.node, schema=below.node.schema)
         table, rows = spread.execution.partitions(whole)

@@ -177,6 +177,9 @@ def align(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) ->
     ]
 
 
+_NOT_RUN = "not run yet: .show() .collect() .count() .to_batches() .write_parquet(path)"
+
+
 def relation_text(node: Node) -> str:
     """What a relation is, without running it: its operator, columns and types."""
     names = [(f"  {field.name}", str(field.type)) for field in node.schema]
@@ -184,7 +187,7 @@ def relation_text(node: Node) -> str:
     lines = [f"crossdock.Relation: {headline(node)}", *align(names[:20])]
     if more > 0:
         lines.append(f"  … {more} more columns")
-    lines.append("not run yet: .show() .collect() .count() .to_batches() .write_parquet(path)")
+    lines.append(_NOT_RUN)
     return "\n".join(lines)
 
 
@@ -196,7 +199,7 @@ def relation_html(node: Node) -> str:
     )
     head = "<thead><tr><th>column</th><th>type</th></tr></thead>"
     title = html.escape(f"crossdock.Relation: {headline(node)}")
-    return f"<b>{title}</b><table>{head}<tbody>{cells}</tbody></table><small>not run yet</small>"
+    return f"<b>{title}</b><table>{head}<tbody>{cells}</tbody></table><small>{_NOT_RUN}</small>"
 
 
 def headline(node: Node) -> str:
@@ -247,7 +250,7 @@ def _headline(node: Node) -> str:
     if isinstance(node, RankFilter):
         return f"filter of {', '.join(node.keys)} by the keys of all ranks"
     assert isinstance(node, Partition)
-    return f"partition by {node.by} of {', '.join(node.keys)} into {node.partitions:,}"
+    return f"partition by {node.how} of {', '.join(node.keys)} into {node.partitions:,}"
 
 
 def _group_headline(node: GroupBy) -> str:

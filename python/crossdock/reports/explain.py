@@ -63,6 +63,7 @@ class Plan(str):
 
     @property
     def json(self) -> str:
+        """`data` as JSON."""
         return json.dumps(self.data)
 
     @property

@@ -78,14 +78,14 @@ def require_sortable(fields: Iterable[pa.Field]) -> None:
             _native.Sort(engine, table, keys=keys, output=[(asked[0].name, "out")])
 
 
-def require_partitionable(fields: Iterable[pa.Field], by: str) -> None:
+def require_partitionable(fields: Iterable[pa.Field], how: str) -> None:
     """TypeError for a field by which rows cannot be partitioned."""
     asked = list(fields)
     engine = checking_engine()
     with public_errors():
         table = _empty_table(engine, asked)
         names = [field.name for field in asked]
-        _native.Partition(engine, table, keys=names, partitions=1, by=by, output=[])
+        _native.Partition(engine, table, keys=names, partitions=1, how=how, output=[])
 
 
 def _doubtful(fields: Iterable[pa.Field]) -> list[pa.Field]:

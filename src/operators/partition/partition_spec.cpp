@@ -14,7 +14,7 @@ constexpr Choice<PartitionBy> kKinds[] = {{"hash", PartitionBy::kHash},
 const char* partition_by_name(PartitionBy by) { return choice_name(kKinds, by); }
 
 Result<PartitionBy> parse_partition_by(std::string_view text) {
-  return parse_choice(kKinds, "by", text);
+  return parse_choice(kKinds, "how", text);
 }
 
 Status check_partition_spec(const PartitionSpec& spec) {
@@ -29,8 +29,8 @@ Status check_partition_spec(const PartitionSpec& spec) {
   }
   if (spec.by == PartitionBy::kExplicit && spec.keys.size() != 1) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "by='explicit' takes one column of partition numbers, got {} columns\n"
-                      "  try      by='hash'",
+                      "how='explicit' takes one column of partition numbers, got {} columns\n"
+                      "  try      how='hash'",
                       spec.keys.size());
   }
   if (spec.batch_rows < 0) {

@@ -64,7 +64,7 @@ class ExplicitNumberer : public RowNumberer {
         return make_error(
             ErrorCode::kValueOutOfRange,
             "'{}' names partition {}, but there are partitions 0 to {}\n"
-            "  try      partitions= above the largest number, or by='hash'",
+            "  try      partitions= above the largest number, or how='hash'",
             name_,
             is_null ? std::string("NULL") : std::to_string(static_cast<int64_t>(words[i])),
             partitions_ - 1);
@@ -87,8 +87,8 @@ Result<std::unique_ptr<RowNumberer>> make_explicit_numberer(const PartitionSpec&
   const Field& field = schema.fields[spec.keys[0]];
   if (!is_signed_integer(field.type.id) && !is_unsigned_integer(field.type.id)) {
     return make_error(ErrorCode::kUnsupportedType,
-                      "by='explicit' takes a column of integers, but '{}' is {}\n"
-                      "  try      by='hash'",
+                      "how='explicit' takes a column of integers, but '{}' is {}\n"
+                      "  try      how='hash'",
                       field.name,
                       type_name(field.type));
   }
