@@ -9,6 +9,7 @@ Everything here is pure and thread-safe.
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -53,6 +54,7 @@ from crossdock.values.arrow_kinds import ArrayLike, Datum, Rows
 from crossdock.values.engine_types import with_schema
 from crossdock.values.row_taking import filter_rows
 
+_NO_KERNEL = re.compile(r"Function '(\w+)' has no kernel matching input types \((.*)\)")
 _TYPES_OF_NULLS = (pa.int64(), pa.bool_(), pa.string(), pa.timestamp("us"))
 
 
@@ -253,6 +255,8 @@ def _refused(expression: Expr, schema: pa.Schema, error: Exception) -> Crossdock
     names = [name for name in schema.names if name in expression.columns()]
     types = ", ".join(f"{name}: {schema.field(name).type}" for name in names)
     reason = first_line(error)
+    if (unlike := _NO_KERNEL.fullmatch(reason)) is not None:
+        reason = f"no {unlike[1]} of {unlike[2].replace(', ', ' and ')}"
     return make_error(
         "CD-504",
         f"{expression!r} cannot be evaluated: {reason}",

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 _FILE_NAME = "filename"
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc"}
+_BINARY = ("parquet", "ipc")
 FILE_OPTIONS = ("union_by_name", "hive_partitioning", "filename", "filesystem")
 
 Contents = TypeVar("Contents")
@@ -268,12 +271,12 @@ class FileSource(ABC):
                     try_="a file with a header line, or a list of the others",
                 ) from error  # fmt: skip
             cause, advice = self.cause_and_advice(error)
+            place = file or self.files[0] + (" …" if len(self.files) > 1 else "")
+            other = "" if self.is_far else _other_reader(self.kind, file or self.files[0])
             raise make_error(
-                "CD-302",
-                f"{self.kind} source {self.name!r} cannot be read: {cause}",
-                where=file or self.files[0] + (" …" if len(self.files) > 1 else ""),
-                try_=advice,
-            ) from error
+                "CD-302", f"{self.kind} source {self.name!r} cannot be read: {cause}",
+                where="" if place == self.name else place, try_=other or advice,
+            ) from error  # fmt: skip
 
     def cause_and_advice(self, error: Exception) -> tuple[str, str]:
         """Why reading raised an error, and what to try."""
@@ -393,6 +396,20 @@ class FileSource(ABC):
     def schema_of(self, columns: tuple[str, ...]) -> pa.Schema:
         """The schema of some columns, for modules of this package."""
         return pa.schema([self.schema.field(name) for name in columns])
+
+
+def _other_reader(kind: str, file: str) -> str:
+    """The reader of a file whose first bytes are those of another format; "" where they are not."""
+    try:
+        with Path(file).open("rb") as opened:
+            head = opened.read(6)
+    except OSError:
+        return ""
+    for magic, other in _MAGIC.items():
+        if head.startswith(magic):
+            return "" if other == kind else f"read_{other}(...): its first bytes are {magic!r}"
+    is_text = head.isascii() and head.decode("ascii").replace("\n", "").isprintable()
+    return "read_csv(...) or read_json(...), if it is text" if is_text and kind in _BINARY else ""
 
 
 def rows_of_values(values: pa.Table, files: int) -> Iterator[list[tuple[str, Any]]]:

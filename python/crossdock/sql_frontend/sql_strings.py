@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from crossdock.errors import make_error
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Alias, Call, Expr, SqlText
 from crossdock.expressions.orders import Order
@@ -14,6 +15,9 @@ from crossdock.expressions.window_expressions import Over
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# Aggregates that other libraries take by name alone.
+_WORDS = ("count", "first", "last", "max", "mean", "median", "min", "sum")
 
 
 def read_sql(item: Any, schema: pa.Schema) -> Any:
@@ -62,6 +66,11 @@ def read_aggregates(
     grouped: dict[str, Any] = {}
     computed: dict[str, Expr] = {}
     for name, item in items.items():
+        if isinstance(item, str) and item in _WORDS:
+            raise make_error(
+                "CD-105", f"agg({name}={item!r}) does not say of what",
+                try_=f"agg({name}=xd.{item}({name!r}))",
+            )  # fmt: skip
         text = SqlText(item) if isinstance(item, str) else item
         if not isinstance(text, SqlText):
             grouped[name] = read_sql(item, schema)

@@ -63,6 +63,8 @@ def test_filters_in_a_list(rows: xd.Relation) -> None:
         (lambda r: r.select(7), "takes no int as a column"),
         (lambda r: r.agg({"a": "sum"}), r"takes no dict as an aggregate\n(.*\n)*.*agg\(total=xd"),
         (lambda r: r.group_by("a").agg(["b"]), "takes no str as an aggregate"),
+        (lambda r: r.agg(b="sum"), r"does not say of what(.*\n)*.*agg\(b=xd\.sum\('b'\)\)"),
+        (lambda r: r.filter(col("c") > 1), r"c > 1 cannot be evaluated: no greater of string and"),
         (lambda r: r.select(x=xd.sum("a")), r"has no over\(\)(.*\n)*.*or agg\("),
         (lambda r: r.agg(x=xd.sum("a") / xd.count()), r"behind agg\(\)(.*\n)*.*agg\(share="),
         (lambda r: r.filter(xd.sum("a") > 1), r"behind agg\(\)"),

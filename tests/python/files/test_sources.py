@@ -228,6 +228,21 @@ def test_what_is_no_table_is_refused_with_what_makes_it_one(dock: xd.Dock, tmp_p
         dock.from_arrow(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
 
 
+def test_a_file_of_another_format_names_its_reader(dock: xd.Dock, tmp_path: Path) -> None:
+    table = dock.from_arrow(PLAIN)
+    table.write_parquet(tmp_path / "rows.csv")
+    table.write(tmp_path / "rows.arrow")
+    (tmp_path / "rows.arrow").rename(tmp_path / "rows.pq")
+    (tmp_path / "rows.parquet").write_text("a,b\n1,2\n")
+    for name, way in [
+        ("rows.csv", r"read_parquet\(\.\.\.\): its first bytes are b'PAR1'"),
+        ("rows.pq", r"read_ipc\(\.\.\.\): its first bytes are b'ARROW1'"),
+        ("rows.parquet", r"read_csv\(\.\.\.\) or read_json\(\.\.\.\), if it is text"),
+    ]:
+        with pytest.raises(xd.DataError, match=rf"'{name}' cannot be read: (.*\n)*  try +{way}"):
+            dock.read(tmp_path / name).collect()
+
+
 def test_pyarrow_objects(dock: xd.Dock) -> None:
     batch = PLAIN.to_batches()[0]
     for data in (PLAIN, batch, PLAIN.to_reader(), dock.from_arrow(PLAIN)):
