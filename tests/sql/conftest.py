@@ -81,11 +81,18 @@ def oracle(tables: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def plain(value: Any) -> Any:
-    """Numbers as floats, and midnights as dates, for one type's value may be another's."""
+    """Numbers as floats with one zero, moments in UTC, midnights as dates, and values of nested
+    ones as a text of these, for one type's value may be another's."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int | float | Decimal):
-        return float(value)
+        return float(value) + 0.0
+    if isinstance(value, list | tuple):
+        return repr([plain(one) for one in value])
+    if isinstance(value, dict):
+        return repr({name: plain(one) for name, one in value.items()})
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return value.date()
     return value

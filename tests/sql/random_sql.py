@@ -47,6 +47,19 @@ JOINS = [
     ("partsupp", "ps_suppkey", "supplier", "s_suppkey"),
 ]
 
+# Joins, and columns of theirs that few rows are left with.
+TOPS = (
+    ("customer JOIN orders ON c_custkey = o_custkey",
+     ["c_name", "c_address", "c_comment", "c_custkey", "o_orderkey", "o_comment"], "o_totalprice"),
+    ("lineitem JOIN part ON l_partkey = p_partkey JOIN supplier ON l_suppkey = s_suppkey",
+     ["l_comment", "l_orderkey", "p_name", "p_comment", "s_name", "s_address"], "l_extendedprice"),
+    ("customer JOIN orders ON c_custkey = o_custkey JOIN lineitem ON l_orderkey = o_orderkey "
+     "JOIN nation ON c_nationkey = n_nationkey",
+     ["c_name", "c_address", "c_phone", "o_clerk", "l_comment", "n_name"], "c_acctbal"),
+    ("orders LEFT JOIN customer ON o_custkey = c_custkey AND c_acctbal > 0",
+     ["o_comment", "o_orderkey", "c_comment", "c_name"], "o_totalprice"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class RandomQuery:
@@ -59,6 +72,21 @@ class RandomQuery:
 def random_query(seed: int) -> RandomQuery:
     """The query of a seed."""
     return _Maker(Random(seed)).query()
+
+
+def random_top(seed: int) -> RandomQuery:
+    """A query of the seed that leaves few rows of wide columns, in an order of all of them."""
+    random = Random(f"top {seed}")
+    source, columns, number = random.choice(TOPS)
+    shown = ", ".join(random.sample(columns, random.randint(2, len(columns))))
+    where = random.choice(["", f" WHERE {number} > 500", f" WHERE {number} < 5000"])
+    cut = f"LIMIT {random.randint(1, 40)} OFFSET {random.choice([0, 0, 3])}"
+    if random.random() < 0.6:
+        groups = f"SELECT {shown}, count(*) AS n, sum({number}) AS s FROM {source}{where}"
+        return RandomQuery(f"{groups} GROUP BY {shown} ORDER BY s DESC, {shown} {cut}", True)
+    order = random.choice([columns[0], f"{number} DESC"])
+    rows = f"SELECT {shown}, {number} AS v FROM {source}{where}"
+    return RandomQuery(f"{rows} ORDER BY {order}, {shown}, v {cut}", True)
 
 
 class _Maker:

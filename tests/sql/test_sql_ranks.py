@@ -188,6 +188,33 @@ def test_copy_by_values_writes_files_of_each_rank(folder: Path) -> None:
     assert "folders of several ranks are new" in again
 
 
+def test_now_is_one_moment_of_all_ranks(folder: Path) -> None:
+    (rows,) = statements(
+        folder, 3, "select distinct now() as at, current_date as d, now() = now() as e "
+        "from 't.parquet'",
+    )  # fmt: skip
+    (row,) = rows
+    assert row["e"]
+    assert row["at"].startswith(row["d"])
+
+
+def test_rows_of_totals_without_columns_are_counted(folder: Path) -> None:
+    """What nothing reads of a total is not computed; its row is there."""
+    sets = "select k, {} from 't.parquet' where i < 20 group by {}"
+    counted = statements(
+        folder, 3,
+        *(
+            f"select count(*) as n from ({sets.format(item, by)}) as w"
+            for item, by in (
+                ("count(*)", "rollup (k)"),
+                ("list(i order by i)", "cube (k)"),
+                ("bit_xor(i)", "grouping sets ((k), (k), ())"),
+            )
+        ),
+    )  # fmt: skip
+    assert counted == [[{"n": 8}], [{"n": 8}], [{"n": 15}]]
+
+
 def test_errors_are_those_of_all(folder: Path) -> None:
     queries = (
         "select nope from 't.parquet'",

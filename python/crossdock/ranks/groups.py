@@ -109,6 +109,8 @@ def _row(spread: Spread, node: GroupBy, below: Placed) -> Placed:
     if spread.dry:
         moved = spread.ranks.planned(below.node, "one row of each rank, to all")
         return Placed(replace(node, input=moved), everywhere=True)
+    if not node.items:
+        return Placed(_one_row(node.schema), everywhere=True)
     merging = [(n, i) for n, i in node.items if _parts(n, i, below.node.schema, True) is not None]
     others = [(n, i) for n, i in node.items if (n, i) not in merging]
     source = below.node
@@ -124,6 +126,11 @@ def _row(spread: Spread, node: GroupBy, below: Placed) -> Placed:
             columns[name] = _gathered(spread, name, item, source)
     fields = [columns[name] for name, _ in node.items]
     return Placed(scan_of(pa.Table.from_arrays(fields, schema=node.schema)), everywhere=True)
+
+
+def _one_row(schema: pa.Schema) -> Scan:
+    """A row without columns."""
+    return replace(scan_of(pa.table({"row": pa.nulls(1)})), columns=(), schema=schema)
 
 
 def _merged_row(

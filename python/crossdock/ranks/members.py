@@ -409,9 +409,18 @@ class Ranks:
                 raise
             if mine is not None and isinstance(error, ControlError) and error is not self._ended:
                 error = _with_cause(error, mine)
-            self._ended = error
-            raise error from None
+            self._ended = self._interruption() or error
+            raise self._ended from None
         return notes
+
+    def _interruption(self) -> BaseException | None:
+        """What a signal has raised while this rank waited, if one has: it would else be raised by
+        the next call of the program."""
+        try:
+            self.group.native().raise_interruption()
+        except BaseException as error:  # noqa: BLE001 - a handler of the program may raise anything
+            return error
+        return None
 
     def _check(self, notes: list[dict[str, Any]], mine: BaseException | None) -> None:
         failed = [rank for rank, note in enumerate(notes) if note.get("error")]

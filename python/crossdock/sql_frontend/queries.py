@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -246,16 +247,19 @@ def _translated(
     bound: Bound, tables: Mapping[str, Node], settings: Settings, ranks: Ranks | None
 ) -> tuple[Node, list[str], list[str]]:
     """The node, its columns by position, and their names. Over ranks the first one decides on the
-    order of joins, for each sees other rows; where it fails, all fail at the same place."""
-    decided = None
+    order of joins and on the moment, for each sees other rows and has a clock; where it fails, all
+    fail at the same place."""
+    decided, moment = None, datetime.datetime.now(datetime.UTC)
     if ranks is not None and ranks.rank > 0:
-        decided = decisions_of(ranks.agree("the order of joins")[0])
+        said = ranks.agree("the order of joins")[0]
+        decided, moment = decisions_of(said["joins"]), datetime.datetime.fromisoformat(said["at"])
     orders = JoinOrders(settings.as_written, decided, 1 if ranks is None else ranks.size)
     try:
-        return Translation(bound, tables, orders, constant_rows).run()
+        return Translation(bound, tables, orders, constant_rows, moment).run()
     finally:
         if ranks is not None and ranks.rank == 0:
-            ranks.agree("the order of joins", as_json(orders.decisions))
+            said = {"joins": as_json(orders.decisions), "at": moment.isoformat()}
+            ranks.agree("the order of joins", said)
 
 
 def _relations(catalog: Catalog, text: Rewritten, local: Mapping[str, Relation]) -> dict[str, Any]:

@@ -177,3 +177,30 @@ with xd.join_group() as group:
 def test_ranks_have_their_ranges_and_the_same_ones(run_ranks: RunRanks) -> None:
     for heard in run_ranks(RANGES, 3):
         assert "another one on rank" in heard
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import crossdock as xd, pyarrow as pa
+
+with xd.connect(threads=1, memory="256MiB") as dock:
+    ranks = dock.over_ranks()
+    try:
+        with ranks.call("a call"):
+            ranks.agree("all are here")
+            if dock.rank == 0:
+                time.sleep(1)
+                raise ValueError("of rank 0")
+            if dock.rank == 1:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            ranks.agree("the next step")
+    except BaseException as error:
+        print(type(error).__name__)
+    print(dock.from_arrow(pa.table({"k": [dock.rank]})).count())
+"""
+
+
+def test_ctrl_c_while_another_rank_fails_is_raised_by_that_call(run_ranks: RunRanks) -> None:
+    """By none after it, in which the other ranks would hear of it too late or never."""
+    answers = [said.split() for said in run_ranks(INTERRUPTED, 3)]
+    assert answers == [["ValueError", "3"], ["KeyboardInterrupt", "3"], ["ControlError", "3"]]

@@ -26,9 +26,10 @@ MOMENTS = frozenset(("now", "current_timestamp", "current_date", "today", "curre
 
 
 class Functions(dict[int, str]):
-    """The functions of a plan by their numbers in it, and the moment that it is of."""
+    """The functions of a plan by their numbers in it, and the moment that it is of: `moment`, or
+    when it is read."""
 
-    def __init__(self, plan: Message) -> None:
+    def __init__(self, plan: Message, moment: datetime.datetime | None = None) -> None:
         super().__init__(
             (
                 each.extension_function.function_anchor,
@@ -37,7 +38,7 @@ class Functions(dict[int, str]):
             for each in plan.extensions
             if each.WhichOneof("mapping_type") == "extension_function"
         )
-        self._now = datetime.datetime.now(datetime.UTC)
+        self._now = moment or datetime.datetime.now(datetime.UTC)
 
     def moment_of(self, name: str) -> Literal:
         """What now() and the like are, the same one wherever the plan has it."""

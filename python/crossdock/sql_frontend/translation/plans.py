@@ -3,6 +3,7 @@ name."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,8 @@ _KINDS = {
 
 
 class Translation:
-    """One plan on its way. `tables` are nodes by the names that the text has for them."""
+    """One plan on its way. `tables` are nodes by the names that the text has for them; `moment`, or
+    the present one, is what now() is."""
 
     def __init__(
         self,
@@ -69,13 +71,14 @@ class Translation:
         tables: Mapping[str, Node],
         order_joins: OrderJoins,
         constant_rows: Callable[[pa.Table], Node],
+        moment: datetime.datetime | None = None,
     ) -> None:
         self._bound = bound
         self._tables = tables
         self._order_joins = order_joins
         self._constant_rows = constant_rows
         self._builder = Builder()
-        self._functions = Functions(bound.message)
+        self._functions = Functions(bound.message, moment)
         self._null_aware = null_aware_joins(bound)
         self._unnests: set[int] = set()  # that are done
         marks = [number for number, name in self._functions.items() if name == KEEPS_ALL]
