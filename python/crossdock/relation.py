@@ -257,10 +257,13 @@ class Relation(RowSets, ResultFiles):
         orders = orders_of(by, "assume_sorted")
         return self._with(row_planning.plan_assume_sorted(self._node, orders))
 
-    def limit(self, n: int, offset: int = 0) -> Relation:
-        """`n` rows, after the first `offset`. Which ones is defined only if the order of rows is;
-        after `sort` no more is sorted than needed. Errors: OptionError."""
-        return self._with(row_planning.plan_limit(self._node, n, offset))
+    def limit(
+        self, n: int | None = None, offset: int = 0, *, fraction: float | None = None
+    ) -> Relation:
+        """`n` rows, or this share of all rows, rounded down, after the first `offset`. Which ones
+        is defined only if the order of rows is; after `sort` no more is sorted than `n` needs.
+        Errors: OptionError."""
+        return self._with(row_planning.plan_limit(self._node, n, offset, fraction))
 
     def head(self, n: int = 10) -> Relation:
         """The first `n` rows: `limit(n)`."""
@@ -277,12 +280,20 @@ class Relation(RowSets, ResultFiles):
         """
         return self._with(row_planning.plan_sample(self._node, n, fraction, seed))
 
-    def unnest(self, column: str, *, keep_empty: bool = False) -> Relation:
+    def with_random(self, name: str, *, kind: str = "number", seed: int | None = None) -> Relation:
+        """All columns, and one of random values: numbers from 0 up to 1, or kind="uuid". Seeds are
+        those of `sample`. Errors: ColumnError (a name twice), OptionError."""
+        require_text(name, "with_random()", 'with_random("r")')
+        drawn = row_planning.draw(name, kind, seed)
+        return self._with(row_planning.plan_draws(self._node, [drawn]))
+
+    def unnest(self, *columns: str, keep_empty: bool = False) -> Relation:
         """A row per element of the lists in a column, which becomes the element, beside the other
         columns of the row. Rows whose list is NULL or empty are left out; keep_empty=True keeps
-        them, with NULL. Errors: ColumnError, TypeError (no lists), OptionError."""
+        them, with NULL. Lists of several columns stand side by side, the shorter ones with NULL
+        behind their last element. Errors: ColumnError, TypeError (no lists), OptionError."""
         require_flag(keep_empty, "keep_empty", "unnest")
-        return self._with(plan_unnest(self._node, column, keep_empty))
+        return self._with(plan_unnest(self._node, columns, keep_empty))
 
     def partition_by(
         self,

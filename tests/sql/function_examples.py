@@ -62,7 +62,10 @@ SCALARS = {
     "date_diff": "date_diff('hour', d, ts)", "make_date": "make_date(2024, b::int, a::int)",
     "make_array": "[a, b]", "named_struct": "{'x': a, 'y': s}", "array_element": "[a, b][1]",
     "array_length": "array_length([a, b])",
-    "cardinality": "cardinality([a, b])", "array_has": "list_contains([a, b], 2)",
+    "cardinality": "cardinality(map {a: b})", "map": "map {s: a, 'x': b}",
+    "map_keys": "map_keys(map {s: a})", "map_values": "map_values(map {s: a})",
+    "map_entries": "map_entries(map {s: a})", "map_extract": "map_extract(map {s: a}, 'x')",
+    "array_has": "list_contains([a, b], 2)",
     "array_sort": "list_sort([a, b, n], 'desc')", "array_reverse": "list_reverse([a, b])",
     "array_distinct": "list_distinct([a, a, n])", "array_slice": "[a, b, n][-2:2]",
     "array_position": "list_position([a, b], 2)",
@@ -180,7 +183,7 @@ def _text(value: Any) -> str:
 _HEAD = (
     "# Functions of SQL\n\n"
     "All functions that SQL and `xd.sql_expr` may call beside `+ - * / % //`, `~`, `pi()`, "
-    "`mod(x, y)`, `now()`, CASE and CAST, each "
+    "`mod(x, y)`, `now()`, CASE and CAST, and queries also `random()` and `uuid()`, each "
     "with an example. The page is made from the tables of the frontend by "
     "`GOLDEN_UPDATE=1 pytest tests/sql/test_function_reference.py`, which runs every\n"
     "example, here and in DuckDB. What is not here is refused by name; what there is beside "

@@ -35,7 +35,9 @@ from crossdock.expressions.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions.expression import Column
 from crossdock.plan.nodes import (
     AssumeSorted,
+    Draws,
     Filter,
+    FirstShare,
     FrameLists,
     GroupLists,
     Join,
@@ -60,7 +62,7 @@ from crossdock.values.engine_types import (
     to_engine,
     with_schema,
 )
-from crossdock.values.sampling import sample_fraction, sample_rows
+from crossdock.values.sampling import sample_fraction, sample_rows, with_random
 from crossdock.values.streaming import (
     in_pieces,
     interruptible,
@@ -154,7 +156,7 @@ class Execution:
             is_known = node.predicate is None and node.source.known_rows() is not None
             if is_known or is_streamed_here(node):
                 return node.source.count_rows(node.predicate)
-        if isinstance(node, Project | AssumeSorted | Partition | Window | FrameLists):
+        if isinstance(node, Project | AssumeSorted | Partition | Window | FrameLists | Draws):
             return self.count(node.input)
         if isinstance(node, Union):
             return sum(self.count(below) for below in node.inputs)
@@ -287,6 +289,11 @@ class Execution:
                 yield _project(node, batch)
         elif isinstance(node, Limit):
             yield from limited_batches(self.batches(node.input), node.rows, node.offset)
+        elif isinstance(node, FirstShare):
+            yield from self._first_share(node)
+        elif isinstance(node, Draws):
+            items = [(each.name, each.kind, each.seed) for each in node.items]
+            yield from with_random(self.batches(node.input), items, node.schema)
         elif isinstance(node, Sample):
             yield from self._sampled(node)
         elif isinstance(node, GroupLists):
@@ -302,6 +309,11 @@ class Execution:
         else:
             assert isinstance(node, AssumeSorted)
             yield from self.batches(node.input)
+
+    def _first_share(self, node: FirstShare) -> Iterator[pa.RecordBatch]:
+        rows = self.table(node.input)
+        most = int(node.fraction * rows.num_rows)
+        return limited_batches(iter(rows.to_batches()), most, node.offset)
 
     def _sampled(self, node: Sample) -> Iterator[pa.RecordBatch]:
         batches = self.batches(node.input)

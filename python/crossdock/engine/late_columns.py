@@ -23,6 +23,8 @@ from crossdock.expressions.expression import Column, Expr
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.lowering import lower_group, unused_name
 from crossdock.plan.nodes import (
+    Draws,
+    FirstShare,
     FrameLists,
     GroupBy,
     GroupLists,
@@ -108,6 +110,9 @@ def residual_schema(node: Join) -> pa.Schema:
     return pa.schema(fields)
 
 
+_STREAMED = Union | Unnest | GroupLists | FrameLists | FirstShare | Draws
+
+
 class Splitter:
     """Splits the operators of one run; `table` runs a node, of a run that lasts longer. One
     thread."""
@@ -162,7 +167,7 @@ class Splitter:
         node = self._parts.get(node, node)
         if isinstance(node, Scan):
             return self._scan(node)
-        if isinstance(node, Union | Unnest | GroupLists | FrameLists) or not has_late(node):
+        if isinstance(node, _STREAMED) or not has_late(node):
             if late_names(node.schema):
                 return self._run(node)
             return Split(self._with_parts(node), node.schema)

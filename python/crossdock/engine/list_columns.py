@@ -146,18 +146,38 @@ def _frame_lists(
 
 def unnested(node: Unnest, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches of `node` from those of its input."""
-    place = node.schema.get_field_index(node.column)
+    unnest = _side_by_side if len(node.columns) > 1 else _of_one
     for batch in batches:
-        lists = batch.column(place)
+        lists = [batch.column(name) for name in node.columns]
         if node.keeps_empty:
-            lists = _with_nulls(lists)
-        rows = pc.list_parent_indices(lists)
+            lists[0] = _with_nulls(lists[0])
+        rows, elements = unnest(lists)
+        elements_of = dict(zip(node.columns, elements, strict=True))
         columns = [
-            pc.list_flatten(lists) if i == place else take(column, rows)
-            for i, column in enumerate(batch.columns)
+            elements_of[name] if name in elements_of else take(column, rows)
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]
         if len(rows):
             yield pa.RecordBatch.from_arrays(columns, schema=node.schema)
+
+
+def _of_one(lists: list[pa.Array]) -> tuple[pa.Array, list[pa.Array]]:
+    """The row that each element is of, and the elements."""
+    return pc.list_parent_indices(lists[0]), [pc.list_flatten(lists[0])]
+
+
+def _side_by_side(lists: list[pa.Array]) -> tuple[pa.Array, list[pa.Array]]:
+    """The same of several lists in each row, the shorter ones with NULL behind them."""
+    parents = [pc.list_parent_indices(each).to_numpy() for each in lists]
+    lengths = [np.bincount(rows, minlength=len(lists[0])) for rows in parents]
+    longest = np.maximum.reduce(lengths)
+    places = np.arange(longest.sum()) - np.repeat(np.cumsum(longest) - longest, longest)
+    elements = []
+    for each, length in zip(lists, lengths, strict=True):
+        is_there = places < np.repeat(length, longest)
+        begins = np.repeat(np.cumsum(length) - length, longest)
+        elements.append(take(pc.list_flatten(each), pa.array(begins + places, mask=~is_there)))
+    return pa.array(np.repeat(np.arange(len(longest)), longest)), elements
 
 
 def _with_nulls(lists: pa.Array) -> pa.Array:

@@ -20,7 +20,9 @@ from crossdock.plan.known_orders import known_sides, sort_is_done
 from crossdock.plan.lowering import lower_group, unused_name
 from crossdock.plan.nodes import (
     AssumeSorted,
+    Draws,
     Filter,
+    FirstShare,
     FrameLists,
     GroupBy,
     GroupLists,
@@ -69,7 +71,7 @@ def is_streamed_here(node: Node) -> bool:
     """Whether the batches of a node are made in Python: rows that are there already, or that
     pyarrow reads, and that go through no operator, which keeps them in bounded memory; samples;
     columns and conditions that the engine does not compute, or of types that it does not have."""
-    if isinstance(node, Sample | Unnest | GroupLists | FrameLists):
+    if isinstance(node, FirstShare | Draws | Sample | Unnest | GroupLists | FrameLists):
         return True
     if isinstance(node, Operated):
         return False

@@ -47,6 +47,7 @@ from crossdock.expressions.function_kernels import (
 from crossdock.expressions.json_kernels import OF_JSON
 from crossdock.expressions.list_kernels import OF_LISTS, OF_SEVERAL, of_lists
 from crossdock.expressions.literals import fit_literal, literal_types, value_set
+from crossdock.expressions.map_kernels import OF_MAPS
 from crossdock.expressions.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
 from crossdock.expressions.nested_kernels import OF_NESTED, list_of, struct_of
 from crossdock.expressions.row_kernels import ROW_FUNCTIONS, of_rows
@@ -217,6 +218,8 @@ def _applied(expression: Call, values: list[Datum]) -> Datum:
         return of_lists(function, values[0], option)
     if function in OF_SEVERAL:
         return OF_SEVERAL[function](values, option)
+    if function in OF_MAPS:
+        return OF_MAPS[function](values, option)
     if function in OF_NESTED:
         return OF_NESTED[function](values[0], option)
     if function in OF_VALUES:

@@ -8,7 +8,18 @@ from typing import Any
 
 from crossdock.expressions.expression import Column
 from crossdock.expressions.orders import Order
-from crossdock.plan.nodes import AssumeSorted, Filter, Join, Limit, Node, Project, Sample, Sort
+from crossdock.plan.nodes import (
+    AssumeSorted,
+    Draws,
+    Filter,
+    FirstShare,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Sample,
+    Sort,
+)
 
 DECLARED = "declared"
 
@@ -31,7 +42,7 @@ def known_order(node: Node) -> KnownOrder:
     """What is known of the order of the rows of `node`; no orders where nothing is."""
     if isinstance(node, AssumeSorted):
         return KnownOrder(node.orders)
-    if isinstance(node, Filter | Limit | Sample):
+    if isinstance(node, Filter | Limit | FirstShare | Draws | Sample):
         return known_order(node.input)
     if isinstance(node, Project):
         names = {item.name: name for name, item in reversed(node.items) if isinstance(item, Column)}

@@ -15,7 +15,7 @@ from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Over, Scope
 from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import GroupLists, ListItem, Node, Unnest
-from crossdock.plan.planning import plan_project, require_columns
+from crossdock.plan.planning import plan_project, require_columns, require_unique
 from crossdock.plan.windows import project
 
 Keys = Sequence[tuple[str, Expr]]
@@ -97,18 +97,26 @@ def group_lists(
     return GroupLists(node, tuple(keys), tuple(items.items()), tuple(lists), whole)
 
 
-def plan_unnest(node: Node, column: str, keeps_empty: bool) -> Unnest:
-    """A row per element of the lists in a column. ColumnError, TypeError."""
-    require_columns([column], node.schema, "unnest()")
-    data_type = node.schema.field(column).type
+def plan_unnest(node: Node, columns: Sequence[str], keeps_empty: bool) -> Unnest:
+    """A row per element of the lists in columns, side by side. ColumnError, TypeError,
+    OptionError (no column)."""
+    if not columns:
+        raise make_error("CD-105", "unnest() needs at least one column", try_='unnest("items")')
+    require_columns(columns, node.schema, "unnest()")
+    require_unique(columns, "unnest()", "each column once")
+    for column in columns:
+        _require_lists(column, node.schema.field(column).type)
+    fields = [
+        pa.field(field.name, field.type.value_type) if field.name in columns else field
+        for field in node.schema
+    ]
+    return Unnest(node, tuple(columns), keeps_empty, pa.schema(fields))
+
+
+def _require_lists(column: str, data_type: pa.DataType) -> None:
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if not any(is_kind(data_type) for is_kind in kinds):
         raise make_error(
             "CD-102", f"unnest({column!r}) needs a column of lists, not {data_type}",
             try_="a column that xd.list_agg has made, or a list column of a file",
         )  # fmt: skip
-    fields = [
-        pa.field(column, data_type.value_type) if field.name == column else field
-        for field in node.schema
-    ]
-    return Unnest(node, column, keeps_empty, pa.schema(fields))

@@ -163,6 +163,32 @@ class Limit(_OfInput):
 
 
 @dataclass(frozen=True, eq=False)
+class FirstShare(_OfInput):
+    """The first rows of `input`, as many as this share of them is, after the first `offset`."""
+
+    fraction: float
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A column of random values, numbers from [0, 1) or UUIDs, as a seed has them."""
+
+    name: str
+    kind: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The rows of `input`, and behind them a column for each item."""
+
+    input: Node
+    items: tuple[Draw, ...]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, eq=False)
 class Sample(_OfInput):
     """Rows of `input` drawn at random: each with probability `fraction`, or exactly `rows`."""
 
@@ -173,11 +199,12 @@ class Sample(_OfInput):
 
 @dataclass(frozen=True, eq=False)
 class Unnest:
-    """A row per element of the lists in `column`, which becomes the element, beside the other
-    columns of the row. Rows whose list is NULL or has no element are left out, or have NULL."""
+    """A row per element of the lists in `columns`, which become the elements, beside the other
+    columns of the row: their first elements, their second ones and so on, NULL where one list is
+    shorter. Rows without an element are left out, or have NULL."""
 
     input: Node
-    column: str
+    columns: tuple[str, ...]
     keeps_empty: bool
     schema: pa.Schema
 
@@ -290,6 +317,8 @@ Node: TypeAlias = (
     | GroupBy
     | Sort
     | Limit
+    | FirstShare
+    | Draws
     | Sample
     | Unnest
     | GroupLists

@@ -35,6 +35,7 @@ from crossdock.files.listed_files import ListedFiles
 from crossdock.plan.first_rows import of_groups, rows_up_to
 from crossdock.plan.nodes import (
     AssumeSorted,
+    Draws,
     Filter,
     FrameLists,
     GroupBy,
@@ -88,6 +89,8 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
         return _kept_above(node, predicates)
     if isinstance(node, Unnest):
         return _narrow_unnest(node, required, predicates)
+    if isinstance(node, Draws):
+        return _narrow_draws(node, required, predicates)
     if isinstance(node, GroupLists):
         return _kept_above(_narrow_lists(node, required), predicates)
     if isinstance(node, FrameLists):
@@ -290,12 +293,25 @@ def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr,
 
 def _narrow_unnest(node: Unnest, required: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
     """Comparisons of the columns beside the lists move below."""
-    stays = [node.column in part.columns() or not is_simple(part) for part in predicates]
+    lists = frozenset(node.columns)
+    stays = [bool(lists & part.columns()) or not is_simple(part) for part in predicates]
     pushed = tuple(itertools.compress(predicates, (not stay for stay in stays)))
-    below = narrow(node.input, required | {node.column}, pushed)
+    below = narrow(node.input, required | lists, pushed)
     fields = [node.schema.field(name) for name in below.schema.names]
     kept = replace(node, input=below, schema=pa.schema(fields))
     return _kept_above(kept, tuple(itertools.compress(predicates, stays)))
+
+
+def _narrow_draws(node: Draws, required: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+    """Comparisons of the columns that are not drawn move below."""
+    drawn = frozenset(each.name for each in node.items)
+    stays = [bool(drawn & part.columns()) or not is_simple(part) for part in predicates]
+    pushed = tuple(itertools.compress(predicates, (not stay for stay in stays)))
+    below = narrow(node.input, _some_column(required - drawn, node.input), pushed)
+    items = tuple(each for each in node.items if each.name in required)
+    fields = [*below.schema, *(node.schema.field(each.name) for each in items)]
+    kept = replace(node, input=below, items=items, schema=pa.schema(fields))
+    return _kept_above(kept if items else below, tuple(itertools.compress(predicates, stays)))
 
 
 def _narrow_lists(node: GroupLists, required: frozenset[str]) -> Node:

@@ -14,12 +14,23 @@ from crossdock.expressions.expression import Column, Expr, as_column
 from crossdock.expressions.orders import Order
 from crossdock.option_checks import integer_of, require_flag, require_rows
 from crossdock.plan.lowering import unused_name
-from crossdock.plan.nodes import AssumeSorted, Limit, Node, Partition, Sample, Sort
+from crossdock.plan.nodes import (
+    AssumeSorted,
+    Draw,
+    Draws,
+    FirstShare,
+    Limit,
+    Node,
+    Partition,
+    Sample,
+    Sort,
+)
 from crossdock.plan.planning import plan_project, require_columns, require_unique
 from crossdock.values.type_checks import require_partitionable, require_sortable
 
 PARTITIONS_MOST = 1 << 16
 _SORT_STRATEGIES = ("auto", "msd", "lsd")
+RANDOM_TYPES = {"number": pa.float64(), "uuid": pa.string()}
 _PARTITION_HOW = ("hash", "range", "explicit")
 
 
@@ -61,9 +72,34 @@ def plan_arg_sort(node: Node, orders: tuple[Order, ...], stable: bool) -> Sort:
     return Sort(below, plain, (), schema, stable=stable, index="index")
 
 
-def plan_limit(node: Node, rows: int, offset: int) -> Limit:
-    """`rows` rows of `node` after the first `offset`. OptionError."""
-    return Limit(node, require_rows(rows, "limit(n)"), require_rows(offset, "limit(offset=...)"))
+def plan_limit(
+    node: Node, rows: int | None, offset: int, fraction: float | None = None
+) -> Limit | FirstShare:
+    """`rows` rows of `node`, or a share of all, after the first `offset`. OptionError."""
+    offset = require_rows(offset, "limit(offset=...)")
+    if fraction is None:
+        return Limit(node, require_rows(rows, "limit(n)"), offset)
+    if rows is not None:
+        raise make_error(
+            "CD-105", "limit() takes either a number of rows or a fraction",
+            values=f"n={rows}, fraction={fraction}", try_="limit(1000) or limit(fraction=0.01)",
+        )  # fmt: skip
+    return FirstShare(node, _share(fraction, "limit"), offset)
+
+
+def plan_draws(node: Node, items: Sequence[Draw]) -> Draws:
+    """The rows of `node` with columns of random values behind. ColumnError (a name twice)."""
+    names = [*node.schema.names, *(each.name for each in items)]
+    require_unique(names, "with_random()", "another name")
+    fields = [pa.field(each.name, RANDOM_TYPES[each.kind], nullable=False) for each in items]
+    return Draws(node, tuple(items), pa.schema([*node.schema, *fields]))
+
+
+def draw(name: str, kind: str, seed: int | None) -> Draw:
+    """One of them. The seed is drawn here if none is given. OptionError."""
+    if kind not in RANDOM_TYPES:
+        raise unknown_choice("kind", kind, tuple(RANDOM_TYPES))
+    return Draw(name, kind, _seed(seed, "with_random"))
 
 
 def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int | None) -> Sample:
@@ -77,22 +113,29 @@ def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int 
         )  # fmt: skip
     if rows is not None:
         rows = require_rows(rows, "sample(n=...)")
-    elif (
-        isinstance(fraction, bool)
-        or not isinstance(fraction, int | float)
-        or not 0 <= fraction <= 1
-    ):
+    share = None if fraction is None else _share(fraction, "sample")
+    return Sample(node, share, rows, _seed(seed, "sample"))
+
+
+def _share(fraction: float, method: str) -> float:
+    is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
+    if not is_number or not 0 <= fraction <= 1:
         raise make_error(
-            "CD-105", f"sample(fraction={fraction!r}) is not a share of the rows",
+            "CD-105", f"{method}(fraction={fraction!r}) is not a share of the rows",
             limits="0 to 1", try_="fraction=0.01",
         )  # fmt: skip
+    return float(fraction)
+
+
+def _seed(seed: int | None, method: str) -> int:
+    """The seed, or one that is drawn."""
     if seed is None:
-        seed = secrets.randbits(32)
+        return secrets.randbits(32)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
         raise make_error(
-            "CD-105", f"sample(seed={seed!r}) is no seed", limits="0 to 2^63 - 1", try_="seed=1"
+            "CD-105", f"{method}(seed={seed!r}) is no seed", limits="0 to 2^63 - 1", try_="seed=1"
         )
-    return Sample(node, None if fraction is None else float(fraction), rows, seed)
+    return seed
 
 
 def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:

@@ -13,7 +13,9 @@ from crossdock.engine.execution import Execution
 from crossdock.expressions.expression import Column
 from crossdock.plan.nodes import (
     AssumeSorted,
+    Draws,
     Filter,
+    FirstShare,
     GroupBy,
     GroupLists,
     Join,
@@ -102,6 +104,10 @@ class Settling(Spread):
             return self._window(node, below)
         if isinstance(node, Limit):
             return self._limit(node, below)
+        if isinstance(node, FirstShare):
+            return self._first_share(node, below)
+        if isinstance(node, Draws):
+            return self._draws(node, below)
         if isinstance(node, Sample):
             return self._sample(node, below)
         if isinstance(node, GroupLists):
@@ -139,8 +145,25 @@ class Settling(Spread):
         rows = self.ranks.agree("rows below a limit", table.num_rows)
         return Placed(scan_of(cut_by_rank(table, rows, self.ranks.rank, node)))
 
+    def _first_share(self, node: FirstShare, below: Placed) -> Placed:
+        """Of the rows of all ranks, as `_limit`."""
+        if self.dry or below.in_first:
+            return replace(below, node=replace(node, input=below.node))
+        table = self.table(below.node)
+        rows = self.ranks.agree("rows below a limit", table.num_rows)
+        cut = Limit(below.node, int(node.fraction * sum(rows)), node.offset)
+        return Placed(scan_of(cut_by_rank(table, rows, self.ranks.rank, cut)))
+
+    def _draws(self, node: Draws, below: Placed) -> Placed:
+        items = tuple(replace(each, seed=self._seed(each.seed)) for each in node.items)
+        return replace(below, node=replace(node, input=below.node, items=items))
+
+    def _seed(self, seed: int) -> int:
+        """That of this rank."""
+        return (seed + self.ranks.rank * _STEP) % _SEEDS
+
     def _sample(self, node: Sample, below: Placed) -> Placed:
-        seed = (node.seed + self.ranks.rank * _STEP) % _SEEDS
+        seed = self._seed(node.seed)
         if node.rows is None or self.dry:
             return Placed(replace(node, input=below.node, seed=seed))
         table = self.table(below.node)

@@ -20,8 +20,10 @@ from crossdock.errors import printable
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import (
     AssumeSorted,
+    Draws,
     Exchange,
     Filter,
+    FirstShare,
     FrameLists,
     GroupBy,
     GroupLists,
@@ -228,11 +230,18 @@ def _headline(node: Node) -> str:
         return _window_headline(node)
     if isinstance(node, Limit):
         return f"limit {node.rows:,}" + (f" after {node.offset:,}" if node.offset else "")
+    if isinstance(node, FirstShare):
+        offset = f" after {node.offset:,}" if node.offset else ""
+        return f"limit {node.fraction:g} of the rows{offset}"
+    if isinstance(node, Draws):
+        drawn = [f"{each.name}={each.kind}(seed={each.seed})" for each in node.items]
+        return f"draw {shorten(drawn)}"
     if isinstance(node, Sample):
         share = f"{node.rows:,} rows" if node.rows is not None else f"{node.fraction:g} of the rows"
         return f"sample {share}, seed {node.seed}"
     if isinstance(node, Unnest):
-        return f"unnest {node.column}" + (", NULL where it is empty" if node.keeps_empty else "")
+        empty = ", NULL where it is empty" if node.keeps_empty else ""
+        return f"unnest {', '.join(node.columns)}{empty}"
     if isinstance(node, GroupLists):
         columns = [*(f"{name}={item!r}" for name, item in node.items)]
         columns += [f"{each.name}=list({each.column})" for each in node.lists]

@@ -14,8 +14,10 @@ from crossdock.sql_frontend.text.rewritten import (
     KEEPS_ALL,
     LOCAL,
     MULTIPLIED,
+    RANDOM,
     TIMES,
     UNNEST,
+    UUID,
     WHOLE,
     ZONED,
 )
@@ -35,7 +37,10 @@ _OPERATORS: dict[str, tuple[list[pa.DataType], pa.DataType]] = {
     MULTIPLIED: ([_MOVING, pa.float64()], _MOVING),
 }
 # What marks a place, and stays where it is, by its type.
-_MARKS = {KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64(), UNNEST: pa.int64()}
+_MARKS = {
+    KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64(), UNNEST: pa.int64(),
+    RANDOM: pa.float64(), UUID: pa.string(),
+}  # fmt: skip
 
 
 @cache

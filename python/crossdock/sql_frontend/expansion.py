@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Plan = Callable[[str], "Relation"]
 _WORDS = words_of(
-    "columns rename like ilike all pivot unpivot select asof positional tablesample lateral limit "
-    "unnest"
+    "columns rename like ilike all pivot unpivot select asof positional tablesample sample lateral "
+    "limit unnest"
 )
 _OF_ROWS = {"asof": "asof", "positional": "positional", "tablesample": "sample"}
 _BEFORE_SELECT = words_of("union all intersect except by explain")
@@ -68,6 +68,9 @@ class _Expansion:
 
     def _with_table(self, word: str, number: int) -> Written | None:
         """What needs rows: joins and samples by rows, and groups below an UNNEST."""
+        if word == "sample":
+            tables = RowTables(self._text, self._query(number), self._plan, 0)
+            return tables.using_sample(number) if self._word(number - 1) == "using" else None
         if word == "unnest":
             return self._grouped(number) if self._is_at(number + 1, "(") else None
         is_join = self._word(number + 1) == "join"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import SqlError
@@ -53,6 +53,7 @@ class Settings:
 
     nulls_first: bool = False
     as_written: bool = False  # the order of joins
+    seed: int | None = None  # of random() and uuid(); None: each text draws one
 
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
@@ -255,7 +256,8 @@ def _translated(
         decided, moment = decisions_of(said["joins"]), datetime.datetime.fromisoformat(said["at"])
     orders = JoinOrders(settings.as_written, decided, 1 if ranks is None else ranks.size)
     try:
-        return Translation(bound, tables, orders, constant_rows, moment).run()
+        seeded = replace(bound, seed=settings.seed)
+        return Translation(seeded, tables, orders, constant_rows, moment).run()
     finally:
         if ranks is not None and ranks.rank == 0:
             said = {"joins": as_json(orders.decisions), "at": moment.isoformat()}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Plan = Callable[[str], "Relation"]
 _JOINS = words_of("join inner left right full cross natural asof positional semi anti outer")
+_METHODS = words_of("reservoir bernoulli system")
 _TURNED = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
 _KEY, _NUMBER = "asof key ", "asof number"
 _ADVICE = "a subquery in brackets for what stands before it"
@@ -165,10 +166,30 @@ class RowTables:
         text = f"{quoted(self._name)} AS {quoted(operand.name)}"
         return Written(self._replaced([], (operand.start, end, text)), {self._name: drawn})
 
+    def using_sample(self, number: int) -> Written:
+        """USING SAMPLE at a token, which is drawn of what FROM has, as TABLESAMPLE."""
+        pieces = self._pieces
+        begin, end = self._query.clause("from")
+        operand = self._operand(begin + 1) if begin < end else None
+        is_one = operand is not None and operand.behind in (end, number - 1)
+        if operand is None or not is_one:
+            self._refuse(
+                number - 1, "USING SAMPLE of other than one table",
+                "FROM (SELECT * FROM ...) t TABLESAMPLE 10%",
+            )  # fmt: skip
+        *_, behind = self._size(number)
+        name = "" if operand.name else " AS sampled"
+        sample = f"{name} TABLESAMPLE {self._said(number + 1, behind)}"
+        tokens = pieces.tokens
+        place = tokens[operand.behind - 1].end
+        written = [(place, place, sample), (tokens[number - 1].start, tokens[behind - 1].end, "")]
+        return Written(replaced(pieces.text, written), {})
+
     def _size(self, number: int) -> tuple[float, bool, int | None, int]:
-        """How much TABLESAMPLE draws, whether that is in percent, the seed, and what is behind."""
+        """How much a sample draws, whether that is in percent, the seed, and what is behind:
+        `10%`, `reservoir(100 ROWS) REPEATABLE (7)`, `10 PERCENT (bernoulli, 7)`."""
         end, seed = number + 1, None
-        if self._word(end) in ("reservoir", "bernoulli", "system"):
+        if self._word(end) in _METHODS:
             end += 1
         has_brackets = self._is_at(end, "(")
         end += has_brackets
@@ -177,6 +198,10 @@ class RowTables:
             self._refuse(number, "TABLESAMPLE of other than a number", "TABLESAMPLE 10%")
         is_share = self._is_at(end + 1, "%") or self._word(end + 1) == "percent"
         end += 1 + (is_share or self._word(end + 1) == "rows") + has_brackets
+        if self._is_at(end, "(") and self._word(end + 1) in _METHODS:
+            has_seed = self._is_at(end + 2, ",")
+            seed = int(self._pieces.tokens[end + 3].text) if has_seed else None
+            end = self._pieces.behind_bracket(end)
         if self._word(end) in ("repeatable", "seed"):
             seed = int(self._pieces.tokens[end + 2].text)
             end += 4

@@ -26,9 +26,11 @@ from crossdock.sql_frontend.text.statements import Statement, statement_of
 from crossdock.sql_frontend.text.tokens import forget_long, statements_of, tokens_of
 from crossdock.sql_frontend.type_names import shown_type
 
+_DRAWN = "drawn"
 _SETTINGS = {
     "default_null_order": ("nulls_last", "nulls_first"),
     "join_order": ("by_cost", "as_written"),
+    "seed": (_DRAWN,),  # or a whole number
 }
 # Settings of DuckDB that are those of a dock here.
 _OF_CONNECT = {
@@ -94,6 +96,7 @@ class SqlSession:
             settings = Settings(
                 nulls_first=self._settings["default_null_order"] == "nulls_first",
                 as_written=self._settings["join_order"] == "as_written",
+                seed=None if self._settings["seed"] == _DRAWN else int(self._settings["seed"]),
             )
             ranks = self._dock.over_ranks()
             with contextlib.nullcontext() if ranks is None else ranks.call("sql"):
@@ -178,7 +181,7 @@ class SqlSession:
     def _set(self, statement: Statement, _: object) -> Relation:
         name = _setting_named(statement.name)
         value = str(statement.options["value"]).lower()
-        if value not in _SETTINGS[name]:
+        if value not in _SETTINGS[name] and not (name == "seed" and value.isdecimal()):
             raise unknown_choice(name, value, _SETTINGS[name])
         self._settings[name] = value
         return self._done(f"{name} is {value}")

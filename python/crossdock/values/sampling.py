@@ -8,8 +8,9 @@ replacement.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,8 @@ _BLOCK_ROWS = 1 << 16
 _SEEDS = 1 << 63
 # An odd number without pattern: consecutive seeds and blocks must not give the same generator.
 _STEP = 0x9E3779B97F4A7C15
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+_UUID_DIGITS = [i for i in range(36) if i not in (8, 13, 18, 23)]
 
 
 def sample_fraction(
@@ -51,10 +54,46 @@ def sample_rows(
     yield from held
 
 
+def with_random(
+    batches: Iterable[pa.RecordBatch], items: Iterable[tuple[str, str, int]], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The batches with a column behind theirs for each name, kind and seed; in bounded memory."""
+    draws = {"number": _numbers, "uuid": _uuids}
+    for name, kind, seed in items:
+        batches = _with_column(batches, name, seed, draws[kind])
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _with_column(
+    batches: Iterable[pa.RecordBatch], name: str, seed: int, draw: Callable[[int], pa.Array]
+) -> Iterator[pa.RecordBatch]:
+    for batch, values in _numbered(batches, seed, draw):
+        yield batch.append_column(name, values)
+
+
+def _numbers(start: int) -> pa.Array:
+    """A block of numbers from [0, 1)."""
+    return pc.random(_BLOCK_ROWS, initializer=start)
+
+
+def _uuids(start: int) -> pa.Array:
+    """A block of UUIDs of version 4 (RFC 9562)."""
+    drawn = np.random.Generator(np.random.PCG64(start)).bytes(16 * _BLOCK_ROWS)
+    octets = np.frombuffer(drawn, np.uint8).reshape(_BLOCK_ROWS, 16).copy()
+    octets[:, 6] = octets[:, 6] & 0x0F | 0x40
+    octets[:, 8] = octets[:, 8] & 0x3F | 0x80
+    letters = np.full((_BLOCK_ROWS, 36), ord("-"), np.uint8)
+    letters[:, _UUID_DIGITS] = _HEX[np.stack([octets >> 4, octets & 15], axis=2)].reshape(-1, 32)
+    offsets = np.arange(0, 36 * (_BLOCK_ROWS + 1), 36, dtype=np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]
+    return pa.Array.from_buffers(pa.string(), _BLOCK_ROWS, buffers)
+
+
 def _numbered(
-    batches: Iterable[pa.RecordBatch], seed: int
+    batches: Iterable[pa.RecordBatch], seed: int, draw: Callable[[int], pa.Array] = _numbers
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
-    """Pieces of the batches, with a random number from [0, 1) for each row."""
+    """Pieces of the batches, with a random value for each row, by default a number from [0, 1)."""
     position = 0
     block, numbers = -1, None
     for batch in batches:
@@ -64,7 +103,7 @@ def _numbered(
             if position // _BLOCK_ROWS != block:
                 block = position // _BLOCK_ROWS
                 start = (seed * _STEP + (block + 1) * (_STEP >> 7 | 1)) % _SEEDS
-                numbers = pc.random(_BLOCK_ROWS, initializer=start)
+                numbers = draw(start)
             rows = min(batch.num_rows - begin, _BLOCK_ROWS - at)
             assert numbers is not None
             yield batch.slice(begin, rows), numbers.slice(at, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import crossdock as xd
 import duckdb
@@ -99,6 +100,8 @@ def test_rows_of_lists(lists: xd.Relation) -> None:
         (1, 2), (4, 1), (5, 0),
     ]  # fmt: skip
     assert lists.unnest("l").count() == 5
+    with pytest.raises(xd.OptionError, match="at least one column"):
+        lists.unnest()
     with pytest.raises(xd.TypeError, match="needs a column of lists, not int64"):
         lists.unnest("k")
     with pytest.raises(xd.ColumnError):
@@ -118,6 +121,26 @@ def test_lists_of_no_rows_are_of_any_type(dock: xd.Dock) -> None:
     empty = dock.from_arrow(pa.table({"k": pa.nulls(0, pa.int8()), "x": pa.nulls(0, kind)}))
     listed = empty.group_by("k").agg(xs=xd.list_agg("x", order_by="k")).collect()
     assert (listed.num_rows, listed.schema.field("xs").type) == (0, pa.list_(kind))
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
+def test_lists_of_several_columns_stand_side_by_side(dock: xd.Dock, kind: Any) -> None:
+    table = pa.table(
+        {
+            "k": [1, 2, 3, 4],
+            "l": pa.array([[1, 2], [], None, [3]], kind(pa.int64())),
+            "m": pa.array([["a"], ["b", None], None, ["c", "d", "e"]], kind(pa.string())),
+        }
+    )
+    both = dock.from_arrow(table.slice(1)).union(dock.from_arrow(table.slice(0, 1)))
+    assert sorted(rows(both.unnest("l", "m")), key=repr) == [
+        (1, 1, "a"), (1, 2, None), (2, None, "b"), (2, None, None),
+        (4, 3, "c"), (4, None, "d"), (4, None, "e"),
+    ]  # fmt: skip
+    kept = both.unnest("m", "l", keep_empty=True).filter("k = 3")
+    assert rows(kept) == [(3, None, None)]
+    with pytest.raises(xd.ColumnError, match="two columns named"):
+        both.unnest("l", "l")
 
 
 def test_lists_come_back_as_they_were(dock: xd.Dock, tmp_path: Path) -> None:

@@ -116,3 +116,10 @@ select string_agg(s, ',' order by 2, a desc), first(a order by 1, a desc), list(
 select a in (select a from t where a > 1 order by 1 limit 2), exists (select a from t order by 1) from u where a < 9;
 select group_concat(s order by a), string_agg(s order by a desc), listagg(s, '+' order by a), string_agg(s order by a) filter (where a > 1) from t;
 select a, count_if(v > 2) from u where s is not null group by a;
+
+-- Rows
+select count(distinct (a, s)) from t;
+select s, count(distinct (a % 2, b)), count(distinct a), sum(distinct a) from t group by s;
+select s, count(distinct (a, b)) filter (where a > 2) from t group by s;
+select count(distinct (a, null)), count(distinct (b, b)) from t where a > 100;
+select s, arg_max(a, (b, -a)), arg_min(a, (bo, a)), max_by(d, (m > 1, -a)) from t group by s;

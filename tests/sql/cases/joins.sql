@@ -148,3 +148,12 @@ select t.a, v from t join u on t.a = u.a and 1 = 1 and not false;
 select t.a, v from t join u on t.a = u.a or false;
 select t.a, v from t join u on t.a = u.a and (u.v > 1 or null);
 select t.b a from t full join u using (a);
+
+-- A query without a name, of a table beside it
+select a, c from t join (select a, count(*) c from t group by a) using (a);
+select t.a, c from t left join (select a, count(*) c from t where a > 1 group by a) using (a);
+with n as (select a, s from t) select * from n join (select s, sum(a) k from n group by s) using (s);
+with n as (select a, s from t), m as (select s from t) select * from n join (select s, sum(a) k from n group by s) using (s) join m using (s);
+select * from (select 1 a, 2 b) full join (select 2 a, 3 c) using (a);
+select * from t join (select a as x from t) on t.a = x;
+select * from t join (select a from t) on true where b > 20;

@@ -72,3 +72,13 @@ select a, -b as Total from t order by abs(total), a;
 select -x.b as b, y.v from t x join u y on x.a = y.a order by case when b > 10 then 0 else 1 end, b, v;
 -- ordered
 select * from (select s, sum(b) as b from t group by s order by sum(b) desc, s limit 2) x order by b;
+
+-- Shares
+-- ordered
+select a, v from u order by v limit 50%;
+-- ordered
+select v from u order by v desc limit 41 percent offset 1;
+select count(*) from (select v from u limit 19.9%);
+select count(*) from (select * from t limit 100%) join (select * from u limit 0%) using (a);
+select count(*) from (select v from u limit 60%) where v > 2;
+select sum(n) from ((select count(*) n from (from range(1000) limit 12.5%)) union all (select 5 n limit 100%));

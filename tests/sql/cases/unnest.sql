@@ -47,6 +47,12 @@ select x % 2 as k, max(x) from (select unnest(l) as x from lists) group by k;
 select n, unnest(string_split(s, '_')) from names;
 select a, case when unnest(l) > 1 then 'big' else 'small' end as size from lists;
 select s, unnest(list(a order by a)) as a from t group by s;
+select a, unnest(l) x, unnest(m) y from lists;
+select unnest([1, 2]) x, unnest(['a', 'b', 'c']) y;
+select a, unnest(l) + unnest([1, 2, 3]) y from lists where a < 4;
+select unnest(l) x, unnest(m) y, count(*) from lists group by 1, 2;
+select a, x, count(y) from (select a, unnest(l) x, unnest(m) y, unnest(range(a)) z from lists) group by a, x;
+select a, unnest(l) x, generate_subscripts(l, 1) i from lists;
 -- Lists
 select string_split('a,b,,c', ','), str_split('abc', 'x'), string_split(s, 'n')[1], len(string_split(s, 'n')) from names;
 select [1, 2], [1, 2][2], len([1, 2, 3]), len(l), length(m), list_contains([1, 2], 2), list_contains([1, null], 2) from lists;

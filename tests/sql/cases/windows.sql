@@ -100,3 +100,7 @@ select d, count(*) over (order by d range between interval '1 month' preceding a
 select ts, count(*) over (order by ts range between interval '1 month' preceding and interval '1 month' following) x from events;
 select x, count(*) over (order by x range between interval '1 month' preceding and current row) y, count(*) over (order by x range between interval '3 months' preceding and interval '1 month' preceding) z from generate_series(timestamp '2024-01-01', timestamp '2024-07-01', interval '13 hours') s(x);
 select f, count(*) over (order by f range between 1.5 preceding and 0.5 following) x, sum(a) over (order by m range between 1.25 preceding and current row) y from t;
+
+-- In the order of nothing
+select a, rank() over (order by 3), dense_rank() over (partition by s), percent_rank() over (order by 'x'), cume_dist() over () from t;
+select a, rank() over (partition by s order by 1, a) from t;

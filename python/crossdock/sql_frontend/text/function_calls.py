@@ -11,7 +11,7 @@ from crossdock.sql_frontend.added_functions import (
 )
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.pieces import Pieces
-from crossdock.sql_frontend.text.rewritten import HIDDEN, INVERTED, WHOLE
+from crossdock.sql_frontend.text.rewritten import HIDDEN, INVERTED, RANDOM, UUID, WHOLE
 from crossdock.sql_frontend.text.tokens import quoted, words_of
 
 # Words behind which an operand begins.
@@ -51,6 +51,7 @@ EXTREMES = {
     "arg_min": "arg_min", "argmin": "arg_min", "min_by": "arg_min",
     "arg_max": "arg_max", "argmax": "arg_max", "max_by": "arg_max",
 }  # fmt: skip
+_RANDOM = {"random": RANDOM, "uuid": UUID, "gen_random_uuid": UUID, "uuidv4": UUID}
 DATE_PARTS = words_of(
     "year quarter month week day hour minute second dayofweek dayofyear isodow isoyear millisecond "
     "microsecond epoch epoch_ms epoch_us decade century millennium yearweek weekday weekofyear "
@@ -62,6 +63,8 @@ _QUERIES = frozenset(("select", "with", "from", "values"))  # words that begin o
 class FunctionCalls(Pieces):
     """Rewrites calls of functions and operators, by the numbers of their tokens."""
 
+    draws = 0  # calls of random() and uuid()
+
     def call(self, number: int) -> None:
         """The name of a function, before a bracket."""
         word, before = self.tokens[number].lower, self.at(number - 1)
@@ -70,6 +73,8 @@ class FunctionCalls(Pieces):
             self.pieces[number] = SYNONYMS[word]
         elif word in EXTREMES:
             self._extreme(number, word)
+        elif word == "count" and not is_name:
+            self._row(number + 2 + (self.word_at(number + 2) == "distinct"))
         elif word in ("list_concat", "array_concat", "list_cat", "array_cat") and not is_name:
             self.pieces[self.behind_bracket(number + 1) - 1] = ", make_array())"
         elif word in _WRITTEN and not is_name:
@@ -77,6 +82,8 @@ class FunctionCalls(Pieces):
         elif word in ("string_agg", "group_concat", "listagg") and not is_name:
             self.pieces[number] = "string_agg"
             self._separated(number)
+        elif word in _RANDOM and not is_name:
+            self._draw(number)
         elif word == "date_add" and not is_name:
             self._write_operator(number, "+")
         elif word == "if" and not is_name:
@@ -188,6 +195,23 @@ class FunctionCalls(Pieces):
             )
         self.pieces[number], self.pieces[number + 1] = "", before
         self.pieces[end] = behind
+
+    def _draw(self, number: int) -> None:
+        """random() and uuid(), each call with its number."""
+        word = self.tokens[number].lower
+        if not self.is_at(number + 2, ")"):
+            raise sql_error(
+                f"{word} takes no value", self.text, self.tokens[number].start, f"{word}()"
+            )
+        self.draws += 1
+        self.pieces[number] = quoted(_RANDOM[word])
+        self.pieces[number + 1] = f"({self.draws}"
+
+    def _row(self, number: int) -> None:
+        """A row `(a + 1, b)`, which DataFusion has of names alone in brackets."""
+        is_opened = self.is_at(number, "(") and self.tokens[number + 1].lower not in QUERY_STARTS
+        if is_opened and self.commas(number, self.behind_bracket(number) - 1):
+            self.before[number] = self.before.get(number, "") + "struct"
 
     def _separated(self, number: int) -> None:
         """The comma that string_agg has between strings where a text gives nothing."""
@@ -309,6 +333,7 @@ class FunctionCalls(Pieces):
                 self.tokens[number].start, try_=f"{word}(name, price)",
             )  # fmt: skip
         self.pieces[number] = "first_value"
+        self._row(commas[0] + 1)
         by = self.tokens[commas[0] + 1 : end]
         is_place = len(by) == 1 and by[0].kind == "number"  # of a column, as DataFusion has it
         self.pieces[commas[0]] = " ORDER BY 0 + " if is_place else " ORDER BY "

@@ -23,7 +23,10 @@ _DURATIONS = {
     for unit in ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
 }
 _WORDS = (
-    words_of("fetch filter materialized in strftime struct_pack percentile_disc over window")
+    words_of(
+        "fetch filter materialized in strftime struct_pack percentile_disc over window "
+        "generate_subscripts"
+    )
     | words_of("from group having order limit")
     | frozenset((*_TYPES, *_QUANTILES, *_LIST_FOLDS, *_DURATIONS))
 )
@@ -114,7 +117,7 @@ class _Respelling:
             "fetch": self._fetch, "filter": self._filter, "materialized": self._materialized,
             "in": self._in, "strftime": self._strftime, "struct_pack": self._struct_pack,
             "percentile_disc": self._percentile_disc, "over": self._over_window,
-            "window": self._windows,
+            "window": self._windows, "generate_subscripts": self._subscripts,
             **dict.fromkeys(_TYPES, self._type), **dict.fromkeys(_QUANTILES, self._quantiles),
             **dict.fromkeys(_LIST_FOLDS, self._list_fold),
             **dict.fromkeys(_DURATIONS, self._duration),
@@ -298,6 +301,14 @@ class _Respelling:
         return self._over(
             number, self._close(number + 1), f"list_{name}({self._said(*arguments[0])})"
         )
+
+    def _subscripts(self, number: int) -> list[Change]:
+        """`generate_subscripts(l, 1)` as the UNNEST of the places in l."""
+        arguments = self._arguments(number)
+        if len(arguments) != 2 or self._said(*arguments[1]) != "1":
+            return []
+        places = f"unnest(generate_series(1, len({self._said(*arguments[0])})))"
+        return self._over(number, self._close(number + 1), places)
 
     def _struct_pack(self, number: int) -> list[Change]:
         """`struct_pack(a := x)` as `{'a': x}`."""

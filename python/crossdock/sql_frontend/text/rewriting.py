@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import NoReturn
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.call_arguments import call_arguments
@@ -20,8 +19,10 @@ from crossdock.sql_frontend.text.rewritten import (
     AS_THEY_STAND,
     HIDDEN,
     KEEPS_ALL,
+    MILLION,
     NUMBERED,
     RENAMED,
+    SHARE_MARK,
     FileCall,
     Meant,
     Rewritten,
@@ -126,6 +127,7 @@ class _Rewriting(FunctionCalls):
             self.leave_out(number, source)
             self.pieces[number] = "SELECT count(*) > 0 AS rows"
         self._found.unnests = self._unnesting.count
+        self._found.has_moment = self._found.has_moment or self.draws > 0
         self._found.aliases.update(self._using.aliases | self._aliases.aliases)
         self._found.text, self._found._places = self.written()
         return self._found
@@ -234,7 +236,7 @@ class _Rewriting(FunctionCalls):
         elif token.is_operator("/"):
             self.pieces[number] = "* 1::double /"
         elif token.is_operator("%") and frame.clause == "limit":
-            self._refuse_share(number)
+            self._share(number)
         else:
             self.operator_without_like(number)
         return number + 1
@@ -254,12 +256,8 @@ class _Rewriting(FunctionCalls):
             self.call(number)
             if word == "unnest":
                 self._unnesting.item(number, self._queries()[0].clause)
-        if word == "sample" and self.word_at(number - 1) == "using":
-            raise unsupported(
-                "USING SAMPLE", self.text, self.tokens[number - 1].start, "FROM t TABLESAMPLE 10%"
-            )
         if word == "percent" and frame.clause == "limit":
-            self._refuse_share(number)
+            self._share(number)
         if word == "at":
             self._zones.word(number)
         elif word == "interval" and not self._is_part_of_name(number):
@@ -320,9 +318,17 @@ class _Rewriting(FunctionCalls):
         self.pieces[number] = ""
         return True
 
-    def _refuse_share(self, number: int) -> NoReturn:
-        place = self.tokens[number - 1].start
-        raise unsupported("LIMIT of a share", self.text, place, "TABLESAMPLE 10% of a table")
+    def _share(self, number: int) -> None:
+        """`LIMIT 10%` as a number of rows that nothing has."""
+        token = self.tokens[number - 1]
+        percent = float(token.text) if token.kind == "number" else -1.0
+        if not 0 <= percent <= 100:
+            raise unsupported(
+                "a LIMIT of this share", self.text, token.start, "LIMIT 10%, from 0 to 100"
+            )
+        self.pieces[number - 1] = str(SHARE_MARK + round(percent * MILLION))
+        self.pieces[number] = ""
+        self._found.has_share = True
 
     def _keep_all(self, number: int, word: str) -> None:
         """INTERSECT ALL and EXCEPT ALL: what is behind them, which INTERSECT binds closer, gets a

@@ -17,6 +17,10 @@ ROW_NUMBERS = HIDDEN + "rows "
 KEEPS_ALL = HIDDEN + "all"
 # Stands for the place of an element in its list where UNNEST is: of all, a row for each.
 UNNEST = HIDDEN + "unnest"
+# Stand for random() and uuid(), with the number of the call.
+RANDOM = HIDDEN + "random"
+UUID = HIDDEN + "uuid"
+SHARE_MARK = 1 << 62  # added to the share of LIMIT 10%, in millionths of a percent
 ZONED = HIDDEN + "zoned"  # instants of AT TIME ZONE, and the times that clocks show
 LOCAL = HIDDEN + "local"
 TIMES = HIDDEN + "times"  # of a number and an interval
@@ -92,7 +96,9 @@ class Rewritten:
     item_names: set[str] = field(default_factory=set)  # that select items give
     of_tables: set[str] = field(default_factory=set)  # t.x, in place of x, which items give, too
     unnests: int = 0  # number of UNNEST of what is no list of constants
-    has_moment: bool = False  # now() and its like, which are others when the text comes again
+    # now(), random() and their like, which are others when the text comes again
+    has_moment: bool = False
+    has_share: bool = False  # LIMIT 10%
     parameters: dict[str, None] = field(default_factory=dict)  # "1", "2" or names, in order
     _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
 

@@ -5,7 +5,7 @@ leave out, the join ON, and the keys are written for what they are."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
@@ -31,6 +31,11 @@ Query = tuple[int, int]  # the id of a frame, and the part of a set operation in
 
 def _query_of(frame: Frame) -> Query:
     return id(frame), frame.part
+
+
+def _named(table: Operand) -> Operand:
+    """A query in brackets that has no name, with one."""
+    return table if table.name else replace(table, name=f"{HIDDEN}query {table.start}")
 
 
 @dataclass
@@ -121,8 +126,9 @@ class UsingJoins:
                 pieces.closing[last] = pieces.closing.get(last, "") + " " + condition
             return
         word, opened = pieces.at(right.behind), pieces.at(right.behind + 1)
-        if word is None or word.lower != "using" or opened is None or not right.name:
+        if word is None or word.lower != "using" or opened is None:
             return
+        right = _named(right)
         close = pieces.behind_bracket(right.behind + 1)
         keys = [t.name.lower() for t in pieces.tokens[right.behind + 2 : close - 1 : 2]]
         pieces.pieces[right.behind] = self._join(kind, right, keys, (frame, names))
@@ -204,8 +210,9 @@ class UsingJoins:
                 self._pieces.tokens[right.start].start, "ON t.a = u.a, and coalesce(t.a, u.a)",
             )  # fmt: skip
         else:
-            left = self._pieces.operand(frame.tables[0])
-            assert left is not None
+            first = self._pieces.operand(frame.tables[0])
+            assert first is not None
+            left = _named(first)
             hidden = dict(zip(new, self._hide(left, new, names), strict=True)) if new else {}
             ours = [names.keys.get(key) or hidden[key] for key in keys]
             for key, a, b in zip(keys, ours, theirs, strict=True):

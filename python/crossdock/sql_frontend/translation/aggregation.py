@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crossdock.expressions.aggregates import Aggregate
+from crossdock.expressions.aggregates import Aggregate, count
 from crossdock.expressions.expression import (
+    Call,
     Column,
     Expr,
     Literal,
     identity,
     rename_columns,
 )
+from crossdock.expressions.free_functions import coalesce
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import Node
 from crossdock.sql_frontend.errors import unsupported
@@ -45,12 +47,14 @@ Item = tuple[str, Aggregate]
 
 @dataclass(frozen=True)
 class OfOnce:
-    """An aggregate of the values of a group that counts each once, and the column it becomes."""
+    """An aggregate of the values of a group that counts each once, and the column it becomes. Of
+    rows `(a, b)` there is one value for each field."""
 
     name: str
-    value: Expr
+    values: tuple[Expr, ...]
     condition: Expr | None
     aggregate: Callable[[str], Aggregate]
+    of_none: int | None = None  # what it is of no value
 
 
 class Aggregation:
@@ -121,6 +125,8 @@ class Aggregation:
         """Whether a measure is of distinct values, and no function knows them by itself."""
         measure = message.measure
         name = self._name_of(measure)
+        if name == "count" and measure.invocation == DISTINCT and len(measure.arguments) == 1:
+            return bool(_fields(self._values(measure.arguments[0].value)))
         is_known = name == "count" or name in SAME_WHEN_DISTINCT or name not in AGGREGATES
         return measure.invocation == DISTINCT and not is_known and bool(measure.arguments)
 
@@ -136,12 +142,16 @@ class Aggregation:
                 )  # fmt: skip
 
         def aggregate(column: str) -> Aggregate:
+            if function == "count":
+                return count()
             known = called(function, [Column(column), *others], self._values, distinct=False)
             orders = [replace(order, by=Column(column)) for order in self._orders(measure)]
             return replace(known, orders=tuple(orders)) if function in OF_ORDER else known
 
         condition = self._values(message.filter) if message.HasField("filter") else None
-        self.of_once.append(OfOnce(f"{function} of once {number}", value, condition, aggregate))
+        name, of_none = f"{function} of once {number}", 0 if function == "count" else None
+        values = _fields(value) or (value,)
+        self.of_once.append(OfOnce(name, values, condition, aggregate, of_none))
         return self.of_once[-1].name
 
     def _parts(self, message: Message) -> tuple[dict[str, Aggregate], Expr]:
@@ -214,6 +224,8 @@ class Aggregation:
         last = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
         if isinstance(last, Literal) and last.value in EXTREMES:
             by = self._values(measure.sorts[0].expr)
+            if fields := _fields(by):
+                return _at_extreme(aggregate, fields, is_most=last.value == HIDDEN + "arg_max")
             return EXTREMES[last.value](aggregate.argument, by)
         return replace(aggregate, orders=self._orders(measure))
 
@@ -221,6 +233,18 @@ class Aggregation:
         """The order of the rows that an aggregate sees; constants order nothing."""
         sorts = [(self._values(each.expr), DIRECTIONS[each.direction]) for each in measure.sorts]
         return tuple(Order(by, *how) for by, how in sorts if not isinstance(by, Literal))
+
+
+def _fields(value: Expr) -> tuple[Expr, ...]:
+    """What a row `(a, b)` is of; nothing for other values."""
+    return value.arguments if isinstance(value, Call) and value.function == "struct_of" else ()
+
+
+def _at_extreme(aggregate: Aggregate, fields: Sequence[Expr], *, is_most: bool) -> Aggregate:
+    """The value where rows `(a, b)` are the most or the least, in which NULL is above all."""
+    assert aggregate.argument is not None
+    orders = tuple(Order(each, is_most, nulls_first=is_most) for each in fields)
+    return replace(aggregate, orders=orders).where(aggregate.argument.is_not_null())
 
 
 def with_results(builder: Builder, node: Node, results: Sequence[Expr]) -> tuple[Node, list[str]]:
@@ -243,12 +267,20 @@ def with_distinct(
     """Groups, by their keys, with an aggregate of the distinct values of `node`."""
     base, keys = groups
     rows = node if once.condition is None else builder.filter(node, [once.condition])
-    value = unused("value", [name for name, _ in keys])
-    distinct = builder.group(rows, [*keys, (value, once.value)], {})
+    taken = [name for name, _ in keys]
+    for _ in once.values:
+        taken.append(unused("value", taken))
+    values = taken[len(keys) :]
+    distinct = builder.group(rows, [*keys, *zip(values, once.values, strict=True)], {})
     names = {name: unused(f"{name} of {once.name}", base.schema.names) for name, _ in keys}
     key_columns = [(names[name], Column(name)) for name, _ in keys]
-    aggregated = builder.group(distinct, key_columns, {once.name: once.aggregate(value)})
+    aggregated = builder.group(distinct, key_columns, {once.name: once.aggregate(values[0])})
     if not keys:
         return builder.join(base, aggregated, (), "inner")
     same = [same_value(Column(name), Column(names[name])) for name, _ in keys]
-    return joined(builder, base, aggregated, "left", same)
+    whole = joined(builder, base, aggregated, "left", same)
+    if once.of_none is None:
+        return whole
+    items: list[tuple[str, Expr]] = [(name, Column(name)) for name in whole.schema.names]
+    known = dict(items) | {once.name: coalesce(Column(once.name), once.of_none)}
+    return builder.project(whole, list(known.items()))

@@ -13,9 +13,9 @@ from crossdock.expressions.window_expressions import Over
 from crossdock.plan import window_planning
 from crossdock.plan.group_planning import plan_group
 from crossdock.plan.list_planning import plan_unnest
-from crossdock.plan.nodes import Filter, JoinOptions, Node
+from crossdock.plan.nodes import Draw, Filter, JoinOptions, Node
 from crossdock.plan.planning import plan_filter, plan_join, plan_keyless_join
-from crossdock.plan.row_planning import SortOptions, plan_limit, plan_sort
+from crossdock.plan.row_planning import SortOptions, plan_draws, plan_limit, plan_sort
 from crossdock.plan.set_planning import plan_union
 
 if TYPE_CHECKING:
@@ -111,14 +111,23 @@ class Builder:
         key = ("sort", id(node), described)
         return self._once(key, lambda: plan_sort(node, tuple(orders), SortOptions(), "ORDER BY"))
 
+    def first_share(self, node: Node, fraction: float, offset: int) -> Node:
+        """The first rows, as a share of all."""
+        key = ("first share", id(node), fraction, offset)
+        return self._once(key, lambda: plan_limit(node, None, offset, fraction))
+
     def limit(self, node: Node, rows: int, offset: int) -> Node:
         """Some of the rows."""
         return self._once(("limit", id(node), rows, offset), lambda: plan_limit(node, rows, offset))
 
-    def unnest(self, node: Node, column: str, *, keeps_empty: bool) -> Node:
-        """A row per element of the lists in a column."""
-        key = ("unnest", id(node), column, keeps_empty)
-        return self._once(key, lambda: plan_unnest(node, column, keeps_empty))
+    def unnest(self, node: Node, columns: Sequence[str], *, keeps_empty: bool) -> Node:
+        """A row per element of the lists in columns."""
+        key = ("unnest", id(node), tuple(columns), keeps_empty)
+        return self._once(key, lambda: plan_unnest(node, columns, keeps_empty))
+
+    def draws(self, node: Node, items: Sequence[Draw]) -> Node:
+        """The rows with columns of random values."""
+        return self._once(("draws", id(node), tuple(items)), lambda: plan_draws(node, items))
 
     def union(self, nodes: Sequence[Node]) -> Node:
         """The rows of all."""

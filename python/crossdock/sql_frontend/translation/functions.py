@@ -325,6 +325,8 @@ FUNCTIONS: dict[str, Build] = {
     "array_element": _list_element,
     "array_length": lambda a: a[0].list_length(),
     "cardinality": lambda a: a[0].list_length(),
+    "map": _called("map_of"),
+    **{name: _called(name) for name in ("map_keys", "map_values", "map_entries", "map_extract")},
     "array_has": _contains,
     "array_sort": _list_sort,
     "array_reverse": _called("list_reverse"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crossdock.expressions.expression import Literal
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.text.rewritten import UNNEST
+from crossdock.sql_frontend.text.rewritten import RANDOM, UNNEST, UUID
 
 DIRECTIONS = {  # descending, NULLs first
     1: (False, True), 2: (False, False), 3: (True, True), 4: (True, False),
@@ -113,6 +113,25 @@ def unnest_number(message: Message, functions: Functions) -> int:
     if place.WhichOneof("rex_type") == "scalar_function":  # below 0
         return -int(place.scalar_function.arguments[0].value.literal.i64)
     return int(place.literal.i64)
+
+
+RANDOM_KINDS = {RANDOM: "number", UUID: "uuid"}
+
+
+def draws_within(message: Message, functions: Functions) -> Iterator[tuple[str, int]]:
+    """The random values in an expression: the mark of each, and its number."""
+    if message.WhichOneof("rex_type") == "scalar_function":
+        name = functions[message.scalar_function.function_reference]
+        if name in RANDOM_KINDS:
+            yield name, int(message.scalar_function.arguments[0].value.literal.i64)
+            return
+    for part in parts_of(message):
+        yield from draws_within(part, functions)
+
+
+def draw_column(mark: str, number: int) -> str:
+    """The column that has the values of a call of random() or uuid()."""
+    return f"{mark} {number}"
 
 
 def unnest_column(number: int) -> str:

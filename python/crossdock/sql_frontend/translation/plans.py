@@ -4,6 +4,7 @@ name."""
 from __future__ import annotations
 
 import datetime
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,10 @@ from crossdock.expressions.evaluation import evaluate
 from crossdock.expressions.expression import Column, Expr, Literal
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import Node
+from crossdock.plan.row_planning import draw
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.text.rewritten import KEEPS_ALL, MILLION, SHARE_MARK
 from crossdock.sql_frontend.translation import joins
 from crossdock.sql_frontend.translation.aggregation import (
     Aggregation,
@@ -32,8 +34,11 @@ from crossdock.sql_frontend.translation.joins import JoinTree, Table, beside, ta
 from crossdock.sql_frontend.translation.marks import marked, not_in
 from crossdock.sql_frontend.translation.messages import (
     DIRECTIONS,
+    RANDOM_KINDS,
     Functions,
     all_joins,
+    draw_column,
+    draws_within,
     fields_within,
     has_subquery,
     null_aware_joins,
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
 
 OrderJoins = Callable[[Builder, JoinTree], Node]
 _LEFT_ANTI = 6
+_SEEDS = 1 << 63
 _KINDS = {
     1: "inner",
     2: "full",
@@ -81,6 +87,8 @@ class Translation:
         self._functions = Functions(bound.message, moment)
         self._null_aware = null_aware_joins(bound)
         self._unnests: set[int] = set()  # that are done
+        self._has_draws = bool(RANDOM_KINDS.keys() & set(self._functions.values()))
+        self._seed = secrets.randbits(32) if bound.seed is None else bound.seed
         marks = [number for number, name in self._functions.items() if name == KEEPS_ALL]
         root = bound.message.relations[0].root.input
         self._all_joins = all_joins(root, next(iter(marks), None))
@@ -222,27 +230,41 @@ class Translation:
         return table_of(self._builder.with_columns(node, items), names)
 
     def _unnested(self, table: Table, messages: Sequence[Message]) -> Table:
-        """The table with a row per element of the list that is unnested in expressions over it."""
+        """The table with a row per element of the lists that are unnested in expressions over it,
+        side by side."""
         if not self._bound.unnests:
             return table
         unnests = dict(each for m in messages for each in unnests_within(m, self._functions))
-        if len(unnests) > 1:
-            raise unsupported(
-                "several UNNEST in one SELECT", word="unnest", try_="one in a subquery in FROM"
-            )
-        for number, message in unnests.items():
-            name, node = unnest_column(number), self._node(table)
-            lists = self._values(table_of(node, table.columns))(message)
-            node = self._builder.with_columns(node, [(name, lists)])
-            node = self._builder.unnest(node, name, keeps_empty=number < 0)
-            table = Table(JoinTree((node,)), table.columns)
-            self._unnests.add(number)
-        return table
+        if not unnests:
+            return table
+        node = self._node(table)
+        values = self._values(table_of(node, table.columns))
+        lists = [(unnest_column(number), values(each)) for number, each in unnests.items()]
+        node = self._builder.with_columns(node, lists)
+        keeps_empty = any(number < 0 for number in unnests)
+        node = self._builder.unnest(node, [name for name, _ in lists], keeps_empty=keeps_empty)
+        self._unnests.update(unnests)
+        return Table(JoinTree((node,)), table.columns)
+
+    def _drawn(self, table: Table, messages: Sequence[Message]) -> Table:
+        """The table with a column for each random() and uuid() in expressions over it."""
+        if not self._has_draws:
+            return table
+        node = self._node(table)
+        asked = dict.fromkeys(each for m in messages for each in draws_within(m, self._functions))
+        items = [
+            draw(draw_column(*each), RANDOM_KINDS[each[0]], (self._seed + each[1]) % _SEEDS)
+            for each in asked
+            if draw_column(*each) not in node.schema.names
+        ]
+        if not items:
+            return table
+        return Table(JoinTree((self._builder.draws(node, items),)), table.columns)
 
     def _with_subqueries(self, table: Table, messages: Sequence[Message]) -> tuple[Table, Values]:
         """The table with a column for each subquery in expressions over it, and what translates
         them."""
-        table = self._unnested(table, messages)
+        table = self._drawn(self._unnested(table, messages), messages)
         if not any(map(has_subquery, messages)):
             return table, self._values(table)
         translator = Translator(self._builder, self._table, self._node, self._values)
@@ -257,7 +279,8 @@ class Translation:
         table = self._table(message.input)
         parts = [m.measure.arguments for m in message.measures]
         parts_of = [argument.value for arguments in parts for argument in arguments]
-        asked = [*message.grouping_expressions, *parts_of]
+        filters = [each.filter for each in message.measures if each.HasField("filter")]
+        asked = [*message.grouping_expressions, *parts_of, *filters]
         table, values = self._with_subqueries(table, asked)
         node = self._node(table)
         aggregation = Aggregation(message, values, self._functions)
@@ -278,6 +301,7 @@ class Translation:
 
     def _sort(self, message: Message) -> Table:
         table = self._table(message.input)
+        table = self._drawn(table, [each.expr for each in message.sorts])
         node = self._node(table)
         values = self._values(table)
         orders = []
@@ -295,6 +319,9 @@ class Translation:
         node = self._node(table)
         offset = _number(message, "offset")
         count = _number(message, "count")
+        if count is not None and count >= SHARE_MARK:
+            fraction = (count - SHARE_MARK) / MILLION / 100
+            return table_of(self._builder.first_share(node, fraction, offset or 0), table.columns)
         rows = count if count is not None and count >= 0 else (1 << 62)
         return table_of(self._builder.limit(node, rows, offset or 0), table.columns)
 

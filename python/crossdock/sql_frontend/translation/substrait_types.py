@@ -65,6 +65,8 @@ def arrow_type(message: Message) -> pa.DataType:
         return pa.duration(_UNITS.get(value.precision, "us"))
     if kind == "list":
         return pa.list_(arrow_type(value.type))
+    if kind == "map":
+        return pa.map_(arrow_type(value.key), arrow_type(value.value))
     if kind == "user_defined":  # DataFusion's type of a bare NULL
         return pa.null()
     raise unsupported(f"a cast to {str(kind).replace('_', ' ')}")

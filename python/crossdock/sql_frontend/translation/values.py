@@ -15,6 +15,7 @@ from crossdock.expressions.result_types import TypesOver
 from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
 from crossdock.sql_frontend.errors import ZonedValueError, unsupported
 from crossdock.sql_frontend.text.rewritten import (
+    HIDDEN,
     INVERTED,
     LOCAL,
     MULTIPLIED,
@@ -37,7 +38,9 @@ from crossdock.sql_frontend.translation.functions import FUNCTIONS, is_null
 from crossdock.sql_frontend.translation.intervals import Moving
 from crossdock.sql_frontend.translation.messages import (
     MOMENTS,
+    RANDOM_KINDS,
     Functions,
+    draw_column,
     unnest_column,
     unnest_number,
 )
@@ -58,10 +61,10 @@ if TYPE_CHECKING:
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
 )
+_OF_MAPS = {"cardinality": "map_length", "get_field": "map_value"}
 _PRODUCTS = (TIMES, MULTIPLIED)
 _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _NANOSECONDS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
-_INSTEAD = {"random": "FROM t TABLESAMPLE 10%, or relation.sample(fraction=0.1, seed=1)"}
 RETURN_NULL = 1  # the failure behavior of TRY_CAST
 
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
@@ -155,6 +158,8 @@ class Values:
                 return Column(unnest_column(number))
         operands = [self.any_of(argument.value) for argument in message.arguments]
         arguments = [argument for argument in operands if isinstance(argument, Expr)]
+        if name in RANDOM_KINDS:
+            return self._draw(name, message)
         if name == "date_bin":
             return folded(self._bucket(operands[0], arguments[-1]))
         if name in _PRODUCTS or len(arguments) < len(operands):
@@ -175,10 +180,12 @@ class Values:
             return folded(intervals.part_of_duration(*arguments))
         if name in ADDED and any(instants_of(name)):
             arguments = list(map(self._instant, arguments))
+        if name in _OF_MAPS and pa.types.is_map(self.type_of(arguments[0])):
+            return folded(Call(_OF_MAPS[name], tuple(arguments)))
         if name == "arrow_typeof":
             return Literal(shown_type(self.type_of(arguments[0])))
         if name not in FUNCTIONS:
-            raise unsupported(f"the function {name}", word=name, try_=_INSTEAD.get(name, ""))
+            raise unsupported(f"the function {name}", word=name)
         if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
             return folded(of_list)
         if name in ("nullif", "signum") and self._may_be_nan(arguments[0]):
@@ -188,6 +195,16 @@ class Values:
         if name in ("round", "trunc", "ceil", "floor"):
             return folded(self._rounded(name, list(map(folded, arguments))))
         return folded(FUNCTIONS[name](list(map(folded, arguments))))
+
+    def _draw(self, mark: str, message: Message) -> Expr:
+        """The column that random() or uuid() has become below."""
+        column = draw_column(mark, int(message.arguments[0].value.literal.i64))
+        if column not in self._schema().names:
+            word = mark.removeprefix(HIDDEN)
+            raise unsupported(
+                f"{word}() in this place", word=word, try_=f"{word}() in a subquery in FROM"
+            )
+        return Column(column)
 
     def _of_intervals(self, name: str, operands: list[Expr | Moving]) -> Expr | Moving:
         if name in _COMPARISONS:

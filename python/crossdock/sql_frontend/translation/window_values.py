@@ -59,6 +59,8 @@ _PLAIN: dict[str, Callable[[], WindowFunction]] = {
     "percent_rank": window_expressions.percent_rank,
     "cume_dist": window_expressions.cume_dist,
 }
+# The ranks of rows that no order tells apart.
+_OF_EQUALS = {"rank": 1, "dense_rank": 1, "percent_rank": 0.0, "cume_dist": 1.0}
 _OF_ONE: dict[str, Callable[[Expr], Windowed]] = {
     "first_value": window_expressions.first_value,
     "last_value": window_expressions.last_value,
@@ -89,6 +91,8 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
     if exclude is not None and name not in _WITHOUT_FRAME:
         frame = {**(frame or {"rows": (None, None)}), "exclude": exclude}
     window = (keys, orders, frame)
+    if name in _OF_EQUALS and not orders:
+        return Literal(_OF_EQUALS[name])
     if name == "first_value" and marks and marks[-1] in EXTREMES:
         by = orders[0].by if orders else Literal(marks[0])
         return _over(name, EXTREMES[marks[-1]](arguments[0], by), (keys, [], {}))
