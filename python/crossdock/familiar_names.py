@@ -144,3 +144,13 @@ FAMILIAR_OF_MODULE = FAMILIAR_OF_DOCKS | {
     "struct": "sql_expr(\"{'a': x}\")",
     "where": "when(condition).then(x).otherwise(y)",
 }
+
+
+def instead_of_item(key: object) -> str:
+    """What ours is where `relation[key]` was written."""
+    if isinstance(key, str):
+        return f"xd.col({key!r}) in an expression, select({key!r}), or collect()[{key!r}]"
+    if isinstance(key, list):
+        return "select(...)"
+    # Loops ask for items, too.
+    return "limit(n, offset) for rows, or collect().to_pylist() to go through them"

@@ -137,10 +137,7 @@ class Relation(RowSets, ResultFiles):
     def rename(self, names: Mapping[str, str]) -> Relation:
         """The same columns under new names, {"old": "new"}. ColumnError."""
         if not isinstance(names, Mapping):
-            raise make_error(
-                "CD-105", f"rename() takes new names by old ones, not {names!r}",
-                try_='rename({"old": "new"})',
-            )  # fmt: skip
+            raise make_error("CD-105", f"rename() of {names!r}", try_='rename({"old": "new"})')
         planning.require_columns(names, self.schema, "rename()")
         for name in names.values():
             require_text(name, "rename()", 'rename({"old": "new"})')
@@ -460,14 +457,9 @@ class Relation(RowSets, ResultFiles):
         raise AttributeError(f"a relation has no {name}{hint}", name=name, obj=self)
 
     def __getitem__(self, key: object) -> NoReturn:
-        if isinstance(key, str):
-            ours = f"xd.col({key!r}) in an expression, select({key!r}), or collect()[{key!r}]"
-        elif isinstance(key, list):
-            ours = "select(...)"
-        elif isinstance(key, Expr):
-            ours = f"filter({key!r})"
-        else:  # of loops, too
-            ours = "limit(n, offset) for rows, or collect().to_pylist() to go through them"
+        from crossdock.familiar_names import instead_of_item
+
+        ours = f"filter({key!r})" if isinstance(key, Expr) else instead_of_item(key)
         raise TypeError(f"a relation has no items; here it is {ours}")
 
     def __reduce__(self) -> tuple[Any, ...]:

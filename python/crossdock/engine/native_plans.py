@@ -95,7 +95,7 @@ def is_streamed_here(node: Node) -> bool:
 
 def _is_like(schema: pa.Schema, other: pa.Schema) -> bool:
     """Whether columns have the same names and types, whichever of them may be NULL."""
-    return schema.names == other.names and schema.types == other.types
+    return bool(schema.names == other.names and schema.types == other.types)
 
 
 def _is_in_memory(node: Node) -> bool:
