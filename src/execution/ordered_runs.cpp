@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "execution/stage.hpp"
+#include "table/key_word.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -24,7 +25,6 @@ constexpr uint32_t kPairsBeforeALook = 32;
 
 // The first word of a row without a value: beyond the top, unless that is as large.
 constexpr uint64_t kNoValue = ~uint64_t{0};
-constexpr uint64_t kSignBit = uint64_t{1} << 63;
 constexpr uint64_t kInfinityWord = 0x7FF0'0000'0000'0000 | kSignBit;
 
 // A row of a run that is being sorted.
@@ -46,8 +46,6 @@ uint64_t word_of_string(std::string_view string) {
   std::memcpy(&word, string.data(), std::min<size_t>(string.size(), 8));
   return __builtin_bswap64(word);
 }
-
-uint64_t word_of_real(uint64_t bits) { return (bits >> 63) != 0 ? ~bits : bits | kSignBit; }
 
 // Decimals beyond 64 bits are all alike.
 uint64_t word_of_wide(uint64_t low, uint64_t high) {
@@ -83,7 +81,7 @@ void OrderWords::load(BlockEvaluator& evaluator, int32_t output, int32_t rows) {
     are_exact = false;
   } else if (domain == ValueDomain::kReal) {
     for (int32_t i = 0; i < rows; ++i) {
-      words[i] = word_of_real(lane.words[i]);
+      words[i] = order_of_float(lane.words[i]);
       live[i] &= words[i] <= kInfinityWord ? 1 : 0;  // NaN compares with nothing
     }
   } else if (type.id == TypeId::kUInt64) {

@@ -12,6 +12,7 @@
 #include "execution/block_builder.hpp"
 #include "execution/column_gather.hpp"
 #include "execution/known_bounds.hpp"
+#include "table/key_word.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -20,7 +21,6 @@ using operators::SortSpec;
 
 // Beyond, the words of the best rows are as much to go through as the rows.
 constexpr int64_t kMostRows = int64_t{1} << 16;
-constexpr uint64_t kSign = uint64_t{1} << 63;
 // Of a row that passes and says nothing of the bound.
 constexpr uint64_t kUnknown = 0;
 
@@ -53,8 +53,7 @@ WordKind word_kind(const DataType& type) {
 
 template <class T>
 uint64_t float_word(T value) {
-  const auto bits = std::bit_cast<uint64_t>(static_cast<double>(value) + 0.0);  // no -0.0
-  return (bits & kSign) != 0 ? ~bits : bits | kSign;
+  return order_of_float(std::bit_cast<uint64_t>(static_cast<double>(value) + 0.0));  // no -0.0
 }
 
 // Beyond 64 bits all are alike.
@@ -62,7 +61,7 @@ uint64_t decimal_word(const ColumnView& column, int64_t row) {
   int64_t halves[2];
   std::memcpy(halves, column.values + (column.offset + row) * 16, 16);
   const auto [low, high] = halves;
-  if (high == (low >> 63)) return static_cast<uint64_t>(low) ^ kSign;
+  if (high == (low >> 63)) return static_cast<uint64_t>(low) ^ kSignBit;
   return high < 0 ? 0 : std::numeric_limits<uint64_t>::max();
 }
 
@@ -106,7 +105,7 @@ class KeyWords {
                                                  uint64_t word) const {
     const bool is_whole = kind_ == WordKind::kSigned || kind_ == WordKind::kDecimal;
     if (!is_whole || word == kLast) return {};
-    const auto value = static_cast<int64_t>((key_.descending ? ~word : word) ^ kSign);
+    const auto value = static_cast<int64_t>((key_.descending ? ~word : word) ^ kSignBit);
     const auto op = key_.descending ? expressions::ExpressionOp::kGreaterEqual
                                     : expressions::ExpressionOp::kLessEqual;
     auto compared = compared_with(op, column, value);
@@ -119,7 +118,7 @@ class KeyWords {
   template <class T>
   void read_fixed(const ColumnView& column, int32_t rows, uint64_t* words) const {
     const T* values = column.data<T>();
-    constexpr uint64_t kFlip = std::is_signed_v<T> ? kSign : 0;
+    constexpr uint64_t kFlip = std::is_signed_v<T> ? kSignBit : 0;
     read_words(
         rows, [=](int32_t i) { return static_cast<uint64_t>(values[i]) ^ kFlip; }, words);
   }

@@ -64,13 +64,15 @@ constexpr uint64_t canonical_float_bits(double value) {
   return __builtin_bit_cast(uint64_t, value + 0.0);  // -0 + 0 = +0
 }
 
+// Flipped, signed words order as unsigned ones.
+constexpr uint64_t kSignBit = uint64_t{1} << 63;
+
 // Unsigned words that order as the floats with these canonical bits do: negative ones inverted, NaN above infinity.
 constexpr uint64_t order_of_float(uint64_t bits) {
-  const auto negative = static_cast<uint64_t>(static_cast<int64_t>(bits) >> 63);
-  return bits ^ (negative | uint64_t{1} << 63);
+  return bits ^ (static_cast<uint64_t>(static_cast<int64_t>(bits) >> 63) | kSignBit);
 }
 constexpr uint64_t float_of_order(uint64_t word) {
-  return (word >> 63) != 0 ? word ^ uint64_t { 1 } << 63 : ~word;
+  return (word & kSignBit) != 0 ? word ^ kSignBit : ~word;
 }
 
 // The hash of the columns so far, with the word of the next, before it is mixed. Keeps the order of columns apart:

@@ -12,8 +12,6 @@ using keys::RangeRows;
 using keys::RefRows;
 using keys::Slice;
 
-constexpr uint64_t kSignBit = uint64_t{1} << 63;
-
 UInt128 wide_order(Int128 value) {
   constexpr UInt128 kSign = UInt128{1} << 127;
   return static_cast<UInt128>(value) ^ kSign;

@@ -7,12 +7,12 @@
 
 #include "base/check.hpp"
 #include "operators/group_by/word_scan.hpp"
+#include "table/key_word.hpp"
 #include "table/word_range.hpp"
 
 namespace crossdock::operators {
 namespace {
 
-constexpr uint64_t kSignBit = uint64_t{1} << 63;
 constexpr uint64_t kNullLength = uint64_t{0xFF} << 56;  // in the last word of an image
 constexpr uint64_t kTailSalt = 0x9E3779B97F4A7C15U;  // keeps the mix of a zero tail from being zero
 
@@ -20,14 +20,6 @@ int bits_of(UInt128 span) {
   const auto high = static_cast<uint64_t>(span >> 64);
   return high != 0 ? 64 + static_cast<int>(std::bit_width(high))
                    : static_cast<int>(std::bit_width(static_cast<uint64_t>(span)));
-}
-
-// Floats as numbers that order as they do: NaN last.
-uint64_t ordered_real(uint64_t bits) {
-  return bits ^ (static_cast<uint64_t>(static_cast<int64_t>(bits) >> 63) | kSignBit);
-}
-uint64_t real_of(uint64_t ordered) {
-  return ordered ^ (static_cast<uint64_t>(~static_cast<int64_t>(ordered) >> 63) | kSignBit);
 }
 
 int dropped_bits(TypeId id) {
@@ -311,7 +303,7 @@ void GroupKeyEncoder::pack_part(size_t p, const Batch& batch, int64_t begin, int
     const uint64_t* words = reader.words(column, begin, count, low_);
     const auto base = static_cast<uint64_t>(part.base);
     if (part.form == GroupKeyForm::kReal) {
-      for (int32_t i = 0; i < count; ++i) low_[i] = ordered_real(words[i]) >> part.dropped_bits;
+      for (int32_t i = 0; i < count; ++i) low_[i] = order_of_float(words[i]) >> part.dropped_bits;
     } else {
       for (int32_t i = 0; i < count; ++i) low_[i] = words[i] - base;
     }
@@ -474,7 +466,7 @@ void unpack_part(const GroupKeyPart& part, const PackedKeys& keys, int32_t count
     uint64_t ordered = out.low[i] << part.dropped_bits;
     const bool negative = (ordered & kSignBit) == 0;
     if (negative) ordered |= (uint64_t{1} << part.dropped_bits) - 1;
-    out.low[i] = real_of(ordered);
+    out.low[i] = float_of_order(ordered);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "model/rates.hpp"
 #include "operators/group_by/word_scan.hpp"
+#include "table/key_word.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr int64_t kSampledBlocks = 32;
 // A key with this many runs among some 32 k sampled rows counts as frequent: 1 row in 4,000.
 constexpr int32_t kFrequentRuns = 8;
-constexpr uint64_t kPlannedSignBit = uint64_t{1} << 63;
 
 // Occurrences of hashes, by runs of equal neighbours: a key whose rows lie together is seen once.
 class RunCounter {
@@ -172,7 +172,7 @@ Result<GroupSample> sample_keys(const GroupPlannerInput& input) {
       }
       if (!sample.ascends && !sample.descends) continue;
       packer->pack(*morsel.batch, morsel.begin + first, rows, words);
-      for (int32_t i = 0; i < rows; ++i) words[i] ^= kPlannedSignBit;
+      for (int32_t i = 0; i < rows; ++i) words[i] ^= kSignBit;
       sample.ascends = sample.ascends && words_ascend(words, rows, previous_up);
       sample.descends = sample.descends && words_descend(words, rows, previous_down);
       previous_up = previous_down = static_cast<int64_t>(words[rows - 1]);

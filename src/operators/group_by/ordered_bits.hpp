@@ -5,20 +5,17 @@
 #include <cmath>
 #include <cstdint>
 
-namespace crossdock::operators {
+#include "table/key_word.hpp"
 
-constexpr uint64_t kOrderedSignBit = uint64_t{1} << 63;
+namespace crossdock::operators {
 
 // -0.0 as 0.0. NaN without a sign is above all numbers.
 inline uint64_t ordered_bits(double value) {
-  const auto bits = __builtin_bit_cast(uint64_t, value + 0.0);
-  return bits ^ (static_cast<uint64_t>(static_cast<int64_t>(bits) >> 63) | kOrderedSignBit);
+  return order_of_float(__builtin_bit_cast(uint64_t, value + 0.0));
 }
 
 inline double ordered_value(uint64_t ordered) {
-  const uint64_t bits =
-      ordered ^ (static_cast<uint64_t>(~static_cast<int64_t>(ordered) >> 63) | kOrderedSignBit);
-  return __builtin_bit_cast(double, bits);
+  return __builtin_bit_cast(double, float_of_order(ordered));
 }
 
 // The first rank up to which at least a share of `count` values lies. What is behind it is rounded down, as 0.07 * 100

@@ -17,8 +17,7 @@ uint64_t bucket_of(double value) { return ordered_bits(value) >> kDroppedBits; }
 
 double middle_of(uint64_t number) {
   const uint64_t first = number << kDroppedBits;
-  if (first == kOrderedSignBit)
-    return 0;  // zeros, and what is too small for a share of it to matter
+  if (first == kSignBit) return 0;  // zeros, and what is too small for a share of it to matter
   return ordered_value(first + (uint64_t{1} << (kDroppedBits - 1)));
 }
 

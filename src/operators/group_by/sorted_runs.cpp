@@ -8,11 +8,10 @@
 #include "base/check.hpp"
 #include "operators/group_by/group_run.hpp"
 #include "operators/group_by/word_scan.hpp"
+#include "table/key_word.hpp"
 
 namespace crossdock::operators {
 namespace {
-
-constexpr uint64_t kRunSignBit = uint64_t{1} << 63;
 
 // Numbers runs of equal words. One morsel at a time.
 class RunIndex : public GroupIndex {
@@ -167,7 +166,7 @@ Result<bool> keys_are_in_order(GroupRun& run) {
                            for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
                              const int32_t rows = std::min(kGroupRows, morsel.rows - at);
                              encoders[worker]->pack(*morsel.batch, morsel.begin + at, rows, words);
-                             for (int32_t i = 0; i < rows; ++i) words[i] ^= kRunSignBit;
+                             for (int32_t i = 0; i < rows; ++i) words[i] ^= kSignBit;
                              const auto first = static_cast<int64_t>(words[0]);
                              if (at == 0) order.first = order.last = first;
                              order.ascends = order.ascends && words_ascend(words, rows, order.last);

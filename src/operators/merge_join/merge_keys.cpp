@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "table/key_word.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -99,8 +100,7 @@ MergeKeys::Direct MergeKeys::direct_for(const KeyPlan& keys, const Schema& schem
   const DataType& type = schema.fields[column_of(part, side)].type;
   const bool is_plain = part.kind.form == KeyForm::kInteger64 && type.id != TypeId::kDictionary &&
                         layout(type) == Layout::kFixed && fixed_bytes(type) == 8;
-  constexpr uint64_t kSign = uint64_t{1} << 63;
-  return {is_plain, column_of(part, side), type.id == TypeId::kUInt64 ? 0 : kSign};
+  return {is_plain, column_of(part, side), type.id == TypeId::kUInt64 ? 0 : kSignBit};
 }
 
 void MergeKeys::encode(
