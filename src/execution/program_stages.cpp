@@ -8,6 +8,7 @@
 #include "expressions/block_evaluator.hpp"
 #include "expressions/lane_kernels.hpp"
 #include "expressions/string_views.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -177,13 +178,13 @@ class ComputedColumns {
       } else if (layouts_[i] == Layout::kBits) {
         uint8_t bytes[kBlockRows];
         evaluator.write_values(output, bytes);
-        expressions::lanes::pack_bits(bytes, rows, values);
+        pack_bits(bytes, rows, values);
       } else {
         evaluator.write_values(output, values);
       }
       if (const uint8_t* valid = evaluator.valid(output); valid != nullptr) {
         auto* bits = reinterpret_cast<uint8_t*>(validity_[i].data());
-        expressions::lanes::pack_bits(valid, rows, bits);
+        pack_bits(valid, rows, bits);
         column.validity = bits;
         column.null_count = -1;
       }

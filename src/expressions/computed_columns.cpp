@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "expressions/block_evaluator.hpp"
-#include "expressions/lane_kernels.hpp"
 #include "expressions/string_views.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::expressions {
 namespace {
@@ -158,7 +158,7 @@ class ColumnComputer {
       const DataType& type = columns_.program->output_type(i);
       if (is_bits(type)) {
         evaluator.write_values(i, bytes);
-        lanes::pack_bits(bytes, rows, column.values.data() + begin / 8);
+        pack_bits(bytes, rows, column.values.data() + begin / 8);
       } else if (layout(type) == Layout::kViews) {
         CD_TRY(write_strings(column, {evaluator.strings(i), evaluator.valid(i), rows}, begin));
       } else {
@@ -205,7 +205,7 @@ class ColumnComputer {
       std::memset(bits, 0xFF, static_cast<size_t>(rows + 7) / 8);
       return;
     }
-    lanes::pack_bits(valid, rows, bits);
+    pack_bits(valid, rows, bits);
     column.any_null.store(true, std::memory_order_relaxed);
   }
 

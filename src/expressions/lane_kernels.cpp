@@ -336,36 +336,6 @@ void words_to_reals(const uint64_t* HWY_RESTRICT words,
   }
 }
 
-HWY_INLINE uint8_t bit(const uint8_t* bits, int64_t at) { return (bits[at >> 3] >> (at & 7)) & 1; }
-
-void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes) {
-  int32_t i = 0;
-  for (; i < count && ((first + i) & 7) != 0; ++i) bytes[i] = bit(bits, first + i);
-  for (; i + 8 <= count; i += 8) {
-    // Copies of the byte 7 bits apart put bit k of it at the bottom of byte k.
-    const uint64_t all = bits[(first + i) >> 3];
-    const uint64_t low = (all & 0x0F) * 0x00204081U & 0x01010101U;
-    const uint64_t high = (all >> 4) * 0x00204081U & 0x01010101U;
-    const uint64_t spread = low | high << 32;
-    std::memcpy(bytes + i, &spread, 8);
-  }
-  for (; i < count; ++i) bytes[i] = bit(bits, first + i);
-}
-
-void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits) {
-  int32_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    uint64_t spread;
-    std::memcpy(&spread, bytes + i, 8);
-    // Byte k, which is 0 or 1, moves to bit 56 + k; no two sums of the product meet in the top byte.
-    bits[i >> 3] = static_cast<uint8_t>(spread * 0x0102040810204080U >> 56);
-  }
-  if (i == count) return;
-  uint8_t last = 0;
-  for (int32_t k = i; k < count; ++k) last = static_cast<uint8_t>(last | bytes[k] << (k - i));
-  bits[i >> 3] = last;
-}
-
 void and_bytes(const uint8_t* HWY_RESTRICT a,
                const uint8_t* HWY_RESTRICT b,
                int32_t count,
@@ -425,8 +395,6 @@ HWY_EXPORT(date_parts);
 HWY_EXPORT(extend_floats);
 HWY_EXPORT(round_to_floats);
 HWY_EXPORT(words_to_reals);
-HWY_EXPORT(expand_bits);
-HWY_EXPORT(pack_bits);
 HWY_EXPORT(and_bytes);
 HWY_EXPORT(count_bytes);
 HWY_EXPORT(positions_of);
@@ -478,12 +446,6 @@ void round_to_floats(double* values, int32_t count) {
 }
 void words_to_reals(const uint64_t* words, double divisor, int32_t count, double* out) {
   HWY_DYNAMIC_DISPATCH(words_to_reals)(words, divisor, count, out);
-}
-void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(expand_bits)(bits, first, count, bytes);
-}
-void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits) {
-  HWY_DYNAMIC_DISPATCH(pack_bits)(bytes, count, bits);
 }
 void and_bytes(const uint8_t* a, const uint8_t* b, int32_t count, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(and_bytes)(a, b, count, out);

@@ -53,10 +53,6 @@ void extend_floats(const float* from, int32_t count, double* out);
 void round_to_floats(double* values, int32_t count);  // each to the nearest float32
 void words_to_reals(const uint64_t* words, double divisor, int32_t count, double* out);
 
-// Bits `first`, `first` + 1, ... as bytes; back again, from bit 0 on, the last byte filled with zeros.
-void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes);
-void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits);
-
 void and_bytes(const uint8_t* a, const uint8_t* b, int32_t count, uint8_t* out);
 int32_t count_bytes(const uint8_t* bytes, int32_t count);  // those that are 1
 // Positions of the bytes that are 1, ascending; `rows` has room for `count`. Answers how many.

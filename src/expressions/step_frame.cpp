@@ -6,6 +6,7 @@
 
 #include "expressions/powers.hpp"
 #include "expressions/string_lanes.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::expressions::steps {
 
@@ -110,7 +111,7 @@ void load_column(const Frame& frame, int32_t index) {
   Value& out = frame.values[index];
   out = {};
   if (column.validity != nullptr) {
-    lanes::expand_bits(column.validity, column.offset + frame.begin, frame.count, slot.valid);
+    expand_bits(column.validity, column.offset + frame.begin, frame.count, slot.valid);
     out.valid = slot.valid;
   }
   const ValueDomain domain = expression.domain();
@@ -119,7 +120,7 @@ void load_column(const Frame& frame, int32_t index) {
     return;
   }
   if (domain == ValueDomain::kBool) {
-    lanes::expand_bits(column.values, column.offset + frame.begin, frame.count, slot.bytes());
+    expand_bits(column.values, column.offset + frame.begin, frame.count, slot.bytes());
     out.bytes = slot.bytes();
     return;
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "scan/plain_pages.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::scan {
 namespace {

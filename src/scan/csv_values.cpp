@@ -13,6 +13,7 @@
 #include "base/int128.hpp"
 #include "scan/page_values.hpp"
 #include "scan/value_conversion.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::scan {
 namespace {
@@ -458,11 +459,11 @@ ColumnView CsvColumn::view_of(int64_t rows) {
   view.values = values_.data();
   if (type_.id == TypeId::kBool) {
     uint8_t* bits = bits_.data() + bits_.bytes() / 2;
-    pack_bits(values_.data(), static_cast<int32_t>(rows), bits);
+    pack_bits(values_.data(), rows, bits);
     view.values = bits;
   }
   if (any_null_) {
-    pack_bits(valid_.data(), static_cast<int32_t>(rows), bits_.data());
+    pack_bits(valid_.data(), rows, bits_.data());
     view.validity = bits_.data();
     view.null_count = -1;
   }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "scan/column_cursor.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::scan {
 

@@ -212,14 +212,4 @@ void repeat_value(int32_t width, const uint8_t* value, int32_t count, uint8_t* o
   }
 }
 
-void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits) {
-  constexpr uint64_t kGather = 0x0102040810204080;
-  constexpr uint64_t kLowest = 0x0101010101010101;  // bytes behind the last may be anything
-  for (int32_t i = 0; i < count; i += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + i, 8);
-    bits[i / 8] = static_cast<uint8_t>(((word & kLowest) * kGather) >> 56);
-  }
-}
-
 }  // namespace crossdock::scan

@@ -23,7 +23,4 @@ bool convert_values(const ColumnForm& form, const uint8_t* from, ValueList list,
 // `count` times the value of `width` bytes.
 void repeat_value(int32_t width, const uint8_t* value, int32_t count, uint8_t* out);
 
-// Bytes of 0 and 1 as bits. `bits` has room for whole bytes, `bytes` may be read up to the next multiple of eight.
-void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits);
-
 }  // namespace crossdock::scan

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "table/bitmap.hpp"
 #include "table/byte_hash.hpp"
 #include "table/key_read.hpp"
 #include "table/word_range.hpp"
@@ -45,23 +46,6 @@ void view_numbers(
     const uint64_t text = __builtin_bswap64(first >> 32 | second << 32) >> shift;
     numbers[i] = text << 4 | static_cast<uint32_t>(first);
   }
-}
-
-// Expands bits into bytes of 0 or 1.
-void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes) {
-  int32_t i = 0;
-  for (; i < count && ((first + i) & 7) != 0; ++i) {
-    bytes[i] = (bits[(first + i) >> 3] >> ((first + i) & 7)) & 1;
-  }
-  for (; i + 8 <= count; i += 8) {
-    // Bit k of the byte moves to byte k: the multiplication puts copies 7 bits apart.
-    const uint64_t all = bits[(first + i) >> 3];
-    const uint64_t low = ((all & 0x0F) * 0x00204081U) & 0x01010101U;
-    const uint64_t high = ((all >> 4) * 0x00204081U) & 0x01010101U;
-    const uint64_t spread = low | high << 32;
-    std::memcpy(bytes + i, &spread, 8);
-  }
-  for (; i < count; ++i) bytes[i] = (bits[(first + i) >> 3] >> ((first + i) & 7)) & 1;
 }
 
 }  // namespace

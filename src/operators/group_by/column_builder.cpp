@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -91,15 +92,6 @@ Result<ColumnView> make_views(const PackedStrings& strings, BatchMemory& memory)
   return column;
 }
 
-void bits_of_bytes(const uint8_t* bytes, int64_t rows, uint8_t* bits) {
-  for (int64_t i = 0; i < rows; i += 8) {
-    uint8_t packed = 0;
-    const int64_t end = std::min<int64_t>(8, rows - i);
-    for (int64_t j = 0; j < end; ++j) packed |= static_cast<uint8_t>(bytes[i + j] << j);
-    bits[i >> 3] = packed;
-  }
-}
-
 template <class Value>
 void store_as(const uint64_t* words, int32_t count, uint8_t* to, int64_t at) {
   auto* out = reinterpret_cast<Value*>(to) + at;
@@ -127,7 +119,7 @@ Status set_validity(const uint8_t* valid, int64_t rows, BatchMemory& memory, Col
   column.null_count = nulls;
   if (nulls == 0) return {};
   CD_ASSIGN(uint8_t * bits, memory.get((rows + 7) / 8));
-  bits_of_bytes(valid, rows, bits);
+  pack_bits(valid, rows, bits);
   column.validity = bits;
   return {};
 }
@@ -165,7 +157,7 @@ void store_words(
     for (int32_t i = 0; i < count; i += 8) {
       const int32_t end = std::min(8, count - i);
       for (int32_t j = 0; j < end; ++j) bytes[j] = words[i + j] & 1;
-      bits_of_bytes(bytes, end, to + (at + i) / 8);
+      pack_bits(bytes, end, to + (at + i) / 8);
     }
     return;
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -36,19 +37,6 @@ void narrow_to(int bits, const uint64_t* from, int shift, int32_t rows, uint8_t*
 
 int lane_bits(const DataType& type) {
   return layout(type) == Layout::kBits ? 1 : fixed_bytes(type) * 8;
-}
-
-// Bytes that are 0 or 1 become bits; answers how many were 0.
-int64_t bytes_to_bits(const uint8_t* bytes, int64_t rows, uint8_t* bits) {
-  int64_t ones = 0;
-  for (int64_t i = 0; i < rows; i += 8) {
-    uint8_t packed = 0;
-    const int64_t end = std::min<int64_t>(8, rows - i);
-    for (int64_t j = 0; j < end; ++j) packed |= static_cast<uint8_t>(bytes[i + j] << j);
-    bits[i >> 3] = packed;
-    ones += __builtin_popcount(packed);
-  }
-  return rows - ones;
 }
 
 Side side_of(const OutputField& field) {
@@ -240,11 +228,11 @@ ColumnView BatchBuilder::finish_lane(const OutputField& field, const Lane& lane)
   column.length = rows_;
   column.values = lane.values;
   if (layout(field.field.type) == Layout::kBits) {
-    bytes_to_bits(lane.values, rows_, lane.value_bits);
+    pack_bits(lane.values, rows_, lane.value_bits);
     column.values = lane.value_bits;
   }
   if (lane.valid != nullptr) {
-    column.null_count = bytes_to_bits(lane.valid, rows_, lane.valid_bits);
+    column.null_count = rows_ - pack_bits(lane.valid, rows_, lane.valid_bits);
     if (column.null_count > 0) column.validity = lane.valid_bits;
   }
   return column;

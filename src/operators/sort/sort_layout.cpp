@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "table/bitmap.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -47,13 +48,6 @@ void place_column(const LayoutRequest& request, SortLayout& layout, SortColumn& 
       layout, {bits ? Kind::kBits : Kind::kValues, column.column, bits ? 1 : fixed_bytes(type)});
   if (request.store->column(column.column).any_nulls) {
     column.valid_lane = add_lane(layout, {Kind::kValid, column.column, 1});
-  }
-}
-
-void expand_bits(const uint8_t* bits, int64_t first, int32_t rows, uint8_t* bytes) {
-  for (int32_t i = 0; i < rows; ++i) {
-    const int64_t bit = first + i;
-    bytes[i] = (bits[bit >> 3] >> (bit & 7)) & 1;
   }
 }
 

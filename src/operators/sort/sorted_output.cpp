@@ -1,35 +1,16 @@
 #include "operators/sort/sorted_output.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "base/check.hpp"
+#include "table/bitmap.hpp"
 #include "table/gather.hpp"
 
 namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kDecodeRows = 1024;
-
-// Bytes that are 0 or 1 become bits; answers how many were 1. `bits` has room for whole words.
-int64_t pack_bits(const uint8_t* bytes, int64_t rows, uint8_t* bits) {
-  int64_t ones = 0;
-  int64_t row = 0;
-  for (; row + 8 <= rows; row += 8) {
-    uint64_t eight;
-    std::memcpy(&eight, bytes + row, sizeof(eight));
-    // Byte i of the word ends up as bit 56 + i of the product.
-    const auto packed = static_cast<uint8_t>(eight * 0x0102040810204080U >> 56);
-    bits[row >> 3] = packed;
-    ones += std::popcount(packed);
-  }
-  if (row == rows) return ones;
-  uint8_t packed = 0;
-  for (int64_t i = row; i < rows; ++i) packed |= static_cast<uint8_t>(bytes[i] << (i - row));
-  bits[row >> 3] = packed;
-  return ones + std::popcount(packed);
-}
 
 template <class Value>
 void narrow(const uint64_t* from, int64_t count, uint8_t* to) {
