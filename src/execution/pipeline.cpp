@@ -349,12 +349,6 @@ Status sample_chain(Chain& chain) {
   return {};
 }
 
-std::string describe_chain(const Chain& chain) {
-  std::string text = chain.source->describe();
-  for (const auto& stage : chain.stages) text += " -> " + stage->describe();
-  return text;
-}
-
 Chain table_chain(TablePtr table,
                   std::shared_ptr<const RowStore> store,
                   std::string name,

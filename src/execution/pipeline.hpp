@@ -160,8 +160,6 @@ Status run_chain(operators::OperatorRun& run,
                  Meters* meters = nullptr);
 // Sends a sample through the stages and notes the pass rate.
 Status sample_chain(Chain& chain);
-// "table lineitem -> filter ... -> probe", for explain.
-std::string describe_chain(const Chain& chain);
 
 Chain table_chain(TablePtr table,
                   std::shared_ptr<const RowStore> store,

@@ -186,8 +186,6 @@ std::optional<double> read_real(std::string_view number) {
 
 }  // namespace
 
-size_t write_integer(Int128 value, char* to) { return write_decimal(value, 0, to); }
-
 size_t write_decimal(Int128 unscaled, int32_t scale, char* to) {
   constexpr uint64_t kLowerPart = 10'000'000'000'000'000'000U;  // 10^19
   char* const begin = to;

@@ -15,7 +15,6 @@ namespace crossdock::expressions {
 constexpr size_t kMostNumberBytes = 48;
 
 // Each writes at `to` and answers the bytes.
-size_t write_integer(Int128 value, char* to);
 size_t write_decimal(Int128 unscaled, int32_t scale, char* to);
 // The fewest digits that are read as the same number, with an exponent below 1e-4 and from 1e16 on; 1.0, inf, nan.
 size_t write_real(double value, char* to);

@@ -220,7 +220,6 @@ Result<Places> agree_on_places(ranks::Communicator& ranks,
     int64_t words = 0;
     for (int k = 0; k < slices; ++k) {
       const int64_t rows = asked[rank * ask_values + static_cast<size_t>(k) * stride];
-      target.cell_rows.push_back(rows);
       target.cell_bit_word.push_back(words);
       words += words_of(rows);
     }

@@ -38,8 +38,7 @@ struct CellPlace {
 // One destination, as a source sees it.
 struct TargetPlaces {
   WindowShape shape;
-  std::vector<CellPlace> cells;    // by slice
-  std::vector<int64_t> cell_rows;  // by slice: of this source
+  std::vector<CellPlace> cells;  // by slice
   // By slice: among the words of bits that this source has for the target; and the end.
   std::vector<int64_t> cell_bit_word;
 };

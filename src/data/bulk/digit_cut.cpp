@@ -220,7 +220,6 @@ Status DigitSorter::put_run(const Pair* from, int64_t at, int64_t count) {
     } else {
       CD_TRY(window_->put(owner, to, {bytes, static_cast<size_t>(here * kBytes)}));
       done_.run_messages += 1;
-      done_.run_bytes += here * kBytes;
     }
     from += here;
     at += here;

@@ -28,7 +28,6 @@ struct DigitCut {
   model::BucketTraffic counts;
   model::BucketTraffic starts;
   int64_t run_messages = 0;  // pairs to other ranks
-  int64_t run_bytes = 0;
 };
 
 // All ranks call it, each with its rows; every worker of the team is a task. Errors, in all ranks: those of
