@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crossdock.errors import unknown_choice
 from crossdock.expressions.evaluation import plain_schema
@@ -54,6 +55,33 @@ def _opened(kind: str, schema: pa.Schema, stream: BinaryIO) -> Any:
     return JsonWriter(stream, is_array=kind == "json")
 
 
+def _spelled(table: pa.Table) -> pa.Table:
+    """Moments, days and times as strings: Python has not all years, and no nanoseconds."""
+    columns = [
+        _spelled_column(column) if _is_spelled(column.type) else column for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _is_spelled(data_type: pa.DataType) -> bool:
+    kinds = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time)
+    return any(is_kind(data_type) for is_kind in kinds)
+
+
+def _spelled_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """As isoformat() has it, but for the digits of the unit, which are left out where all are 0."""
+    strings = pc.replace_substring_regex(
+        column.cast(pa.string()), pattern=r"\.0+(Z|[+-]\d+)?$", replacement=r"\1"
+    )
+    if getattr(column.type, "tz", None) is None:
+        return strings
+    return pc.replace_substring_regex(
+        pc.replace_substring(strings, "Z", "+00:00"),
+        pattern=r"([+-]\d\d)(\d\d)$",
+        replacement=r"\1:\2",
+    )
+
+
 class JsonWriter:
     """Objects to a stream: a line each, or the elements of one array."""
 
@@ -71,7 +99,7 @@ class JsonWriter:
 
     def write_table(self, table: pa.Table) -> None:
         """Its rows, behind those of the tables before."""
-        for row in table.to_pylist():
+        for row in _spelled(table).to_pylist():
             text = _object(row).encode()
             if self._is_array:
                 self._stream.write((b",\n  " if self._any else b"[\n  ") + text)
@@ -117,7 +145,8 @@ class _MarkdownWriter:
 
     def write_table(self, table: pa.Table) -> None:
         """Its rows, behind those of the tables before."""
-        for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        columns = [column.to_pylist() for column in _spelled(table).columns]
+        for row in zip(*columns, strict=True):
             self._write(map(_cell, row))
 
     def _write(self, cells: Iterable[str]) -> None:

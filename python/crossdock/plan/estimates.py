@@ -3,10 +3,8 @@ ranges in Parquet's footers, and samples of tables in memory. What is not known 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from math import prod
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -32,6 +30,7 @@ from crossdock.plan.nodes import (
     Union,
     inputs_of,
 )
+from crossdock.plan.value_numbers import number_of
 from crossdock.values.arrow_kinds import ArrayLike
 
 _SAMPLE = 1024  # rows of a table in memory that stand for all
@@ -335,7 +334,7 @@ def _of_sample(values: pa.ChunkedArray, rows: float) -> ColumnEstimate:
     try:
         seen = float(pc.count_distinct(values, mode="only_valid").as_py())
         ends = pc.min_max(values)
-        low, high = _number(ends["min"].as_py()), _number(ends["max"].as_py())
+        low, high = number_of(ends["min"]), number_of(ends["max"])
     except (pa.ArrowException, TypeError):
         return ColumnEstimate()
     if count >= rows or seen < 0.5 * count:  # most values have come more than once
@@ -366,23 +365,15 @@ def _range_in_footers(source: ParquetSource, name: str) -> tuple[float | None, f
                 statistics = metadata.row_group(group).column(place).statistics
                 if statistics is None or not statistics.has_min_max:
                     return None, None
-                low, high = _number(statistics.min), _number(statistics.max)
+                try:
+                    low, high = number_of(statistics.min), number_of(statistics.max)
+                except (OverflowError, ValueError):  # moments and days that Python has not
+                    return None, None
                 if low is None or high is None:
                     return None, None
                 lows.append(low)
                 highs.append(high)
     return (min(lows), max(highs)) if lows else (None, None)
-
-
-def _number(value: Any) -> float | None:
-    """A value as a number, dates as days; None where it is none."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int | float | Decimal):
-        return float(value)
-    if isinstance(value, datetime.datetime):
-        return value.timestamp() if value.tzinfo else value.replace(tzinfo=datetime.UTC).timestamp()
-    return float(value.toordinal()) if isinstance(value, datetime.date) else None
 
 
 def _sampled_share(node: Node, parts: Sequence[Expr]) -> float | None:
@@ -487,8 +478,7 @@ def _range_share(function: str, arguments: Sequence[Expr], below: Estimate) -> f
     if not isinstance(left, Column) or not isinstance(right, Literal):
         return _RANGE
     known = below.columns.get(left.name, ColumnEstimate())
-    value = right.value.as_py() if isinstance(right.value, pa.Scalar) else right.value
-    place = _number(value)
+    place = number_of(right.value)
     if known.low is None or known.high is None or place is None or known.high <= known.low:
         return _RANGE
     share = min(1.0, max(0.0, (place - known.low) / (known.high - known.low)))

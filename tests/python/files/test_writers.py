@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -75,6 +76,34 @@ def test_batches_without_rows_are_no_part_of_an_ipc_file(
         file = tmp_path / f"{number}.arrow"
         (rows if kept is None else rows.filter(kept)).write(file)
         assert pa.ipc.open_file(file).read_all().column("x").to_pylist() == [0, 1, 2]
+
+
+def test_json_has_moments_and_days_that_python_has_not(dock: xd.Dock, tmp_path: Path) -> None:
+    zoned = pa.array([0, 253402300799 * 2000 + 5, None], pa.timestamp("ms", "America/New_York"))
+    table = pa.table({
+        "zoned": zoned,
+        "utc": pa.array([0, -1, None], pa.timestamp("ns", "UTC")),
+        "plain": pa.array([0, 500_000, -(10**18)], pa.timestamp("us")),
+        "time": pa.array([0, 1, 86399 * 10**9], pa.time64("ns")),
+        "day": pa.array([0, -800_000, 4_000_000], pa.int32()).cast(pa.date32()),
+    })  # fmt: skip
+    dock.from_arrow(table).write(tmp_path / "x.json")
+    first, second, third = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    assert first == {
+        "zoned": "1969-12-31 19:00:00-05:00",
+        "utc": "1970-01-01 00:00:00+00:00",
+        "plain": "1970-01-01 00:00:00",
+        "time": "00:00:00",
+        "day": "1970-01-01",
+    }
+    assert second == {
+        "zoned": "18029-12-30 18:59:58.005-05:00",
+        "utc": "1969-12-31 23:59:59.999999999+00:00",
+        "plain": "1970-01-01 00:00:00.500000",
+        "time": "00:00:00.000000001",
+        "day": "-0221-09-04",
+    }
+    assert (third["plain"], third["day"]) == ("-29719-04-05 22:13:20", "12921-08-18")
 
 
 def test_a_run_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import weakref
+from pathlib import Path
 from typing import Any
 
 import crossdock as xd
@@ -70,3 +72,20 @@ def test_what_is_known_of_a_table_does_not_keep_it() -> None:
     del source
     gc.collect()
     assert kept() is None
+
+
+def test_moments_and_days_that_python_has_not(dock: xd.Dock, tmp_path: Path) -> None:
+    """Of tables, footers and literals: SQL estimates joins by them."""
+    far = pa.table({
+        "t": pa.array([-(2**53), 0, 2**53, None], pa.timestamp("ms", "America/New_York")),
+        "d": pa.array([-800_000, 0, 4_000_000, None], pa.int32()).cast(pa.date32()),
+    })  # fmt: skip
+    dock.from_arrow(far).write(tmp_path / "far.parquet")
+    for rows in (dock.from_arrow(far), dock.read(tmp_path / "far.parquet")):
+        dock.register("rows", rows)
+        joined = dock.sql("select a.t from rows a join rows b on a.t = b.t and a.d = b.d")
+        assert joined.count() == 3
+        assert dock.sql("select 1 from rows where d < date '11000-01-01'").count() == 2
+    epoch = dock.from_arrow(far.slice(1, 1))
+    known = Estimator()(epoch.narrowed()).columns
+    assert (known["t"].low, known["d"].high) == (0.0, datetime.date(1970, 1, 1).toordinal())
