@@ -52,6 +52,22 @@ def test_units_of_timestamps(dock: xd.Dock) -> None:
     assert dock.sql(both).collect()["t"].cast(pa.int64()).to_pylist() == [1704067200000000001]
 
 
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
+def test_clocks_of_nanoseconds(dock: xd.Dock, zone: str | None) -> None:
+    """As pandas has them: a cast to microseconds was an error of the run."""
+    ticks = [0, -1, 1583650800 * 10**9 + 7, None]
+    rows = pa.table({"t": pa.array(ticks, pa.timestamp("ns", zone))})
+    shown = "t at time zone 'Asia/Tokyo'"
+    there = dock.sql(f"select ({shown}) at time zone 'UTC' as t from rows").collect()["t"]
+    offset = (9 if zone else -9) * 3600 * 10**9
+    clocks = dock.sql(f"select {shown} as t from rows").collect()["t"] if zone else there
+    assert rows.num_rows == len(there)
+    assert clocks.cast(pa.int64()).to_pylist() == [
+        None if tick is None else tick + offset for tick in ticks
+    ]
+    assert there.type.unit == clocks.type.unit == "ns"
+
+
 def test_an_offset_in_a_string_of_no_zone_is_refused(dock: xd.Dock) -> None:
     with pytest.raises(xd.ExpressionError, match=r"no timestamp.*10:00:00\+02"):
         dock.sql("select '2024-01-01 10:00:00+02'::timestamp").collect()

@@ -379,8 +379,9 @@ class Values:
         if name == ZONED and getattr(data_type, "tz", None) is not None:
             raise ZonedValueError(constant(arguments[2], "a place"))
         if name == LOCAL:
-            return Call("local_time", (value,), zone)
-        return Call("instant_of_zone", (self.converted(value, pa.timestamp("us")),), zone)
+            return Call("local_time", (self._instant(value),), zone)
+        unit = "ns" if getattr(data_type, "unit", None) == "ns" else "us"
+        return Call("instant_of_zone", (self.converted(value, pa.timestamp(unit)),), zone)
 
     def _as_instant(self, arguments: list[Expr]) -> Expr:
         """What functions of instants take, where their arguments are no timestamps already."""
