@@ -1,7 +1,7 @@
 """How docstrings look on the documentation site: an extension of griffe, named by mkdocs.yml.
 
-A line `name: what it is` becomes an item of a list, and what is for modules of the package alone is
-left out.
+A line `name: what it is` becomes an item of a list. What is for modules of this project alone is
+left out, and so are constructors that say what to use in their place.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import griffe
 
 ITEM = re.compile(r"^(\*{0,2}\w+(?:, \w+)*): ")
-INTERNAL = re.compile(r"\b[Ff]or modules of this package")
+INTERNAL = re.compile(r"\b[Ff]or modules of this (?:package|project)|^Use `")
 
 
 def as_markdown(text: str) -> str:

@@ -115,12 +115,14 @@ class Aggregate(Windowed):
         return frozenset().union(*(part.columns() for part in self.expressions()))
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The argument, the condition and the orders, where there are any."""
+        """The argument, the condition and the orders, where there are any. For modules of this
+        package."""
         parts = (self.argument, self.condition, *(order.by for order in self.orders))
         return tuple(part for part in parts if part is not None)
 
     def rewritten(self, change: Callable[[Expr], Expr]) -> Aggregate:
-        """The same aggregate with `change` applied to its argument and its condition."""
+        """The same aggregate with `change` applied to its argument and its condition. For modules
+        of this package."""
         argument = None if self.argument is None else change(self.argument)
         condition = None if self.condition is None else change(self.condition)
         orders = tuple(replace(order, by=change(order.by)) for order in self.orders)
