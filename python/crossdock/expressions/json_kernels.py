@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crossdock.expressions.distinct_values import once_per_value
 from crossdock.values.arrow_kinds import Datum
 
 _STEP = re.compile(r"""\.(?:"([^"]+)"|([^.\["*]+))|\[(#-)?(-?\d+)\]""")
@@ -111,8 +112,12 @@ def _mapped(strings: Datum, of_text: Callable[[str], Any], data_type: pa.DataTyp
     if isinstance(strings, pa.Scalar):
         text = strings.as_py()
         return pa.scalar(None if text is None else of_text(text), data_type)
-    values = [None if text is None else of_text(text) for text in strings.to_pylist()]
-    return pa.array(values, data_type)
+
+    def computed(each: pa.Array) -> pa.Array:
+        values = [None if text is None else of_text(text) for text in each.to_pylist()]
+        return pa.array(values, data_type)
+
+    return once_per_value(strings, computed)
 
 
 def _of_value(

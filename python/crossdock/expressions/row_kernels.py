@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crossdock.expressions.distinct_values import once_per_value
 from crossdock.values.arrow_kinds import Datum
 
 _LARGEST_FACTORIAL = 33  # whose digits fit decimal128(38, 0)
@@ -141,6 +142,15 @@ ROW_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[pa.DataType, ...], pa.D
 
 def of_rows(name: str, values: Sequence[Datum]) -> Datum:
     """A function of ROW_FUNCTIONS of values of one length, or of one value for all rows."""
+    columns = [i for i, value in enumerate(values) if not isinstance(value, pa.Scalar)]
+    if len(columns) != 1 or pa.types.is_floating(values[columns[0]].type):
+        return _of_each(name, values)
+    place = columns[0]
+    before, behind = values[:place], values[place + 1 :]
+    return once_per_value(values[place], lambda each: _of_each(name, [*before, each, *behind]))
+
+
+def _of_each(name: str, values: Sequence[Datum]) -> Datum:
     function, _, data_type = ROW_FUNCTIONS[name]
     lengths = [len(value) for value in values if not isinstance(value, pa.Scalar)]
     columns = [

@@ -33,6 +33,7 @@ from crossdock.expressions.expression import (
 )
 from crossdock.files.listed_files import ListedFiles
 from crossdock.plan.first_rows import of_groups, rows_up_to
+from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import (
     AssumeSorted,
     Draws,
@@ -239,7 +240,7 @@ def _narrow_sort(node: Sort, needed: frozenset[str], predicates: tuple[Expr, ...
     names = [name for _, name in outputs] + ([node.index] if node.index else [])
     schema = pa.schema([node.schema.field(name) for name in names])
     sort = replace(node, input=input_node, outputs=outputs, schema=schema)
-    return _kept_above(sort, rest)
+    return _kept_above(_computed_above(sort), rest)
 
 
 def _limited(node: Node, rows: int, offset: int) -> Node:
@@ -251,8 +252,49 @@ def _limited(node: Node, rows: int, offset: int) -> Node:
         return Limit(node.input, min(rows, left), node.offset + offset)
     if isinstance(node, Sort):
         left = rows if node.limit is None else max(0, node.limit - offset)
-        return replace(node, limit=min(rows, left), offset=node.offset + offset)
+        return _computed_above(replace(node, limit=min(rows, left), offset=node.offset + offset))
     return Limit(node, rows, offset)
+
+
+def _computed_above(sort: Sort) -> Node:
+    """A sort that leaves few rows, with what is computed of these and orders none above it."""
+    below = sort.input
+    if sort.limit is None or sort.index or not isinstance(below, Project):
+        return sort
+    ordered = {order.column for order in sort.orders}
+    items = dict(below.items)
+    computed = {
+        name: items[column]
+        for column, name in sort.outputs
+        if column not in ordered and not isinstance(items[column], Column)
+    }
+    if not computed:
+        return sort
+    shown = [(column, name) for column, name in sort.outputs if name not in computed]
+    kept = ordered.union(column for column, _ in shown)
+    read = sorted(frozenset[str]().union(*(item.columns() for item in computed.values())))
+    taken = {*items, *below.input.schema.names, *sort.schema.names}
+    carried = {}
+    for name in read:
+        carried[name] = unused_name(name, taken)
+        taken.add(carried[name])
+    fields = [below.schema.field(name) for name in items if name in kept]
+    fields += [below.input.schema.field(name).with_name(new) for name, new in carried.items()]
+    plain = tuple((name, item) for name, item in below.items if name in kept)
+    plain += tuple((new, Column(name)) for name, new in carried.items())
+    outputs = (*shown, *((new, new) for new in carried.values()))
+    known = {field.name: field for field in fields}
+    few = replace(
+        sort,
+        input=_fold(Project(below.input, plain, pa.schema(fields))),
+        outputs=outputs,
+        schema=pa.schema([known[column].with_name(name) for column, name in outputs]),
+    )
+    above = tuple(
+        (name, rename_columns(computed[name], carried) if name in computed else Column(name))
+        for _, name in sort.outputs
+    )
+    return Project(few, above, sort.schema)
 
 
 def _narrow_union(node: Union, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:

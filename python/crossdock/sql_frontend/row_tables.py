@@ -14,7 +14,7 @@ from crossdock.plan.planning import plan_project
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.derived import replaced
 from crossdock.sql_frontend.text.pieces import CLAUSES, Operand, Pieces
-from crossdock.sql_frontend.text.rewritten import ROW_NUMBERS, hidden_columns
+from crossdock.sql_frontend.text.rewritten import HIDDEN, ROW_NUMBERS, hidden_columns
 from crossdock.sql_frontend.text.scopes import Query
 from crossdock.sql_frontend.text.tokens import quoted, words_of
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Plan = Callable[[str], "Relation"]
 _JOINS = words_of("join inner left right full cross natural asof positional semi anti outer")
+_SAMPLE = f"{HIDDEN}sample "  # begins the names of tables of rows that were drawn
 _METHODS = words_of("reservoir bernoulli system")
 _TURNED = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
 _KEY, _NUMBER = "asof key ", "asof number"
@@ -163,8 +164,10 @@ class RowTables:
             if is_share
             else relation.sample(int(size), seed=seed)
         )
-        text = f"{quoted(self._name)} AS {quoted(operand.name)}"
-        return Written(self._replaced([], (operand.start, end, text)), {self._name: drawn})
+        count = sum(token.name.startswith(_SAMPLE) for token in self._pieces.tokens)
+        name = f"{_SAMPLE}{count + 1}"
+        text = f"{quoted(name)} AS {quoted(operand.name)}"
+        return Written(self._replaced([], (operand.start, end, text)), {name: drawn})
 
     def using_sample(self, number: int) -> Written:
         """USING SAMPLE at a token, which is drawn of what FROM has, as TABLESAMPLE."""

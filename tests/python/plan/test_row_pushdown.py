@@ -195,3 +195,22 @@ def test_samples_and_declarations_pass_columns_on(rows: xd.Relation) -> None:
     assert kinds(declared.select("a", "b")) == [AssumeSorted, Scan]
     assert kinds(declared.select("c", "b")) == [Scan]
     assert Sample in kinds(rows.sample(2, seed=1).select("b"))
+
+
+def test_what_orders_nothing_is_computed_of_the_first_rows(rows: xd.Relation) -> None:
+    computed = rows.with_columns(d=col("c") * 2, e=col("b").upper(), a=col("a") + 1)
+    for top in (computed.sort("a", limit=2), computed.sort("a").limit(1, 1).select("e", "d")):
+        above, sort, *below = nodes(top.narrowed())
+        assert isinstance(above, Project)
+        assert isinstance(sort, Sort)
+        assert {"d", "e"} <= {name for name, _ in above.items}
+        items = [item for node in below if isinstance(node, Project) for _, item in node.items]
+        assert all("upper" not in repr(item) and "* 2" not in repr(item) for item in items)
+    assert computed.sort("a", limit=2).collect().to_pylist() == [
+        {"a": 2, "b": "y", "c": 20, "unused": 0, "d": 40, "e": "Y"},
+        {"a": 3, "b": "x", "c": 30, "unused": 0, "d": 60, "e": "X"},
+    ]
+    by_computed = computed.sort("d", limit=1)
+    assert "upper" in repr(nodes(by_computed.narrowed())[0])
+    assert by_computed.collect()["e"].to_pylist() == ["X"]
+    assert kinds(computed.sort("a"))[0] is Sort

@@ -82,3 +82,14 @@ select count(*) from (select v from u limit 19.9%);
 select count(*) from (select * from t limit 100%) join (select * from u limit 0%) using (a);
 select count(*) from (select v from u limit 60%) where v > 2;
 select sum(n) from ((select count(*) n from (from range(1000) limit 12.5%)) union all (select 5 n limit 100%));
+
+-- What is computed of the first rows
+-- ordered
+select upper(s) x, a * 2 y, a from t order by a desc nulls last limit 2;
+-- ordered
+select upper(s) x, a * 2 y, b + a z from t order by y limit 2 offset 1;
+-- ordered
+select m from (select upper(s) m, a from t order by a limit 4) where m <> 'X' order by m;
+select count(m), max(m) from (select upper(s) m, a from t order by a limit 4);
+-- ordered
+select upper(s) as a, a + 1 as s from t order by t.b limit 3;

@@ -31,3 +31,9 @@ values (date '2024-01-01' + 1), (date '2024-01-31');
 values ('a'::varchar), (true::varchar), (upper('x') || 1);
 values ([1, 2], 1 + 1), ([3], abs(-4));
 select * from (values (1, date '2024-01-31', 2.50), (2, null, null)) v(a, d, p) where d > '2024-01-01';
+
+-- Samples of all rows
+select * from t tablesample 100%;
+select t.*, u.* from t tablesample 100% join u tablesample reservoir(100 rows) on t.a = u.a;
+select * from t where a > 1 using sample 100 percent;
+select * from (select a, s from t) using sample 100% (bernoulli, 7);
