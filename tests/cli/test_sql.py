@@ -222,7 +222,7 @@ def test_the_shell(shell: pexpect.spawn, tmp_path: Path) -> None:
 
 def test_a_string_that_is_open_is_said(shell: pexpect.spawn) -> None:
     shell.send("select 'abc\r")
-    shell.expect("   string> ")
+    shell.expect("   string>")
     shell.sendintr()
     shell.expect("crossdock>")
     shell.send("select count(*) as n from people;\r")
