@@ -34,6 +34,8 @@ NUMBER = INTEGER + FLOAT + DECIMAL
 DATED = tuple(name for name in SINGLE if name.startswith(("date", "timestamp")))
 ANY = tuple(VALUES)
 
+BITS = ("bit_and", "bit_or", "bit_xor")
+
 # function -> the types it takes
 FUNCTIONS: dict[str, Names] = {
     "count": ANY,
@@ -50,12 +52,17 @@ FUNCTIONS: dict[str, Names] = {
     "count_distinct": ANY,
     "approx_distinct": ANY,
     "quantile": (*NUMBER, *DATED),
+    "quantile_disc": (*INTEGER, *DECIMAL),
+    "bit_and": INTEGER,
+    "bit_or": INTEGER,
+    "bit_xor": INTEGER,
 }
 # The options that a function is tried with, where it has any.
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "var": [{}, {"ddof": 0}],
     "stddev": [{}, {"ddof": 0}],
     "quantile": [{"q": 0.5}, {"q": 0.0}, {"q": 1.0}, {"q": 0.9}],
+    "quantile_disc": [{"q": 0.5}, {"q": 0.0}, {"q": 1.0}, {"q": 0.07}],
 }
 FILTERS = ["none", "some", "all false", "all null"]
 ARRANGEMENTS = ["random", "grouped", "zipf"]
@@ -215,7 +222,7 @@ def result_type(item: Aggregate, value: pa.DataType | None) -> pa.DataType:
     if item.function in ("count", "count_distinct", "approx_distinct"):
         return pa.int64()
     assert value is not None
-    if item.function in ("min", "max", "first", "any"):
+    if item.function in ("min", "max", "first", "any", "quantile_disc", *BITS):
         return value
     if item.function in ("bool_and", "bool_or"):
         return pa.bool_()

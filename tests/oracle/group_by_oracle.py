@@ -18,7 +18,7 @@ import duckdb_rows
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from group_by_cases import FLOAT, Aggregate, GroupCase, aggregates, key_names
+from group_by_cases import BITS, FLOAT, Aggregate, GroupCase, aggregates, key_names
 from same_rows import plain, plain_keys
 
 EPSILON = 2.0**-52
@@ -58,8 +58,10 @@ def _query_of(item: Aggregate, floating: bool) -> str:
         return f"count({column or '*'}){only}"
     if item.function in ("count_distinct", "approx_distinct"):
         return f"count(DISTINCT {column}){only}"
-    if item.function in ("bool_and", "bool_or"):
+    if item.function in ("bool_and", "bool_or", *BITS):
         return f"{item.function}({column}){only}"
+    if item.function == "quantile_disc":
+        return f"quantile_disc({column}, {item.options['q']}){only}"
     if item.function not in ("min", "max"):
         return ""
     extreme = f"arg_{item.function}(i, {column})"
@@ -333,6 +335,8 @@ _EXACT: dict[str, Callable[[pa.Table, Groups, Aggregate], Expected]] = {
     "count_distinct": answered,
     "bool_and": answered,
     "bool_or": answered,
+    "quantile_disc": answered,
+    **dict.fromkeys(BITS, answered),
     "approx_distinct": approx_distinct,
     "min": extremes,
     "max": extremes,

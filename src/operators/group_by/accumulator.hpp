@@ -248,7 +248,8 @@ class MomentsAccumulator : public Accumulator {  // kMoments
   double unit_;
 };
 
-// The value of row i of a lane as a double.
-double lane_number(const InputLane& lane, int32_t i, ValueForm form, double unit);
+// The values of a lane as doubles: the lane's own memory, or `scratch`.
+const double* lane_numbers(
+    const InputLane& lane, int32_t rows, ValueForm form, double unit, double* scratch);
 
 }  // namespace crossdock::operators

@@ -20,6 +20,26 @@ void with_fold(AccumulatorKind kind, Call call) {
   }
 }
 
+template <class Fold>
+uint64_t kept(const uint64_t* words, const uint8_t* valid, int32_t i) {
+  return valid == nullptr || valid[i] != 0 ? words[i] : Fold::kNeutral;
+}
+
+// Of one group: in several copies, which do not wait for each other.
+template <class Fold>
+uint64_t folded(const uint64_t* words, const uint8_t* valid, int32_t rows) {
+  constexpr int32_t kCopies = 4;
+  uint64_t copies[kCopies] = {Fold::kNeutral, Fold::kNeutral, Fold::kNeutral, Fold::kNeutral};
+  int32_t i = 0;
+  for (; i + kCopies <= rows; i += kCopies) {
+    for (int32_t c = 0; c < kCopies; ++c) {
+      copies[c] = Fold::of(copies[c], kept<Fold>(words, valid, i + c));
+    }
+  }
+  for (; i < rows; ++i) copies[0] = Fold::of(copies[0], kept<Fold>(words, valid, i));
+  return Fold::of(Fold::of(copies[0], copies[1]), Fold::of(copies[2], copies[3]));
+}
+
 }  // namespace
 
 Status FoldAccumulator::resize(int64_t groups) {
@@ -31,18 +51,19 @@ Status FoldAccumulator::resize(int64_t groups) {
 Status FoldAccumulator::update(const GroupBlock& block) {
   const InputLane& lane = block.inputs[spec_.input];
   const uint64_t* words = lane.words;
-  uint64_t numbers[kGroupRows];
-  if (spec_.kind == AccumulatorKind::kProduct && spec_.form != ValueForm::kReal) {
-    for (int32_t i = 0; i < block.rows; ++i) {
-      numbers[i] = __builtin_bit_cast(uint64_t, lane_number(lane, i, spec_.form, spec_.unit));
-    }
-    words = numbers;
+  double scratch[kGroupRows];
+  if (spec_.kind == AccumulatorKind::kProduct) {
+    words = reinterpret_cast<const uint64_t*>(
+        lane_numbers(lane, block.rows, spec_.form, spec_.unit, scratch));
   }
   with_fold(spec_.kind, [&]<class Fold>() {
+    if (words_.size() == 1) {
+      words_[0] = Fold::of(words_[0], folded<Fold>(words, lane.valid, block.rows));
+      return;
+    }
     for (int32_t i = 0; i < block.rows; ++i) {
-      const bool counts = lane.valid == nullptr || lane.valid[i] != 0;
       uint64_t& state = words_[block.groups[i]];
-      state = Fold::of(state, counts ? words[i] : Fold::kNeutral);
+      state = Fold::of(state, kept<Fold>(words, lane.valid, i));
     }
   });
   return {};

@@ -122,13 +122,15 @@ Status QuantileSketchAccumulator::add_all(Sketch& sketch, const Sketch& other) {
 
 Status QuantileSketchAccumulator::update(const GroupBlock& block) {
   const InputLane& lane = block.inputs[spec_.input];
+  const uint64_t* words = lane.words;
+  double scratch[kGroupRows];
+  if (!spec_.is_instant) {
+    words = reinterpret_cast<const uint64_t*>(
+        lane_numbers(lane, block.rows, spec_.form, spec_.unit, scratch));
+  }
   for (int32_t i = 0; i < block.rows; ++i) {
     if (lane.valid != nullptr && lane.valid[i] == 0) continue;
-    const uint64_t bits =
-        spec_.is_instant
-            ? lane.words[i]
-            : __builtin_bit_cast(uint64_t, lane_number(lane, i, spec_.form, spec_.unit));
-    CD_TRY(add(sketches_[block.groups[i]], bits));
+    CD_TRY(add(sketches_[block.groups[i]], words[i]));
   }
   return {};
 }

@@ -85,14 +85,14 @@ def composed(name: str, arguments: Sequence[Expr]) -> tuple[dict[str, Aggregate]
     y, x = (each.cast("float64") for each in arguments)
     is_pair = arguments[0].is_not_null() & arguments[1].is_not_null()
     parts = {
-        "n": lambda: aggregates.count(),
-        "sums": lambda: aggregates.var(y + x, 0),
+        "n": lambda: aggregates.count().where(is_pair),
+        "sums": lambda: aggregates.var(y + x, 0),  # NULL where one of the two is
         "differences": lambda: aggregates.var(y - x, 0),
         "sums_1": lambda: aggregates.var(y + x, 1),
         "differences_1": lambda: aggregates.var(y - x, 1),
-        "var_x": lambda: aggregates.var(x, 0),
-        "var_y": lambda: aggregates.var(y, 0),
-        "mean_x": lambda: aggregates.mean(x),
-        "mean_y": lambda: aggregates.mean(y),
+        "var_x": lambda: aggregates.var(x, 0).where(is_pair),
+        "var_y": lambda: aggregates.var(y, 0).where(is_pair),
+        "mean_x": lambda: aggregates.mean(x).where(is_pair),
+        "mean_y": lambda: aggregates.mean(y).where(is_pair),
     }
-    return {part: parts[part]().where(is_pair) for part in asked}, whole
+    return {part: parts[part]() for part in asked}, whole
