@@ -64,13 +64,14 @@ struct Total {
   int64_t rows = 0;
   int64_t values = 0;
   int64_t sum = 0;
-  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t bits = 0;  // that an odd number of values has
+  std::vector<int64_t> each;
   int64_t kept = 0;  // rows that the filter lets through
   std::optional<int64_t> first;
 };
 
 // The key and its aggregates; as numbers, since the thread sanitizer takes seconds to compare them as strings.
-using Row = std::array<std::optional<int64_t>, 7>;
+using Row = std::array<std::optional<int64_t>, 9>;
 
 std::vector<Row> expected_rows(Keys keys) {
   std::map<std::optional<int64_t>, Total> totals;
@@ -82,11 +83,13 @@ std::vector<Row> expected_rows(Keys keys) {
     const int64_t value = i * 31 % 1'000 - 500;
     ++total.values;
     total.sum += value;
-    total.least = std::min(total.least, value);
+    total.bits ^= value;
+    total.each.push_back(value);
     if (!total.first) total.first = value;
   }
   std::vector<Row> rows;
-  for (const auto& [key, total] : totals) {
+  for (auto& [key, total] : totals) {
+    std::sort(total.each.begin(), total.each.end());
     const auto of_values = [values = total.values](int64_t value) {
       return values == 0 ? std::nullopt : std::optional<int64_t>(value);
     };
@@ -94,9 +97,11 @@ std::vector<Row> expected_rows(Keys keys) {
                     total.rows,
                     total.values,
                     of_values(total.sum),
-                    of_values(total.least),
+                    of_values(total.each.empty() ? 0 : total.each.front()),
                     total.first,
-                    total.kept});
+                    total.kept,
+                    of_values(total.bits),
+                    of_values(total.each.empty() ? 0 : total.each[(total.each.size() - 1) / 2])});
   }
   return rows;
 }
@@ -128,7 +133,9 @@ GroupSpec spec_of(GroupStrategy strategy) {
                      aggregate(AggregateFunction::kSum, 1),
                      aggregate(AggregateFunction::kMin, 1),
                      aggregate(AggregateFunction::kFirst, 1),
-                     aggregate(AggregateFunction::kCount, -1, 2)};
+                     aggregate(AggregateFunction::kCount, -1, 2),
+                     aggregate(AggregateFunction::kBitXor, 1),
+                     aggregate(AggregateFunction::kQuantileDisc, 1)};
   return spec;
 }
 
