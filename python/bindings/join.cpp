@@ -71,8 +71,6 @@ crossdock::Residual residual_of(nb::object callable) {
   };
 }
 
-using Items = std::vector<std::tuple<std::string, std::string, std::string>>;
-
 std::vector<crossdock::OutputItem> items_of(const nb::object& items) {
   std::vector<crossdock::OutputItem> out;
   if (!items.is_valid()) return out;

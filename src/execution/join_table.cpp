@@ -11,7 +11,6 @@ namespace {
 
 using operators::FindOptions;
 using operators::OperatorRun;
-using operators::TableRange;
 using sorters::SegmentList;
 
 constexpr const char* kPhase = "build table";

@@ -1,7 +1,6 @@
 #include "execution/run_record.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "operators/run/operator_facts.hpp"
 #include "plan/node_text.hpp"

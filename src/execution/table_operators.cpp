@@ -14,7 +14,6 @@
 namespace crossdock::execution {
 namespace {
 
-using expressions::Expression;
 using expressions::ExpressionOp;
 using expressions::ExpressionPtr;
 using operators::GroupSpec;

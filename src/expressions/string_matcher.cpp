@@ -1,7 +1,6 @@
 #include "expressions/string_matcher.hpp"
 
 #include <algorithm>
-#include <string>
 #include <unordered_set>
 #include <vector>
 

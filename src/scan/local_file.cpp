@@ -1,7 +1,6 @@
 // pread until it is all there.
 #include "scan/local_file.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 // From the parts of a server to its shape: validation, simplification, and the order of vertices and edges.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <unordered_set>
 

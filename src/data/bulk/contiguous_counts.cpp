@@ -1,5 +1,4 @@
 // Whole ranges of counts, one put per pair of ranks.
-#include <algorithm>
 
 #include "data/bulk/bucket_forms.hpp"
 

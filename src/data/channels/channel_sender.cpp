@@ -1,6 +1,5 @@
 #include "data/channels/channel_sender.hpp"
 
-#include <algorithm>
 #include <thread>
 
 #include "data/channels/channel_router.hpp"

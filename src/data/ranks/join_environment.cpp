@@ -1,5 +1,4 @@
 // Who started this process, by what it left in the environment.
-#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>

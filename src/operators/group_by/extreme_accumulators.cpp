@@ -1,5 +1,4 @@
 // Minima and maxima of numbers.
-#include <cmath>
 #include <limits>
 
 #include "operators/group_by/accumulator.hpp"

@@ -2,7 +2,6 @@
 #include "operators/group_by/group_by.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "base/check.hpp"

@@ -3,7 +3,6 @@
 // morsels beside them: those come together at the end.
 #include <algorithm>
 #include <atomic>
-#include <limits>
 
 #include "base/check.hpp"
 #include "operators/group_by/group_run.hpp"

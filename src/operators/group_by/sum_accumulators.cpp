@@ -1,5 +1,4 @@
 // Counts and sums.
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 

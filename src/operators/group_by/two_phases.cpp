@@ -1,7 +1,5 @@
 // Own tables and scatters first, partitions after.
 #include <algorithm>
-#include <atomic>
-#include <bit>
 
 #include <hwy/cache_control.h>
 

@@ -3,7 +3,6 @@
 // One pass over memory splits the rows into ranges that fit a core's second-level cache; every range is
 // sorted there, by counting passes over the bits that still differ. Bound: a row is read twice and
 // written once by the pass, and read and written once more in its range.
-#include <algorithm>
 
 #include "operators/sort/range_partitions.hpp"
 #include "operators/sort/sampled_ranges.hpp"
