@@ -55,6 +55,18 @@ def test_variables_of_the_caller(dock: xd.Dock) -> None:
     del arrow, polars, pandas, relation, duck
 
 
+def test_of_variables_that_differ_in_case_one_is_typed(dock: xd.Dock) -> None:
+    x, X = pa.table({"a": [1]}), pa.table({"a": [2]})  # noqa: N806 - is what is tested
+    assert rows(dock.sql("select a from X")) == rows(dock.sql('select a from "X" b')) == [(2,)]
+    assert rows(dock.sql("select a from x")) == [(1,)]
+    assert rows(dock.sql("select count(*) from x join x y using (a)")) == [(1,)]
+    assert rows(dock.sql("select X.a from X join X Y using (a)")) == [(2,)]
+    del x, X
+    Orders = pa.table({"a": [3]})  # noqa: N806
+    assert rows(dock.sql("select a from orders")) == rows(dock.sql("from ORDERS")) == [(3,)]
+    del Orders
+
+
 def test_a_variable_that_is_no_table_is_none(dock: xd.Dock) -> None:
     numbers = [1, 2, 3]
     with pytest.raises(xd.SqlError, match="no table 'numbers'"):

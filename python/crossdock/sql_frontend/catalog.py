@@ -247,7 +247,7 @@ class Variables:
                 if name in variables:
                     yield variables[name]
                 for spelled, value in list(variables.items()):
-                    if spelled != name and spelled.lower() == name:
+                    if spelled != name and spelled.lower() == name.lower():
                         yield value
             frame = frame.f_back
 

@@ -95,8 +95,7 @@ def plan_query(
         return plan_query(catalog, longer.text, parameters, around, tables)
 
     def columns_of(name: str) -> list[str] | None:
-        lowered = name.lower()
-        relation_of_name = local.get(lowered) or catalog.find(name) or around[0].table(lowered)
+        relation_of_name = local.get(name.lower()) or catalog.find(name) or around[0].table(name)
         return None if relation_of_name is None else relation_of_name.columns
 
     rewritten = rewrite(text, columns_of)
@@ -220,7 +219,7 @@ def _planned(
             break
         except UnknownTableError as unknown:
             name = unknown.args[0]
-            table = catalog.find(name) or variables.table(name)
+            table = catalog.find(name) or variables.table(_typed(name, rewritten))
             if table is None or name in relations:
                 raise _unknown_table((catalog, variables), name, rewritten) from None
             relations[name] = table
@@ -358,6 +357,12 @@ def _plain(value: Any) -> Any:
         if hasattr(value, method) and hasattr(value, "__len__"):
             return getattr(value, method)()
     return value
+
+
+def _typed(name: str, text: Rewritten) -> str:
+    """A name of FROM as it was typed: of variables that differ in case alone, one is meant."""
+    place = text.tables.get(name)
+    return next((t.name for t in tokens_of(text.original) if t.start == place), name)
 
 
 def _unknown_table(names: tuple[Catalog, Variables], name: str, text: Rewritten) -> Exception:
