@@ -40,8 +40,26 @@ def arithmetic(function: str, left: Datum, right: Datum) -> Datum:
             raise pa.ArrowNotImplementedError(f"{function} has no meaning for decimals here")
         return _floor_divide(function, left, right)
     if decimals is None:
-        return _CHECKED[function](left, right)
+        return _checked(function, left, right)
     return _decimal_arithmetic(function, *decimals)
+
+
+def _checked(function: str, left: Datum, right: Datum) -> Datum:
+    """With 0 under NULLs of times: pyarrow computes with what lies there, which may overflow."""
+    both = [_with_zeros(side) for side in (left, right)]
+    result = _CHECKED[function](*both)
+    if both[0] is left and both[1] is right:
+        return result
+    is_known = pc.and_(pc.is_valid(left), pc.is_valid(right))
+    return pc.if_else(is_known, result, pa.scalar(None, result.type))
+
+
+def _with_zeros(value: Datum) -> Datum:
+    if isinstance(value, pa.Scalar) or value.null_count == 0:
+        return value
+    if not (pa.types.is_temporal(value.type) and pa.types.is_primitive(value.type)):
+        return value
+    return pc.fill_null(value, pa.scalar(0, value.type))
 
 
 def _date_arithmetic(function: str, left: Datum, right: Datum) -> Datum:
@@ -59,7 +77,7 @@ def _date_arithmetic(function: str, left: Datum, right: Datum) -> Datum:
     elif function == "add" and pa.types.is_date32(right.type):
         left, days = right, _whole_days(left)
     if function != "add" or days is None:
-        return _CHECKED[function](left, right)
+        return _checked(function, left, right)
     return pc.add_checked(left.cast(pa.int32()), pa.scalar(days, pa.int32())).cast(pa.date32())
 
 

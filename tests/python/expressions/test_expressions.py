@@ -372,6 +372,24 @@ def test_long_lists() -> None:
     assert evaluate(col("s").is_in([*strings, "b"]), rows).to_pylist() == [False, True, None]
 
 
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_what_lies_under_nulls_of_times_is_no_value(dock: xd.Dock, unit: str) -> None:
+    """The least of no times is NULL over the largest integer, which has no next day."""
+    day = datetime.timedelta(days=1)
+    times = pa.table({
+        "k": [1, 2, 2],
+        "t": pa.array([5, None, None], pa.timestamp(unit, "UTC")),
+        "d": pa.array([5, None, None], pa.duration(unit)),
+    })  # fmt: skip
+    least = dock.from_arrow(times).group_by("k").agg(t=xd.min("t"), d=xd.min("d"))
+    moved = least.select("k", later=col("t") + day, longer=day + col("d"), twice=col("d") * 2)
+    first, second = moved.sort("k").collect().select(["later", "longer", "twice"]).to_pylist()
+    assert None not in first.values()
+    assert set(second.values()) == {None}
+    there = dock.sql("select t + interval 1 day as t, t - t as d from least order by k").collect()
+    assert [column.null_count for column in there.columns] == [1, 1]
+
+
 def test_dates_and_whole_days_are_dates() -> None:
     day = datetime.timedelta(days=1)
     rows = pa.table({"t": pa.array([datetime.date(2020, 2, 28), None])})
