@@ -33,19 +33,29 @@ def test_cases_over_ranks(ranks: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_cases_over_ranks_of_mpi(ranks: int) -> None:
     """The same where rows move in bulk."""
-    clean = outside_of_groups()
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    program = str(Path(__file__).with_name("rank_run.py"))
-    verb = [sys.executable, program, str(SEED * 100 + 50 + ranks), str(CASES)]
-    ended = subprocess.run(
-        ["mpirun", "--oversubscribe", "-n", str(ranks), *verb],
-        env=clean | root,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
+    ended = _ran_by_mpi("rank_run.py", ranks, SEED * 100 + 50 + ranks, CASES)
     assert ended.returncode == 0, ended.stderr
     done = set(ended.stdout.split())
     assert len(done) == 1
     assert int(done.pop()) > 3 * CASES
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+def test_random_plans_over_ranks() -> None:
+    """Plans of relations have the rows of one process, step by step."""
+    ended = _ran_by_mpi("rank_plans.py", 3, SEED, 2 * CASES)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == [str(2 * CASES), "plans"]
+
+
+def _ran_by_mpi(
+    program: str, ranks: int, seed: int, cases: int
+) -> subprocess.CompletedProcess[str]:
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    path = str(Path(__file__).with_name(program))
+    return subprocess.run(
+        ["mpirun", "--oversubscribe", "-n", str(ranks), sys.executable, path, str(seed),
+         str(cases)],
+        env=outside_of_groups() | root, capture_output=True, text=True, timeout=WITHIN_S,
+        check=False,
+    )  # fmt: skip
