@@ -240,6 +240,11 @@ def test_what_becomes_a_longer_text_is_that_of_one_process(folder: Path) -> None
         "b.i > a.i + 997) or i = 5 order by all",
         "select x.i, y.k from (select i from 't.parquet' where i < 3) x positional join "
         "(select k from 't.parquet' where i < 2) y order by all",
+        "select count(*) as n, max(i) as m from (select i from 't.parquet' order by i limit 10%)",
+        "select count(distinct r) as n, count(distinct u) as m, sum(i) as s from "
+        "(select random() as r, uuid() as u, i from 't.parquet')",
+        "select x, y, count(*) as n from (select unnest([i, k]) as x, unnest([k]) as y from "
+        "'t.parquet' where i < 5) group by all order by all",
     )
     with duckdb.connect() as oracle:
         oracle.execute(f"SET file_search_path = '{folder}'")

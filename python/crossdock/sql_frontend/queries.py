@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -227,8 +228,12 @@ def _planned(
         name: _with_bound_names(relation._node, schemas[name].names)
         for name, relation in relations.items()
     }
+    ranks = catalog.over_ranks()
+    if rewritten.has_moment and settings.seed is None and ranks is not None:
+        seed = ranks.agree("a seed", secrets.randbits(32))[0]
+        settings = replace(settings, seed=seed)
     try:
-        node, columns, names = _translated(bound, tables, settings, catalog.over_ranks())
+        node, columns, names = _translated(bound, tables, settings, ranks)
     except RecursionError:
         raise sql_error(
             "expressions are nested too deep", rewritten.original,
