@@ -288,7 +288,12 @@ def test_settings(dock: xd.Dock) -> None:
     assert rows(dock.sql("show all")) == [
         ("default_null_order", "nulls_last"),
         ("join_order", "as_written"),
+        ("seed", "drawn"),
     ]
+    dock.sql("set seed = 7")
+    assert rows(dock.sql("show seed")) == [("7",)]
+    with pytest.raises(xd.OptionError, match="seed='some'"):
+        dock.sql("set seed = some")
 
 
 def test_several_statements(dock: xd.Dock) -> None:
