@@ -31,6 +31,9 @@ class QueryDock(Protocol):
     def over_ranks(self) -> Ranks | None:
         """What the ranks of the dock do together."""
 
+    def random_bits(self, count: int) -> int:
+        """So many, in all ranks the same."""
+
     def scan(self, data: object, replicated: bool = False) -> Node:
         """What `from_arrow` takes, as a source of a query."""
 

@@ -270,17 +270,17 @@ class Relation(RowSets, ResultFiles):
         self, n: int | None = None, *, fraction: float | None = None, seed: int | None = None
     ) -> Relation:
         """Random rows, in the order of the input: exactly `n` (all, if there are no more), or each
-        with probability `fraction`.
-
-        The same seed draws the same rows of the same input; without one it is drawn now, and the
-        relation keeps it. Errors: OptionError.
+        with probability `fraction`. The same seed draws the same rows of the same input; without
+        one it is drawn now, and the relation keeps it. Errors: OptionError.
         """
+        seed = self._dock.random_bits(32) if seed is None else seed
         return self._with(row_planning.plan_sample(self._node, n, fraction, seed))
 
     def with_random(self, name: str, *, kind: str = "number", seed: int | None = None) -> Relation:
         """All columns, and one of random values: numbers from 0 up to 1, or kind="uuid". Seeds are
         those of `sample`. Errors: ColumnError (a name twice), OptionError."""
         require_text(name, "with_random()", 'with_random("r")')
+        seed = self._dock.random_bits(32) if seed is None else seed
         drawn = row_planning.draw(name, kind, seed)
         return self._with(row_planning.plan_draws(self._node, [drawn]))
 

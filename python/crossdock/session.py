@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -449,6 +450,10 @@ class Dock:
     def over_ranks(self) -> Ranks | None:
         """What the ranks of the dock do together, for modules of this package."""
         return self._ranks
+
+    def random_bits(self, count: int) -> int:
+        """So many, in all ranks the same, for modules of this package."""
+        return secrets.randbits(count) if self._ranks is None else self._ranks.random_bits(count)
 
     def __getattr__(self, name: str) -> NoReturn:
         from crossdock.familiar_names import FAMILIAR_OF_DOCKS

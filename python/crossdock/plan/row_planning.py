@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,16 +94,15 @@ def plan_draws(node: Node, items: Sequence[Draw]) -> Draws:
     return Draws(node, tuple(items), pa.schema([*node.schema, *fields]))
 
 
-def draw(name: str, kind: str, seed: int | None) -> Draw:
-    """One of them. The seed is drawn here if none is given. OptionError."""
+def draw(name: str, kind: str, seed: int) -> Draw:
+    """One of them. OptionError."""
     if kind not in RANDOM_TYPES:
         raise unknown_choice("kind", kind, tuple(RANDOM_TYPES))
-    return Draw(name, kind, _seed(seed, "with_random"))
+    return Draw(name, kind, _require_seed(seed, "with_random"))
 
 
-def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int | None) -> Sample:
-    """Random rows of `node`. The seed is drawn here if none is given, so that a relation means the
-    same rows at every run. OptionError."""
+def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int) -> Sample:
+    """Random rows of `node`, at every run the same. OptionError."""
     if (rows is None) == (fraction is None):
         raise make_error(
             "CD-105", "sample() takes either a number of rows or a fraction",
@@ -114,7 +112,7 @@ def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int 
     if rows is not None:
         rows = require_rows(rows, "sample(n=...)")
     share = None if fraction is None else _share(fraction, "sample")
-    return Sample(node, share, rows, _seed(seed, "sample"))
+    return Sample(node, share, rows, _require_seed(seed, "sample"))
 
 
 def _share(fraction: float, method: str) -> float:
@@ -127,10 +125,8 @@ def _share(fraction: float, method: str) -> float:
     return float(fraction)
 
 
-def _seed(seed: int | None, method: str) -> int:
-    """The seed, or one that is drawn."""
-    if seed is None:
-        return secrets.randbits(32)
+def _require_seed(seed: object, method: str) -> int:
+    """The seed. OptionError."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
         raise make_error(
             "CD-105", f"{method}(seed={seed!r}) is no seed", limits="0 to 2^63 - 1", try_="seed=1"

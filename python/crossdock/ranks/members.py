@@ -12,7 +12,9 @@ import contextlib
 import itertools
 import json
 import logging
+import random
 import re
+import secrets
 import socket
 import threading
 import time
@@ -121,7 +123,9 @@ class Ranks:
         self._done = ""  # the step that ends the call
         self._is_together = False
         self._ended: BaseException | None = None
-        self.agree(f"a dock with moves={moves!r}, eager_bytes={self.eager_bytes}")
+        opened = f"a dock with moves={moves!r}, eager_bytes={self.eager_bytes}"
+        seeds = self.agree(opened, secrets.randbits(64))
+        self.random_bits = random.Random(seeds[0]).getrandbits  # the same in all ranks
         self._choose(moves)
         # Partitions are finer than ranks, so that their load can be evened out.
         count = 1

@@ -75,6 +75,10 @@ class Catalog:
         """What the ranks of the dock do together."""
         return self._dock.over_ranks()
 
+    def random_bits(self, count: int) -> int:
+        """So many, in all ranks the same."""
+        return self._dock.random_bits(count)
+
     def kept(self, key: object) -> Relation | None:
         """The relation that is kept by a key, over ranks if all of them have it: that ends their
         call."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -228,12 +227,10 @@ def _planned(
         name: _with_bound_names(relation._node, schemas[name].names)
         for name, relation in relations.items()
     }
-    ranks = catalog.over_ranks()
-    if rewritten.has_moment and settings.seed is None and ranks is not None:
-        seed = ranks.agree("a seed", secrets.randbits(32))[0]
-        settings = replace(settings, seed=seed)
+    if rewritten.has_moment and settings.seed is None:
+        settings = replace(settings, seed=catalog.random_bits(32))
     try:
-        node, columns, names = _translated(bound, tables, settings, ranks)
+        node, columns, names = _translated(bound, tables, settings, catalog.over_ranks())
     except RecursionError:
         raise sql_error(
             "expressions are nested too deep", rewritten.original,

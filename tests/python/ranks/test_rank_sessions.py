@@ -115,6 +115,8 @@ with xd.connect(threads=1, memory="256MiB") as dock:
     found["streamed"] = sum(batch.num_rows for batch in rows.to_batches())
     found["sampled"] = [rows.sample(100, seed=1).count(), rows.limit(10, 5).count(),
                         rows.sort(xd.desc("i")).limit(10, 5).gather() is None]
+    found["without seeds"] = [rows.sample(10).count(),
+                              rows.with_random("r").filter("r < 1").count()]
     parts = rows.partition_by("k", 4)
     parts.write(f"{folder}/parts")
     found["parts"] = [parts.rows, sum(parts[i].num_rows for i in parts.mine)]
@@ -154,6 +156,7 @@ def test_results_over_ranks(
         assert one["own"] == [3, 6]
         assert one["written"] == one["one file"] == ROWS
         assert one["sampled"][:2] == [100, 10]
+        assert one["without seeds"] == [10, ROWS]
         assert one["by folders"] == 143
         assert sum(one["parts"][0]) == ROWS
         assert one["twice"]
