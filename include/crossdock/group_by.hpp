@@ -21,7 +21,8 @@ struct AggregateItem {
   int ddof = 1;                 // var, stddev: divisor n - ddof
   double quantile = 0.5;        // 0 to 1
   std::string by = {};          // arg_min, arg_max: the column that rows are compared by
-  bool ignore_nulls = true;     // first, last: false: the value of the row, NULL or not
+  bool ignore_nulls = true;     // all of a row: false: the value of the row, NULL or not
+  bool last_of_equals = false;  // arg_min, arg_max: of rows that compare equal the last one
 };
 
 struct GroupByOptions {

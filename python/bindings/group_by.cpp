@@ -17,6 +17,7 @@ crossdock::AggregateItem aggregate_of(const nb::handle& entry) {
   OptionReader given("an aggregate", nb::cast<nb::dict>(fields[4]));
   given.read("by", item.by);
   given.read("ignore_nulls", item.ignore_nulls);
+  given.read("last_of_equals", item.last_of_equals);
   given.read("wide", item.wide);
   given.read("floats", item.floats);
   given.read("ddof", item.ddof);

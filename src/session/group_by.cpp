@@ -27,6 +27,7 @@ Result<operators::AggregateSpec> make_aggregate(const AggregateItem& item, const
   aggregate.name = item.name;
   aggregate.wide = item.wide;
   aggregate.ignore_nulls = item.ignore_nulls;
+  aggregate.last_of_equals = item.last_of_equals;
   aggregate.ddof = item.ddof;
   aggregate.quantile = item.quantile;
   return aggregate;

@@ -23,6 +23,7 @@ from crossdock.plan.list_planning import ListColumns, group_lists, in_input_orde
 from crossdock.plan.nodes import GroupBy, Node
 from crossdock.plan.ordered_groups import is_ordered, with_ordered_columns
 from crossdock.plan.planning import plan_project, require_columns, require_different
+from crossdock.plan.row_ends import as_extremes
 from crossdock.plan.shared_sums import with_shared_sums
 from crossdock.values.arrow_kinds import is_moment
 from crossdock.values.type_checks import require_aggregable, require_groupable
@@ -58,6 +59,12 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
     for name, item in items.items():
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
     items = {name: _typed(item, type_of) for name, item in items.items()}
+    parts, results = as_extremes(items, node.schema)
+    if parts.keys() != items.keys() and not any(
+        is_ordered(part, node.schema) for part in parts.values()
+    ):
+        named = [(name, Column(name)) for name, _ in keys]
+        return plan_project(plan_group(node, keys, parts), [*named, *results.items()], "agg()")
     scalars = {name: item for name, item in items.items() if not is_list(item)}
     lists = {name: item for name, item in items.items() if is_list(item)}
     if any(is_ordered(item, node.schema) for item in scalars.values()):

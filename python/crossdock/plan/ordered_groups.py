@@ -1,5 +1,5 @@
-"""Aggregates that need the rows of each group in order: first and last by an order, quantiles of
-what is no number, date or time, and joined strings. Each becomes a window function below the
+"""Aggregates that need the rows of each group in order: first and last by several orders, quantiles
+of what is no number, date or time, and joined strings. Each becomes a window function below the
 grouping, and the value that it has for a whole group is taken from any of its rows. So do first,
 last and values at an extreme beside them: windows change the order of rows, which is put back where
 a mode needs it.

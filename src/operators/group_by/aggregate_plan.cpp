@@ -48,9 +48,10 @@ class AggregatePlanner {
 
   int mask_of(const AggregateSpec& aggregate) {
     const auto with_nulls = [&](int column) {
-      return column >= 0 && aggregate.ignore_nulls && may_be_null(column) ? column : -1;
+      return column >= 0 && may_be_null(column) ? column : -1;
     };
-    const InputMask mask{with_nulls(aggregate.column), with_nulls(aggregate.by), aggregate.filter};
+    const int values = aggregate.ignore_nulls ? with_nulls(aggregate.column) : -1;
+    const InputMask mask{values, with_nulls(aggregate.by), aggregate.filter};
     return mask == InputMask{} ? -1 : index_of(plan_.masks, mask);
   }
 
@@ -68,6 +69,7 @@ class AggregatePlanner {
     PlannedAccumulator planned_one;
     planned_one.spec.kind = kind;
     planned_one.spec.input = input;
+    planned_one.spec.last_of_equals = planned.spec.last_of_equals;
     if (input >= 0 && plan_.inputs[input].lane >= 0) {
       planned_one.spec.form = form_of(kind, plan_.lanes[plan_.inputs[input].lane]);
     }

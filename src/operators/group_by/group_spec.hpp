@@ -54,9 +54,11 @@ struct AggregateSpec {
   std::string name;
   bool wide = false;  // sums of integers as decimal128(38, 0)
   FloatSums floats = FloatSums::kFast;
-  bool ignore_nulls = true;  // first, last: false: the value of the row, NULL or not
-  int ddof = 1;              // var, stddev: the divisor is n - ddof
-  double quantile = 0.5;     // of all kinds: 0 to 1
+  bool ignore_nulls =
+      true;  // first, last, arg_min, arg_max: false: the value of the row, NULL or not
+  bool last_of_equals = false;  // arg_min, arg_max: of rows that compare equal the last one
+  int ddof = 1;                 // var, stddev: the divisor is n - ddof
+  double quantile = 0.5;        // of all kinds: 0 to 1
 };
 
 enum class GroupStrategy : uint8_t { kAuto, kTable, kRadix, kAdaptive, kDense, kSorted };

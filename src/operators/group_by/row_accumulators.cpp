@@ -7,7 +7,16 @@
 namespace crossdock::operators {
 namespace {
 
-// References ascend with the position of the row.
+static_assert(static_cast<RowRef>(kNullRef + 1) == 0,
+              "no row is behind all rows, and next to it before them");
+
+// Whether `ref` is further before the row that is kept, or behind it: references ascend with the position of the row.
+template <bool kIsLast>
+bool is_further(RowRef ref, RowRef kept) {
+  if constexpr (!kIsLast) return ref < kept;
+  return static_cast<RowRef>(ref + 1) > static_cast<RowRef>(kept + 1);
+}
+
 template <bool kIsLast>
 class EndRefAccumulator : public RefAccumulator {
  public:
@@ -17,7 +26,7 @@ class EndRefAccumulator : public RefAccumulator {
     for (int32_t i = 0; i < block.rows; ++i) {
       RowRef& kept = refs_[block.groups[i]];
       const bool counts = valid == nullptr || valid[i] != 0;
-      kept = counts ? further(block.refs[i], kept) : kept;
+      kept = counts && is_further<kIsLast>(block.refs[i], kept) ? block.refs[i] : kept;
     }
     return {};
   }
@@ -25,24 +34,18 @@ class EndRefAccumulator : public RefAccumulator {
     const auto& other = static_cast<const EndRefAccumulator&>(from);
     for (int32_t i = 0; i < pairs.count; ++i) {
       RowRef& kept = refs_[pairs.to[i]];
-      kept = further(other.refs_[pairs.from[i]], kept);
+      const RowRef more = other.refs_[pairs.from[i]];
+      kept = is_further<kIsLast>(more, kept) ? more : kept;
     }
     return {};
   }
 
  private:
-  static_assert(static_cast<RowRef>(kNullRef + 1) == 0,
-                "no row is behind all rows, and next to it before them");
-  static RowRef further(RowRef a, RowRef b) {
-    if constexpr (!kIsLast) return std::min(a, b);
-    return std::max(static_cast<RowRef>(a + 1), static_cast<RowRef>(b + 1)) - 1;
-  }
-
   int input_;
 };
 
-// The row of the least word, where words order as the values do, and the first of equal ones.
-template <class Word>
+// The row of the least word, where words order as the values do, and the first or last of equal ones.
+template <class Word, bool kIsLast>
 class ArgAccumulator : public RefAccumulator {
  public:
   ArgAccumulator(Memory& memory, const AccumulatorSpec& spec)
@@ -80,7 +83,8 @@ class ArgAccumulator : public RefAccumulator {
 
  private:
   void offer(uint32_t group, Word word, RowRef ref) {
-    const bool is_better = word < words_[group] || (word == words_[group] && ref < refs_[group]);
+    const bool is_better =
+        word < words_[group] || (word == words_[group] && is_further<kIsLast>(ref, refs_[group]));
     words_[group] = is_better ? word : words_[group];
     refs_[group] = is_better ? ref : refs_[group];
   }
@@ -91,7 +95,8 @@ class ArgAccumulator : public RefAccumulator {
   Word flips_;
 };
 
-// Least or greatest string, bytewise; the first row that has it.
+// Least or greatest string, bytewise; the first or last row that has it.
+template <bool kIsLast>
 class TextExtremeAccumulator : public RefAccumulator {
  public:
   TextExtremeAccumulator(const AccumulatorContext& context, int input, bool is_min)
@@ -131,7 +136,7 @@ class TextExtremeAccumulator : public RefAccumulator {
   void offer(uint32_t group, RowRef ref, const TextSlice& string) {
     if (refs_[group] != kNullRef) {
       const int order = compare_strings(string, strings_[group]);
-      if (order == 0 ? refs_[group] <= ref : (order > 0) == is_min_) return;
+      if (order == 0 ? !is_further<kIsLast>(ref, refs_[group]) : (order > 0) == is_min_) return;
     }
     refs_[group] = ref;
     strings_[group] = string;
@@ -143,6 +148,23 @@ class TextExtremeAccumulator : public RefAccumulator {
   bool is_min_;
 };
 
+template <bool kIsLast>
+std::unique_ptr<Accumulator> make_extreme(const AccumulatorSpec& spec,
+                                          const AccumulatorContext& context) {
+  Memory& memory = *context.memory;
+  switch (spec.kind) {
+    case AccumulatorKind::kArgMin:
+    case AccumulatorKind::kArgMax:
+      if (spec.form == ValueForm::kWide) {
+        return std::make_unique<ArgAccumulator<UInt128, kIsLast>>(memory, spec);
+      }
+      return std::make_unique<ArgAccumulator<uint64_t, kIsLast>>(memory, spec);
+    default:
+      return std::make_unique<TextExtremeAccumulator<kIsLast>>(
+          context, spec.input, spec.kind == AccumulatorKind::kMinRef);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Accumulator> make_ref_accumulator(const AccumulatorSpec& spec,
@@ -153,15 +175,9 @@ std::unique_ptr<Accumulator> make_ref_accumulator(const AccumulatorSpec& spec,
       return std::make_unique<EndRefAccumulator<false>>(memory, spec.input);
     case AccumulatorKind::kLastRef:
       return std::make_unique<EndRefAccumulator<true>>(memory, spec.input);
-    case AccumulatorKind::kArgMin:
-    case AccumulatorKind::kArgMax:
-      if (spec.form == ValueForm::kWide) {
-        return std::make_unique<ArgAccumulator<UInt128>>(memory, spec);
-      }
-      return std::make_unique<ArgAccumulator<uint64_t>>(memory, spec);
     default:
-      return std::make_unique<TextExtremeAccumulator>(
-          context, spec.input, spec.kind == AccumulatorKind::kMinRef);
+      return spec.last_of_equals ? make_extreme<true>(spec, context)
+                                 : make_extreme<false>(spec, context);
   }
 }
 
