@@ -36,7 +36,6 @@ STATEMENTS = (
     "select distinct on (s) a from t order by a",
     "select a from t except all select a, s from u",
     "select try_cast(s as interval) from t",
-    "select s, sum(distinct a), sum(a) from t group by rollup (s)",
     "select mode(distinct a) from t",
     "select quantile_disc(distinct a, 0.5) from t",
     "select count(distinct a, b) from t",

@@ -19,6 +19,13 @@ select s, bo, avg(cast(a as decimal(10, 2))), sum(cast(a as decimal(10, 2))) fro
 select s, bo, count(*), median(a), stddev(b) from t group by rollup (s, bo);
 select s, bo, avg(a), median(a) from t group by rollup (s, bo);
 
+-- distinct values beside totals
+select s, sum(distinct a), sum(a) from t group by rollup (s);
+select s, bo, count(distinct a), avg(distinct b), max(a) from t group by cube (s, bo);
+select s, bo, sum(distinct a) filter (b > 1), grouping(s) from t group by grouping sets ((s), (s, bo), ());
+select s, string_agg(distinct bo::text, ',' order by bo::text), count(distinct (a, b)) from t group by rollup (s);
+select s, sum(distinct a) from t where a > 1000 group by rollup (s);
+
 -- conditions on constants beside totals
 select * from (select 'a' as k, sum(a) as v from t union all select 'b', sum(v) from u) where k = 'a';
 select * from (select 'a' as k, count(*) as n from t) where k like 'b%';

@@ -14,8 +14,12 @@ from crossdock.expressions.expression import Call, Column, Expr, Literal
 from crossdock.expressions.result_types import result_type
 from crossdock.expressions.window_expressions import replace_columns
 from crossdock.plan.nodes import Node
-from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.translation.aggregation import Aggregation, Item, with_results
+from crossdock.sql_frontend.translation.aggregation import (
+    Aggregation,
+    Item,
+    with_distinct,
+    with_results,
+)
 from crossdock.sql_frontend.translation.building import Builder, unused
 
 # By function, what puts its values of several groups together.
@@ -64,26 +68,32 @@ def grouping_sets(builder: Builder, node: Node, aggregation: Aggregation) -> tup
     keys = aggregation.keys(node)
     names = [name for name, _ in keys]
     items, results = aggregation.items(names)
-    if aggregation.of_once:
-        raise unsupported(
-            "aggregates of DISTINCT values beside ROLLUP, CUBE and GROUPING SETS", word="distinct",
-            try_="a query for each of the groupings, with UNION ALL",
-        )  # fmt: skip
     measures = _with_means_in_parts(_Measures(items, results), node)
-    bits = unused("grouping sets", [*names, *(name for name, _ in measures.items)])
-    schema = builder.group(node, keys, dict(measures.items)).schema
+    once = aggregation.of_once
+    columns = [name for name, _ in measures.items] + [each.name for each in once]
+    bits = unused("grouping sets", [*names, *columns])
+
+    def with_once(groups: Node, places: Sequence[int]) -> Node:
+        for each in once:
+            groups = with_distinct(builder, (groups, [keys[i] for i in places]), node, each)
+        return groups
+
+    every = range(len(keys))
+    schema = with_once(builder.group(node, keys, dict(measures.items)), every).schema
     sets = aggregation.sets()
     grouped = _groupings(builder, node, keys, measures, sets)
     parts = []
     for chosen in sets:
         groups, is_of_groups = grouped[frozenset(chosen)]
-        missing = sum(1 << (len(keys) - 1 - i) for i in range(len(keys)) if i not in chosen)
+        groups = with_once(groups, chosen)
+        missing = sum(1 << (len(keys) - 1 - i) for i in every if i not in chosen)
         shown: list[tuple[str, Expr]] = []
         for i, name in enumerate(names):
             null = Literal(pa.scalar(None, _plain(schema.field(name).type)))
             shown.append((name, Column(name) if i in chosen else null))
         shown.append((bits, Literal(pa.scalar(missing, pa.int64()))))
         shown += [(n, measures.shown(n, item, is_of_groups)) for n, item in measures.items]
+        shown += [(each.name, Column(each.name)) for each in once]
         parts.append(builder.project(groups, _of_types(shown, schema)))
     whole, of_measures = with_results(builder, builder.union(parts), measures.results)
     return whole, [*names, bits, *of_measures]
