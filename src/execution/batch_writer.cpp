@@ -271,7 +271,7 @@ class BatchWriter::Column {
   void append_view(std::string_view text, uint8_t* to) {
     int32_t place[4] = {static_cast<int32_t>(text.size()), 0, 0, 0};  // bytes, prefix, heap, offset
     if (place[0] <= keys::kInlineBytes) {
-      std::memcpy(&place[1], text.data(), text.size());
+      text.copy(reinterpret_cast<char*>(&place[1]), keys::kInlineBytes);
     } else {
       copy_string(bytes_.data() + string_bytes_, text);
       std::memcpy(&place[1], text.data(), 4);
