@@ -136,13 +136,7 @@ class Relation(RowSets, ResultFiles):
 
     def rename(self, names: Mapping[str, str]) -> Relation:
         """The same columns under new names, {"old": "new"}. ColumnError."""
-        if not isinstance(names, Mapping):
-            raise make_error("CD-105", f"rename() of {names!r}", try_='rename({"old": "new"})')
-        planning.require_columns(names, self.schema, "rename()")
-        for name in names.values():
-            require_text(name, "rename()", 'rename({"old": "new"})')
-        items = [(names.get(name, name), Column(name)) for name in self.columns]
-        return self._with(planning.plan_project(self._node, items, "rename()"))
+        return self._with(planning.plan_rename(self._node, names))
 
     def filter(self, *predicates: Expr | str) -> Relation:
         """The rows for which all predicates are true (NULL is not). A text is SQL:

@@ -16,7 +16,7 @@ from crossdock.expressions.evaluation import not_boolean, plain_type
 from crossdock.expressions.expression import Column, Expr, Literal, conjunction
 from crossdock.expressions.result_types import TypesOver, result_type
 from crossdock.files.sources import Source
-from crossdock.option_checks import require_flag, require_integer, require_rows
+from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.plan.nodes import Filter, Join, JoinOptions, Node, Output, Project, Scan
 from crossdock.values.engine_types import is_late
 from crossdock.values.type_checks import require_comparable
@@ -71,6 +71,19 @@ def plan_project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> P
             fields.append(pa.field(name, type_of(item)))
     require_different(items, where)
     return Project(node, tuple(items), pa.schema(fields))
+
+
+def plan_rename(node: Node, names: object) -> Node:
+    """All columns, some under new names. ColumnError, OptionError."""
+    advice = 'rename({"old": "new"})'
+    if not isinstance(names, Mapping):
+        problem = f"rename() takes new names by old ones, not {names!r}"
+        raise make_error("CD-105", problem, try_=advice)
+    require_columns(names, node.schema, "rename()")
+    for name in names.values():
+        require_text(name, "rename()", advice)
+    items = [(names.get(name, name), Column(name)) for name in node.schema.names]
+    return plan_project(node, items, "rename()")
 
 
 def plan_join(

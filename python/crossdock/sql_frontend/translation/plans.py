@@ -289,9 +289,7 @@ class Translation:
         keys = aggregation.keys(node)
         items, results = aggregation.items([name for name, _ in keys])
         once = aggregation.of_once
-        if not keys and not items:
-            if not once:
-                raise unsupported("a GROUP BY of nothing")
+        if not keys and not items:  # one row
             items = [(unused("rows", ()), aggregates.count())]
         grouped = self._builder.group(node, keys, dict(items))
         for each in once:
