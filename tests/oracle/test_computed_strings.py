@@ -80,7 +80,8 @@ then '{LONG}of a literal' else coalesce(m, 'none') end"""
 PLANS: dict[str, tuple[Callable[[Relations], Any], str]] = {
     "columns": (
         lambda r: (
-            r["t"].with_columns(c=CHOICE, l=xd.lit("x")).filter(col("n") % 3 == 1).filter(col("c") > "b")
+            r["t"].with_columns(c=CHOICE, l=xd.lit("x"))
+            .filter(col("n") % 3 == 1).filter(col("c") > "b")
             .join(r["u"], on={"n": "i"}).select("n", "c", "l", "k")
         ),
         f"select n, {CHOICE_SQL} c, 'x' l, k from t join u on n = i where n % 3 = 1 and c > 'b'",
