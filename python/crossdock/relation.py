@@ -118,7 +118,7 @@ class Relation(RowSets, ResultFiles):
 
     def with_columns(self, /, *columns: Columns, **named: Expr | str) -> Relation:
         """All columns, with these computed ones, `new=expression` or `expression.alias("new")`,
-        replaced or added at the end. A text is the name of a column, as in `select`.
+        replaced or added at the end. A string is the name of a column, as in `select`.
 
         Errors: ColumnError, ExpressionError.
         """

@@ -1,4 +1,4 @@
-// Strings of fields, as processes tell each other who they are and where.
+// Strings split into fields, numbers in decimal, and bytes in hexadecimal: of addresses and environment variables.
 #pragma once
 
 #include <charconv>

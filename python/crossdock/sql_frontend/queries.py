@@ -53,7 +53,7 @@ class Settings:
 
     nulls_first: bool = False
     as_written: bool = False  # the order of joins
-    seed: int | None = None  # of random() and uuid(); None: each text draws one
+    seed: int | None = None  # of random() and uuid(); None: each statement draws one
 
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
