@@ -9,6 +9,7 @@
 #include "execution/far_pages.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_units.hpp"
+#include "execution/first_values.hpp"
 #include "execution/footer_promise.hpp"
 #include "execution/page_pruning.hpp"
 #include "execution/row_group_bounds.hpp"
@@ -62,6 +63,7 @@ class FileSource final : public Source {
     std::vector<size_t> decoded;  // columns of `batch`, those with most bytes in the unit first
     std::vector<ColumnFilter> filters;
     std::vector<SourceTest> tests;
+    FirstValues first_values;
     std::vector<uint32_t> kept;
     std::vector<uint64_t> numbers;  // of the rows of `batch`
     Batch batch;
@@ -101,6 +103,7 @@ class FileSource final : public Source {
   bool is_numbered_ = false;
   std::vector<ColumnConditions> conditions_;
   std::vector<const Stage*> testing_;
+  int distinct_column_ = -1;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker> sample_;  // one for each sampled unit, whose cursors hold its rows
   std::unique_ptr<scan::ReadAhead> ahead_;  // nullptr: all files are of this machine
@@ -164,6 +167,9 @@ void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
     }
   }
   for (ColumnFilter& filter : worker.filters) filter.open();
+  if (distinct_column_ >= 0) {
+    worker.first_values.open(table_.chunk(distinct_column_, unit.file, unit.group));
+  }
   if (shares_columns_) {
     std::ranges::sort(
         worker.decoded, std::greater(), [&](size_t c) { return stored_bytes(unit, c); });
@@ -226,7 +232,8 @@ Result<StepRows> FileSource::select(Worker& worker, StepRows rows) {
     if (rows.count == 0 || !of_stage.is_worth_it()) continue;
     CD_ASSIGN(rows, of_stage.select(worker.cursors, rows, worker.kept.data()));
   }
-  return rows;
+  if (distinct_column_ < 0 || rows.count == 0) return rows;
+  return worker.first_values.select(*worker.cursors[distinct_column_], rows, worker.kept.data());
 }
 
 Status FileSource::decode(OperatorRun& run, Worker& worker, StepRows rows) const {
@@ -310,7 +317,7 @@ Status FileSource::run_rows(
   CD_ASSIGN(Worker * state, worker(index));
   const int64_t end = of.end;
   int64_t kept_rows = 0;
-  for (int64_t at = of.begin; at < end && !has_enough();) {
+  for (int64_t at = of.begin; at < end && !has_enough() && !state->first_values.has_all();) {
     CD_TRY(run.check_cancelled());
     const auto rows = static_cast<int32_t>(std::min<int64_t>(state->step_rows, end - at));
     for (auto& cursor : state->cursors) {
@@ -419,6 +426,7 @@ Result<int64_t> FileSource::sample(BlockSink& first, const std::vector<bool>& co
 Status FileSource::prepare(Demand demand) {
   used_ = std::move(demand.columns);
   testing_ = std::move(demand.testing);
+  distinct_column_ = demand.distinct_column;
   for (auto& of_column : demand.conditions) {
     for (const ExpressionPtr& condition : of_column) {
       text_ += (text_.empty() ? " where " : " and ") + expressions::expression_text(*condition);
@@ -433,13 +441,7 @@ Status FileSource::prepare(Demand demand) {
 
 void FileSource::limit(int64_t rows) {
   rows_ = std::min(rows_, rows);
-  int64_t left = rows_;
-  size_t kept = 0;
-  for (; kept < units_.size() && left > 0; ++kept) {
-    units_[kept].rows = std::min(units_[kept].rows, left);
-    left -= units_[kept].rows;
-  }
-  units_.resize(kept);
+  keep_first_rows(units_, rows_);
 }
 
 std::string FileSource::describe() const {
@@ -452,6 +454,9 @@ std::string FileSource::describe() const {
   }
   if (units_filtered_ > 0) text += fmt::format(", {} by Bloom filters", units_filtered_.load());
   if (pages_skipped_ > 0) text += fmt::format(", {} pages skipped", pages_skipped_.load());
+  if (distinct_column_ >= 0) {
+    text += fmt::format(", values of {} once", table_.schema()->fields[distinct_column_].name);
+  }
   if (ahead_ != nullptr) text += fmt::format(", {} requests", ahead_->requests());
   const int64_t kept = rows_kept_;
   if (kept > 0 && kept < rows_) text += fmt::format(", {} rows", kept);

@@ -130,6 +130,15 @@ std::unique_ptr<scan::ReadAhead> read_ahead_of(const ParquetTable& table,
   return ahead;
 }
 
+void keep_first_rows(std::vector<Unit>& units, int64_t rows) {
+  size_t kept = 0;
+  for (; kept < units.size() && rows > 0; ++kept) {
+    units[kept].rows = std::min(units[kept].rows, rows);
+    rows -= units[kept].rows;
+  }
+  units.resize(kept);
+}
+
 std::unique_ptr<scan::ReadAhead> read_ahead_of_groups(const ParquetTable& table,
                                                       const std::vector<Unit>& groups,
                                                       const std::vector<bool>& read,

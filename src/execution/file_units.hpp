@@ -33,6 +33,7 @@ struct Unit {
 
 // Row groups in order; cut into parts where they are too few for the workers.
 std::vector<Unit> cut_units(const scan::ParquetTable& table, int workers);
+void keep_first_rows(std::vector<Unit>& units, int64_t rows);
 
 // For the units that `is_read` says, and columns that are `read`; nullptr: no file lies elsewhere.
 std::unique_ptr<scan::ReadAhead> read_ahead_of(const scan::ParquetTable& table,

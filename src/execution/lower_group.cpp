@@ -35,6 +35,27 @@ bool counts_distinct_values(const GroupSpec& spec) {
       });
 }
 
+bool ignores_repeats(operators::AggregateFunction function) {
+  using enum operators::AggregateFunction;
+  return function == kMin || function == kMax || function == kCountDistinct ||
+         function == kApproxDistinct;
+}
+
+// The column of origin 0 that is all that groups are made of, and each of whose values counts once; -1: there is none.
+int distinct_column(const GroupSpec& spec, const Chain& chain) {
+  std::optional<int> column;
+  if (spec.keys.size() == 1) column = spec.keys[0];
+  if (spec.keys.size() > 1 || spec.row_filter >= 0) return -1;
+  for (const operators::AggregateSpec& aggregate : spec.aggregates) {
+    if (!ignores_repeats(aggregate.function) || aggregate.filter >= 0) return -1;
+    if (column.value_or(aggregate.column) != aggregate.column) return -1;
+    column = aggregate.column;
+  }
+  if (!column.has_value()) return -1;
+  const ColumnPlace& place = chain.schema.places[static_cast<size_t>(*column)];
+  return place.origin == 0 ? place.column : -1;
+}
+
 class GroupSink final : public BlockSink {
  public:
   GroupSink(const BlockSchema& schema, operators::GroupStream& groups, int workers)
@@ -156,6 +177,7 @@ Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, 
   if (counts_distinct_values(asked)) {
     return distinct_counts(asked, std::move(schema), std::move(chain));
   }
+  chain.distinct_column = distinct_column(asked, chain);
   const BlockSchema before = chain.schema;
   std::optional<ReducedGroup> reduced;
   if (rules_.has(Rule::kKeyReduction)) {

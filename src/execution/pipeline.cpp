@@ -271,6 +271,8 @@ Status prepare_source(Chain& chain) {
     if (may_test && chain.source_tests) demand.testing.push_back(stage.get());
     may_test = may_test && stage->can_be_sampled();
   }
+  // A stage may drop the first row that has a value, and no other.
+  if (stages.empty() && chain.source_tests) demand.distinct_column = chain.distinct_column;
   return chain.source->prepare(std::move(demand));
 }
 

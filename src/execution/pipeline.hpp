@@ -46,6 +46,8 @@ class Source {
     std::vector<std::vector<expressions::ExpressionPtr>>
         conditions;  // that no row may leave it without; each list over one column
     std::vector<const Stage*> testing;  // whose tests spare what rows they drop
+    int distinct_column =
+        -1;  // rows may be left out whose value there an earlier row has; -1: of none
   };
   virtual Status prepare(Demand /*demand*/) { return {}; }
   // Adds a uint64 column to origin 0, its last one: the number of each row in the source. Before prepare(), and where
@@ -132,6 +134,7 @@ struct Chain {
 
   std::vector<Dependency> dependencies;
   std::shared_ptr<const RowsByNumber> by_number;  // of the source; nullptr: it gives rows once
+  int distinct_column = -1;  // of origin 0: the sink needs each of its values once; -1: of none
 
   // What is known of a column of the schema that is one of the source.
   SourceColumn source_column(int column) const;

@@ -1,6 +1,7 @@
 #include "scan/column_cursor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "scan/plain_pages.hpp"
@@ -17,6 +18,10 @@ int32_t decoded_bytes(const ColumnForm& form) {
 }
 
 Error bad_column(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
+
+Error lacks_string() {
+  return bad_column("a page holds a string that the file's dictionaries lack");
+}
 
 }  // namespace
 
@@ -290,11 +295,22 @@ Status ColumnCursor::make_string_dictionary(int32_t count) {
   auto* views = dictionary_memory_.as<StringView>();
   CD_TRY(strings.read_strings(count, 0, views));
   if (form_.conversion != Conversion::kStringCodes) return {};
+  ColumnView column;
+  column.length = count;
+  column.values = dictionary_memory_.data();
+  column.heaps = heaps_.data();
+  column.heap_bytes = heap_bytes_.data();
+  column.heap_count = 1;
   // Codes are narrower than views, so they may take their place.
   auto* codes = dictionary_memory_.as<int32_t>();
-  for (int32_t i = 0; i < count; ++i) {
-    const StringView view = views[i];
-    CD_ASSIGN(codes[i], code_of(view));
+  std::array<int32_t, kMaxKeyRows> some;
+  for (int32_t at = 0; at < count; at += kMaxKeyRows) {
+    const int32_t rows = std::min(kMaxKeyRows, count - at);
+    string_codes_->find(column, at, rows, some.data());
+    if (std::find(some.begin(), some.begin() + rows, -1) != some.begin() + rows) {
+      return lacks_string();
+    }
+    std::copy_n(some.begin(), rows, codes + at);
   }
   codes[count] = 0;
   return {};
@@ -304,7 +320,7 @@ Result<int32_t> ColumnCursor::code_of(const StringView& view) const {
   const bool is_short = view.bytes <= kInlineStringBytes;
   const uint8_t* heap = is_short ? nullptr : heaps_[static_cast<size_t>(view.words[1])];
   const int32_t code = string_codes_->code(string_of(view, heap));
-  if (code < 0) return bad_column("a page holds a text that the file's dictionaries lack");
+  if (code < 0) return lacks_string();
   return code;
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
+#include "memory/budget.hpp"
+#include "table/bytes_interner.hpp"
 #include "table/column.hpp"
 
 namespace crossdock::scan {
@@ -15,26 +17,26 @@ namespace crossdock::scan {
 // Filled by one thread, then immutable.
 class StringCodes {
  public:
-  StringCodes() = default;
+  StringCodes();
   StringCodes(const StringCodes&) = delete;
   StringCodes& operator=(const StringCodes&) = delete;
 
-  void add(std::string_view text);
+  // A column of views without nulls. Error kOutOfMemoryBudget where strings take more than 1 GiB.
+  Status add(const ColumnView& strings);
+  Status add(std::string_view text);
   // After the last one.
   void freeze();
 
-  // -1: there is no such string.
+  // Rows [begin, begin + count) of a column of views without nulls, count <= kMaxKeyRows; -1: there is no such string.
+  void find(const ColumnView& strings, int64_t begin, int32_t count, int32_t* codes) const;
   int32_t code(std::string_view text) const;
   // All strings, with 32-bit offsets.
   const ColumnView& values() const { return values_; }
-  int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> codes_;
+  const DataType type_;
+  std::shared_ptr<Memory> memory_;
+  BytesInterner interner_;
   std::string bytes_;
   std::vector<int32_t> offsets_{0};
   ColumnView values_;

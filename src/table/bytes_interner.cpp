@@ -52,6 +52,14 @@ int64_t BytesInterner::memory_bytes() const {
   return bytes;
 }
 
+std::string_view BytesInterner::value(uint32_t code) const {
+  const Image& image = entries_.as<Image>()[code + 1];
+  if (image.is_long()) {
+    return {reinterpret_cast<const char*>(long_bytes(code + 1)), image.words[1]};
+  }
+  return {reinterpret_cast<const char*>(image.words), image.words[3] >> 32};
+}
+
 // The entry of a value, or 0.
 uint32_t BytesInterner::find_one(const Image& image, const uint8_t* data) const {
   if (slot_bits_ == 0) return 0;

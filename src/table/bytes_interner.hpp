@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -53,6 +54,8 @@ class BytesInterner {
   bool is_full() const { return is_full_; }  // a value was left out
   uint32_t value_count() const { return value_count_; }
   int64_t memory_bytes() const;
+  // Valid until a value is added.
+  std::string_view value(uint32_t code) const;
 
   // codes[i] = the code of row begin + i, or kNoCode if it is null or its value is not known.
   // count <= kMaxKeyRows.
