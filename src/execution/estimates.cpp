@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "execution/footer_aggregates.hpp"
 #include "execution/pipeline.hpp"
 #include "execution/table_layers.hpp"
 #include "execution/table_operators.hpp"
@@ -209,18 +210,40 @@ class Estimates {
   std::unordered_map<const plan::Node*, double> rows_;
 };
 
+using ScanNotes = std::unordered_map<const plan::Node*, std::string>;
+
+// Of scans whose row groups are not read where a group-by asks for what their statistics hold.
+ScanNotes answered_scans(const std::vector<const plan::Node*>& nodes) {
+  ScanNotes notes;
+  for (const plan::Node* node : nodes) {
+    if (!std::holds_alternative<plan::Group>(node->operation)) continue;
+    const auto known = footer_aggregates(*node);
+    if (!known.has_value()) continue;
+    notes[known->scan] = fmt::format(
+        ", {} of {} row groups answered by statistics", known->answered, known->row_groups);
+  }
+  return notes;
+}
+
 }  // namespace
 
 operators::Facts estimated_facts(const plan::Node& root,
-                                 const operators::RunEnvironment& environment) {
+                                 const operators::RunEnvironment& environment,
+                                 const Rules& rules) {
   const plan::Node* last = last_operator(root);
   const std::vector<const plan::Node*> nodes = plan::nodes_from(root);
+  const auto answered = rules.has(Rule::kFooterAggregates) ? answered_scans(nodes) : ScanNotes();
   std::unordered_map<const plan::Node*, int64_t> numbers;
   for (const plan::Node* node : nodes) numbers[node] = static_cast<int64_t>(numbers.size());
   Estimates estimates;
   std::vector<operators::Facts> operators;
   for (const plan::Node* node : nodes) {
     operators::Facts facts = plan::node_facts(*node, numbers);
+    if (const auto note = answered.find(node); note != answered.end()) {
+      const auto line = std::find_if(
+          facts.begin(), facts.end(), [](const auto& fact) { return fact.name == "text"; });
+      std::get<std::string>(line->value) += note->second;
+    }
     facts.push_back({"rows_expected", std::llround(std::ceil(estimates.rows(*node)))});
     const PlannedOperator planned = plan_over_tables(*node, node == last, environment);
     if (planned.ok() && planned.value() != nullptr) {

@@ -1,6 +1,7 @@
 // How many rows the nodes of a plan may have, before anything runs.
 #pragma once
 
+#include "execution/rules.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
 
@@ -10,6 +11,7 @@ namespace crossdock::execution {
 // values their columns have, are estimated from samples of at most 16,384 rows; conditions on files by constants.
 // Operators that work on tables have their "plan", with what their phases should take.
 operators::Facts estimated_facts(const plan::Node& root,
-                                 const operators::RunEnvironment& environment);
+                                 const operators::RunEnvironment& environment,
+                                 const Rules& rules);
 
 }  // namespace crossdock::execution

@@ -43,8 +43,8 @@ class FileSource final : public Source {
         table_(*options_.table),
         codes_(std::move(codes)),
         promises_(std::move(promises)),
-        units_(cut_units(table_, options_.workers)),
-        rows_(table_.files().rows()),
+        units_(cut_units(table_, options_.workers, options_.is_read)),
+        rows_(row_count(units_)),
         workers_(static_cast<size_t>(options_.workers)) {
     used_.assign(table_.columns().size(), true);
   }
@@ -96,7 +96,7 @@ class FileSource final : public Source {
   std::vector<std::shared_ptr<const scan::StringCodes>> codes_;  // by column
   std::vector<Promise> promises_;                                // by column
   std::vector<Unit> units_;
-  int64_t rows_;
+  int64_t rows_;                 // of the units
   int64_t units_in_turn_ = 1;    // of one worker
   bool shares_columns_ = false;  // workers decode those of one unit
   std::vector<bool> used_;       // by column

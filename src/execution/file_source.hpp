@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "execution/file_units.hpp"
 #include "execution/pipeline.hpp"
 #include "memory/budget.hpp"
 #include "scan/parquet_table.hpp"
@@ -16,6 +17,7 @@ struct FileSourceOptions {
   std::string name;
   int workers = 1;
   std::shared_ptr<Memory> memory;
+  ReadRowGroups is_read{};
 };
 
 // Errors, also while it runs: kSourceFailed, kOutOfMemoryBudget.

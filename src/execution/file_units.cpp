@@ -1,6 +1,7 @@
 #include "execution/file_units.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace crossdock::execution {
 namespace {
@@ -23,7 +24,7 @@ int64_t group_count(const ParquetTable& table) {
 
 }  // namespace
 
-std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
+std::vector<Unit> cut_units(const ParquetTable& table, int workers, const ReadRowGroups& is_read) {
   const int64_t groups = std::max<int64_t>(1, group_count(table));
   const int64_t parts_wanted = (kUnitsPerWorker * workers + groups - 1) / groups;
   std::vector<Unit> units;
@@ -35,7 +36,8 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
       const int64_t rows = row_groups[g].rows;
       const int64_t parts = std::clamp<int64_t>(rows / kPartRowsLeast, 1, parts_wanted);
       const int64_t part_rows = (rows + parts - 1) / parts;
-      for (int64_t begin = 0; begin < rows; begin += part_rows) {
+      const int64_t end = is_read.empty() || is_read[f][g] ? rows : 0;
+      for (int64_t begin = 0; begin < end; begin += part_rows) {
         Unit& unit = units.emplace_back();
         unit.file = static_cast<int>(f);
         unit.group = static_cast<int>(g);
@@ -47,6 +49,13 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
     }
   }
   return units;
+}
+
+int64_t row_count(const std::vector<Unit>& units) {
+  return std::accumulate(
+      units.begin(), units.end(), int64_t{0}, [](int64_t rows, const Unit& unit) {
+        return rows + unit.rows;
+      });
 }
 
 namespace {

@@ -31,8 +31,14 @@ struct Unit {
   std::shared_ptr<const UnitPages> pages;  // nullptr: the row group is read
 };
 
+// By file and row group; empty: all are read.
+using ReadRowGroups = std::vector<std::vector<bool>>;
+
 // Row groups in order; cut into parts where they are too few for the workers.
-std::vector<Unit> cut_units(const scan::ParquetTable& table, int workers);
+std::vector<Unit> cut_units(const scan::ParquetTable& table,
+                            int workers,
+                            const ReadRowGroups& is_read);
+int64_t row_count(const std::vector<Unit>& units);
 void keep_first_rows(std::vector<Unit>& units, int64_t rows);
 
 // For the units that `is_read` says, and columns that are `read`; nullptr: no file lies elsewhere.

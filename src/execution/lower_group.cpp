@@ -4,6 +4,8 @@
 #include "execution/column_gather.hpp"
 #include "execution/column_ranges.hpp"
 #include "execution/counted_rows.hpp"
+#include "execution/file_source.hpp"
+#include "execution/footer_aggregates.hpp"
 #include "execution/group_keys.hpp"
 #include "execution/lowering.hpp"
 #include "execution/table_operators.hpp"
@@ -141,6 +143,32 @@ Result<Chain> Lowering::counted_group(const plan::Node& node) {
   return table_chain(std::move(table), std::move(store), "count", workers_);
 }
 
+// The row groups that statistics do not answer are read.
+Result<Chain> Lowering::footer_group(const plan::Node& node, FooterAggregates known) {
+  const auto& scan = std::get<plan::FileScan>(known.scan->operation);
+  std::string name = fmt::format(
+      "footers of {} ({} of {} row groups)", scan.name, known.answered, known.row_groups);
+  TablePtr table = std::move(known.row);
+  const bool is_whole = known.answered == known.row_groups;
+  if (!is_whole) {
+    CD_ASSIGN(
+        Chain files,
+        file_chain(
+            {scan.table, scan.name, workers_, environment_.memory, std::move(known.is_read)}));
+    files.source_node = known.scan;
+    CD_ASSIGN(Chain groups, stream_groups(known.of_files, node.schema, std::move(files)));
+    CD_ASSIGN(const TablePtr read, materialise(std::move(groups)));
+    auto both = std::make_shared<Table>(*read);
+    both->rows += table->rows;
+    both->batches.push_back(table->batches[0]);
+    table = std::move(both);
+  }
+  CD_ASSIGN(auto store, operators::store_rows(*table, "footers"));
+  Chain chain = table_chain(std::move(table), std::move(store), std::move(name), workers_);
+  if (is_whole) return chain;
+  return stream_groups(merged_aggregates(known.of_files), node.schema, std::move(chain));
+}
+
 Result<std::unique_ptr<operators::GroupStream>> Lowering::plan_stream(
     const Chain& chain, const GroupSpec& spec, std::vector<operators::KeyColumnRange> ranges) {
   constexpr int64_t kCheapRows = int64_t{1} << 20;
@@ -227,6 +255,10 @@ Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, 
 
 Result<Chain> Lowering::lower_group(const plan::Node& node) {
   const GroupSpec& spec = std::get<plan::Group>(node.operation).spec;
+  if (rules_.has(Rule::kFooterAggregates)) {
+    auto known = footer_aggregates(node);
+    if (known.has_value()) return footer_group(node, std::move(*known));
+  }
   if (counts_rows(spec)) return counted_group(node);
   CD_ASSIGN(Chain chain, lower(node.input()));
   const bool is_table =

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "execution/build_sink.hpp"
+#include "execution/footer_aggregates.hpp"
 #include "execution/late_sort.hpp"
 #include "execution/pipeline.hpp"
 #include "execution/probe_stage.hpp"
@@ -107,6 +108,7 @@ class Lowering {
       std::vector<operators::KeyColumnRange> ranges);
   Result<Chain> fused_group(const plan::Node& node, int64_t rows_expected);
   Result<Chain> counted_group(const plan::Node& node);
+  Result<Chain> footer_group(const plan::Node& node, FooterAggregates known);
   Result<Chain> table_group(operators::GroupSpec spec, TablePtr table, int64_t rows_expected);
 
   operators::OperatorRun& run_;

@@ -11,7 +11,7 @@ operators::OperatorPlan Query::describe() const {
   operators::OperatorPlan described;
   described.name = "query";
   described.facts = {{"threads", int64_t{environment_.threads}}};
-  for (operators::Fact& fact : estimated_facts(*plan_, environment_)) {
+  for (operators::Fact& fact : estimated_facts(*plan_, environment_, options_.rules)) {
     described.facts.push_back(std::move(fact));
   }
   return described;

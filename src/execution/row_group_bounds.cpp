@@ -83,6 +83,13 @@ std::optional<Int128> whole_number(const ColumnForm& form, const ColumnChunk& ch
   return number;
 }
 
+// Whether the bytes of the type can hold the number.
+bool fits(const DataType& type, Int128 number) {
+  const int32_t bits = 8 * fixed_bytes(type) - (is_unsigned_integer(type.id) ? 0 : 1);
+  if (is_unsigned_integer(type.id) && number < 0) return false;
+  return bits >= 127 || (number >= -(Int128{1} << bits) && number < (Int128{1} << bits));
+}
+
 // Statistics leave NaN out, which no comparison but != is true for.
 std::optional<double> real_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
   if (form.physical != PhysicalType::kDouble) return std::nullopt;
@@ -304,6 +311,17 @@ std::optional<operators::KeyRange> value_range(const ColumnForm& form, const Col
   const auto max = whole_number(form, chunk, true);
   if (!min.has_value() || !max.has_value() || *max < *min) return std::nullopt;
   return operators::KeyRange{static_cast<int64_t>(*min), static_cast<int64_t>(*max)};
+}
+
+// Numbers of which the file has more than one form, floats and strings, are none.
+std::optional<std::pair<Int128, Int128>> exact_bounds(const ColumnForm& form,
+                                                      const ColumnChunk& chunk) {
+  if (form.conversion == scan::Conversion::kReal || chunk.statistics.is_cut) return std::nullopt;
+  const auto min = whole_number(form, chunk, false);
+  const auto max = whole_number(form, chunk, true);
+  if (!min.has_value() || !max.has_value() || *max < *min) return std::nullopt;
+  if (!fits(form.type, *min) || !fits(form.type, *max)) return std::nullopt;
+  return std::pair(*min, *max);
 }
 
 }  // namespace crossdock::execution

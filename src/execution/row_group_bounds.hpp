@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "expressions/expression.hpp"
 #include "operators/hash_join/key_plan.hpp"
@@ -24,5 +25,10 @@ bool can_be_held(const expressions::Expression& condition,
 // The range of the values of a chunk of signed integers or dates; nothing where it is not known, or no range.
 std::optional<operators::KeyRange> value_range(const scan::ColumnForm& form,
                                                const scan::ColumnChunk& chunk);
+
+// The least and the largest value of a chunk of whole numbers or instants, in the type of the column; nothing where
+// statistics do not hold both as they are.
+std::optional<std::pair<Int128, Int128>> exact_bounds(const scan::ColumnForm& form,
+                                                      const scan::ColumnChunk& chunk);
 
 }  // namespace crossdock::execution

@@ -10,6 +10,7 @@ namespace {
 constexpr const char* kNames[] = {"build_references",
                                   "build_side",
                                   "filter_order",
+                                  "footer_aggregates",
                                   "fused_groups",
                                   "grouped_windows",
                                   "key_filters",

@@ -165,6 +165,7 @@ void read_statistics(ThriftReader& reader, Statistics& to) {
       return true;
     };
     int64_t nulls = 0;
+    bool is_exact = false;
     switch (id) {
       case 1:
         return bound(0);
@@ -178,6 +179,11 @@ void read_statistics(ThriftReader& reader, Statistics& to) {
         return bound(2);
       case 6:
         return bound(3);
+      case 7:
+      case 8:
+        if (!reader.read(type, &is_exact)) return false;
+        to.is_cut |= !is_exact;
+        return true;
       default:
         return false;
     }

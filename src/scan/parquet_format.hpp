@@ -86,6 +86,7 @@ struct Statistics {
   std::optional<std::string> max;
   std::optional<int64_t> null_count;
   bool is_deprecated = false;  // in the order of signed bytes and integers
+  bool is_cut = false;         // the file says that a bound is no value of the chunk
 };
 
 // How often each level occurs in a column chunk.
