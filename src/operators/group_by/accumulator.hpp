@@ -87,7 +87,8 @@ struct AccumulatorSpec {
   double unit = 1;   // moments and sketches: what 1 of a decimal's integer is worth
   int64_t base = 0;  // quantile sketch of instants: distances are taken from here
   bool is_instant = false;
-  bool last_of_equals = false;  // rows of extremes: of equal ones the last
+  bool last_of_equals = false;   // rows of extremes: of equal ones the last
+  std::vector<double> shares{};  // quantiles of all values: those that will be asked for
 
   friend bool operator==(const AccumulatorSpec&, const AccumulatorSpec&) = default;
 };

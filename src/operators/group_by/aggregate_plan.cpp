@@ -76,10 +76,26 @@ class AggregatePlanner {
     if (planned.input_type.id == TypeId::kDecimal128 && kind != AccumulatorKind::kCount) {
       planned_one.spec.unit = std::pow(10.0, planned.input_type.scale);
     }
+    if (kind == AccumulatorKind::kQuantileValues) {
+      planned_one.spec.shares = shares_beside(planned.spec);
+    }
     if (kind == AccumulatorKind::kMinRef || kind == AccumulatorKind::kMaxRef) {
       planned_one.column = planned.spec.by >= 0 ? planned.spec.by : planned.spec.column;
     }
     return index_of(plan_.accumulators, planned_one);
+  }
+
+  // Of all quantiles of the same values.
+  std::vector<double> shares_beside(const AggregateSpec& quantile) const {
+    std::vector<double> shares;
+    for (const AggregateSpec& one : spec_.aggregates) {
+      const bool is_exact = one.function == AggregateFunction::kQuantileExact ||
+                            one.function == AggregateFunction::kQuantileDisc;
+      if (is_exact && one.column == quantile.column && one.filter == quantile.filter) {
+        shares.push_back(one.quantile);
+      }
+    }
+    return shares;
   }
 
   // Decimals of one word each are kept as integers of that word.

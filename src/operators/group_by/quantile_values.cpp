@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "operators/group_by/ordered_lanes.hpp"
 #include "operators/group_by/sketches.hpp"
@@ -54,19 +55,18 @@ class QuantileValues final : public QuantileValuesAccumulator {
   int64_t count(uint32_t group) const override { return groups_[group].count; }
 
   double quantile(uint32_t group, double q) const override {
-    const Values& of = groups_[group];
+    const Values& of = selected(group);
     if (of.count == 0) return 0;
     const double place = q * static_cast<double>(of.count - 1);
     const auto rank = static_cast<int64_t>(place);
     const double share = place - static_cast<double>(rank);
-    const double low = number(nth(of, rank));
-    if (share <= 0) return low;
-    return between(low, number(*std::min_element(of.words + rank + 1, of.words + of.count)), share);
+    const double low = number(of.words[rank]);
+    return share <= 0 ? low : between(low, number(of.words[rank + 1]), share);
   }
 
   UInt128 discrete_quantile(uint32_t group, double q) const override {
-    const Values& of = groups_[group];
-    return of.count == 0 ? 0 : lane_value(nth(of, discrete_rank(q, of.count)), spec_.form);
+    const Values& of = selected(group);
+    return of.count == 0 ? 0 : lane_value(of.words[discrete_rank(q, of.count)], spec_.form);
   }
 
  private:
@@ -74,6 +74,8 @@ class QuantileValues final : public QuantileValuesAccumulator {
     Word* words = nullptr;
     int64_t count = 0;
     int64_t capacity = 0;  // a power of two
+    mutable int64_t selected =
+        0;  // values that there were when those of the shares got their places
   };
 
   static size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(Word); }
@@ -103,10 +105,33 @@ class QuantileValues final : public QuantileValuesAccumulator {
     return {};
   }
 
-  // Values change places among themselves, which says nothing to anyone.
-  static Word nth(const Values& of, int64_t rank) {
-    std::nth_element(of.words, of.words + rank, of.words + of.count);
-    return of.words[rank];
+  // The values of the shares are where they are in order. Values change places among themselves, which says nothing to
+  // anyone.
+  const Values& selected(uint32_t group) const {
+    const Values& of = groups_[group];
+    if (of.selected == of.count) return of;
+    std::vector<int64_t> ranks;
+    for (const double share : spec_.shares) {
+      const auto below = static_cast<int64_t>(share * static_cast<double>(of.count - 1));
+      for (const int64_t rank : {below, below + 1, discrete_rank(share, of.count)}) {
+        if (rank < of.count) ranks.push_back(rank);
+      }
+    }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    select(of.words, 0, of.count, ranks);
+    of.selected = of.count;
+    return of;
+  }
+
+  // Puts the values of these ranks, which ascend, between those below and above them.
+  static void select(Word* words, int64_t begin, int64_t end, std::span<const int64_t> ranks) {
+    if (ranks.empty()) return;
+    const size_t middle = ranks.size() / 2;
+    const int64_t rank = ranks[middle];
+    std::nth_element(words + begin, words + rank, words + end);
+    select(words, begin, rank, ranks.first(middle));
+    select(words, rank + 1, end, ranks.subspan(middle + 1));
   }
 
   double number(Word ordered) const {

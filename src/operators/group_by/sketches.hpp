@@ -119,7 +119,7 @@ class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
 };
 
 // All values, for exact quantiles: each in a word, and as many again where they have just become more than fit. NaN is
-// above all numbers.
+// above all numbers. Shares that are asked for are among those of the spec, whose values are selected together.
 class QuantileValuesAccumulator : public Accumulator {  // kQuantileValues
  public:
   virtual int64_t count(uint32_t group) const = 0;

@@ -90,7 +90,8 @@ TEST(QuantileSketch, StaysWithinItsErrorAndTheSameWhenMerged) {
 // The exact value, from values as they come and from parts of them, also where memory of other groups is used again.
 TEST(QuantileValues, AreThoseOfSortedValuesHoweverTheyCome) {
   const auto memory = Memory::create(int64_t{64} << 20);
-  const AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
+  AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
+  spec.shares = {1.0, 0.0, 0.01, 0.5, 0.9};
   std::mt19937_64 random(4);
   const auto one = make_quantile_values(*memory, spec);
   for (const int64_t count : {1, 2, 3, 4, 5, 64, 65, 50'000}) {
@@ -107,7 +108,7 @@ TEST(QuantileValues, AreThoseOfSortedValuesHoweverTheyCome) {
     merge_one(*left, *right);
     std::sort(values.begin(), values.end());
     EXPECT_EQ(one->count(0), count);
-    for (const double q : {1.0, 0.0, 0.01, 0.5, 0.9}) {
+    for (const double q : spec.shares) {
       const double place = q * static_cast<double>(count - 1);
       const auto rank = static_cast<int64_t>(place);
       const double low = values[rank];
@@ -124,7 +125,8 @@ TEST(QuantileValues, AreThoseOfSortedValuesHoweverTheyCome) {
 
 TEST(QuantileValues, HaveNanAboveAllNumbersAndOneZero) {
   const auto memory = Memory::create(int64_t{64} << 20);
-  const AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
+  AccumulatorSpec spec{AccumulatorKind::kQuantileValues, 0, ValueForm::kReal, 1, 0};
+  spec.shares = {0, 0.25, 0.5, 0.75};
   const auto values = make_quantile_values(*memory, spec);
   const double infinite = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
