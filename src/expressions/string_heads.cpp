@@ -44,7 +44,7 @@ void heads_of_offsets(const ColumnView& column, int64_t begin, int32_t count, ui
   }
 }
 
-void heads_of_views(const StringRows& rows, uint64_t* heads) {
+void heads_of_views(const StringRows& rows, size_t longest, uint64_t* heads) {
   const ColumnView& column = rows.column;
   const uint8_t* views = column.values + (column.offset + rows.begin) * 16;
   for (int32_t i = 0; i < rows.count; ++i) {
@@ -53,7 +53,7 @@ void heads_of_views(const StringRows& rows, uint64_t* heads) {
     const uint8_t* view = views + int64_t{i} * 16;
     const uint64_t second = word_at(view + 8);
     const auto length = static_cast<uint32_t>(word_at(view));
-    const uint8_t* from = length <= kInlineBytes
+    const uint8_t* from = length <= kInlineBytes || longest <= kInlineBytes
                             ? view + 4
                             : column.heaps[static_cast<uint32_t>(second)] + (second >> 32);
     heads[i] = head(word_at(from), length);
@@ -68,7 +68,7 @@ uint64_t head_of(std::string_view string) {
   return head(word, string.size());
 }
 
-void load_heads(const Frame& frame, int32_t index, uint64_t* heads) {
+void load_heads(const Frame& frame, int32_t index, size_t longest, uint64_t* heads) {
   const Expression& expression = *frame.step(index).expression;
   if (expression.op == ExpressionOp::kColumn && expression.type.id != TypeId::kDictionary) {
     const ColumnView& column = frame.batch->columns[expression.column];
@@ -79,7 +79,9 @@ void load_heads(const Frame& frame, int32_t index, uint64_t* heads) {
         return heads_of_offsets<int64_t>(column, frame.begin, frame.count, heads);
       default:
         return heads_of_views(
-            {column, expression.type, frame.begin, frame.count, frame.values[index].valid}, heads);
+            {column, expression.type, frame.begin, frame.count, frame.values[index].valid},
+            longest,
+            heads);
     }
   }
   const std::string_view* strings = known_strings(frame, index);

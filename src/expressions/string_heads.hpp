@@ -15,7 +15,7 @@ constexpr size_t kHeadBytes = 7;
 uint64_t head_of(std::string_view string);
 
 // The heads of a step of strings, of which those of a column are read where they lie. Rows that are not valid may have
-// any head.
-void load_heads(const Frame& frame, int32_t index, uint64_t* heads);
+// any head, and so may strings longer than `longest`, but for the length in it: they are not looked for.
+void load_heads(const Frame& frame, int32_t index, size_t longest, uint64_t* heads);
 
 }  // namespace crossdock::expressions::steps

@@ -37,8 +37,10 @@ void find_equal(const Frame& frame,
                 bool is_negated = false) {
   const int32_t argument = frame.step(index).arguments[0];
   const int32_t count = frame.count;
+  size_t longest = 0;
+  for (const LiteralValue& value : constants) longest = std::max(longest, value.text.size());
   uint64_t heads[kBlockRows];
-  load_heads(frame, argument, heads);
+  load_heads(frame, argument, longest, heads);
   uint8_t* to = frame.slot(index).bytes();
   std::fill_n(to, count, uint8_t{0});
   uint8_t same[kBlockRows];

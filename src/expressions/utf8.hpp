@@ -40,15 +40,28 @@ inline const char* skip_characters(const char* at, const char* end, int64_t coun
 
 inline int64_t count_characters(std::string_view string) {
   constexpr uint64_t kOnes = 0x0101010101010101;
+  const auto load = [](const char* from) {
+    uint64_t word = 0;
+    std::memcpy(&word, from, 8);
+    return word;
+  };
+  // A one in each byte that is a continuation.
+  const auto continuations = [](uint64_t word) { return (word >> 7) & ~(word >> 6) & kOnes; };
+  const auto sum_of_bytes = [](uint64_t word) { return (word * kOnes) >> 56; };
   const char* at = string.data();
   const char* const end = at + string.size();
   uint64_t continued = 0;
-  for (; end - at >= 8; at += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, at, 8);
-    continued += (((word >> 7) & ~(word >> 6) & kOnes) * kOnes) >> 56;
+  for (; end - at >= 32; at += 32) {
+    continued += sum_of_bytes(continuations(load(at)) + continuations(load(at + 8)) +
+                              continuations(load(at + 16)) + continuations(load(at + 24)));
   }
-  for (; at < end; ++at) continued += is_continuation(*at) ? 1 : 0;
+  for (; end - at >= 8; at += 8) continued += sum_of_bytes(continuations(load(at)));
+  if (at < end && string.size() >= 8) {
+    const auto counted_bits = 8 * (8 - (end - at));
+    continued += sum_of_bytes(continuations(load(end - 8) >> counted_bits));
+  } else {
+    for (; at < end; ++at) continued += is_continuation(*at) ? 1 : 0;
+  }
   return static_cast<int64_t>(string.size() - continued);
 }
 

@@ -1,6 +1,7 @@
 // Patterns against a recursive matcher of one page, the search of parts against std::string, and case mappings.
 #include "expressions/string_search.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -52,6 +53,17 @@ TEST(StringSearch, PatternsMatchAsTheirDefinitionSays) {
     matches += expected ? 1 : 0;
   }
   EXPECT_GT(matches, 10'000);
+}
+
+TEST(Utf8, CharactersAreTheBytesThatContinueNone) {
+  std::mt19937 random(13);
+  const std::vector<std::string> letters = {
+      "a", "\xC3\xBC", "\xE2\x82\xAC", "\xF0\x9F\x9A\xA2", "\x80", "\xFF"};
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string text = drawn(random, letters, 60);
+    EXPECT_EQ(count_characters(text),
+              std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+  }
 }
 
 TEST(StringSearch, PartsAreSearchedForEverywhere) {
