@@ -22,11 +22,35 @@ std::string shortened(std::string_view text) {
 
 std::atomic<uint64_t> next_number{1};
 
+constexpr std::string_view kTail = ".*$";
+constexpr int kMostReplaced = 9;  // \9 is the last group that a replacement can name
+
+// Whether a pattern is something and then kTail. Where it might be otherwise, in one of several branches, escaped or
+// quoted, it counts as none.
+bool has_tail(std::string_view pattern) {
+  if (!pattern.ends_with(kTail) || pattern.size() == kTail.size()) return false;
+  const std::string_view before = pattern.substr(0, pattern.size() - kTail.size());
+  return !before.ends_with('\\') && before.find('|') == std::string_view::npos &&
+         before.find("\\Q") == std::string_view::npos;
+}
+
+// Whether kTail matches all of a string: it stops at the end of a line, and at bytes that are not UTF-8.
+bool matches_tail(std::string_view string) {
+  return std::all_of(string.begin(), string.end(), [](char c) {
+    return c != '\n' && static_cast<uint8_t>(c) < 0x80;
+  });
+}
+
 }  // namespace
 
-RegularExpression::RegularExpression(std::string_view pattern)
+RegularExpression::RegularExpression(std::string_view pattern, bool drops_tail)
     : number_(next_number++),
-      compiled_(std::make_unique<re2::RE2>(piece(pattern), re2::RE2::Quiet)) {}
+      compiled_(std::make_unique<re2::RE2>(piece(pattern), re2::RE2::Quiet)) {
+  if (!drops_tail || !compiled_->ok() || !has_tail(pattern)) return;
+  pattern.remove_suffix(kTail.size());
+  without_tail_ = std::make_unique<const RegularExpression>(pattern, false);
+  if (!without_tail_->compiled_->ok()) without_tail_ = nullptr;
+}
 
 RegularExpression::~RegularExpression() = default;
 
@@ -65,18 +89,35 @@ bool RegularExpression::finds(std::string_view string) const {
   return of_thread().Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, nullptr, 0);
 }
 
-std::string_view RegularExpression::group(std::string_view string, int32_t group) const {
-  re2::StringPiece parts[kMostGroup + 1];
-  const re2::RE2& compiled = of_thread();
-  if (!compiled.Match(piece(string), 0, string.size(), re2::RE2::UNANCHORED, parts, group + 1)) {
-    return {};
+template <class Parts>
+bool RegularExpression::match(std::string_view string, Parts& parts, int count) const {
+  if (without_tail_ != nullptr) {
+    if (!without_tail_->match(string, parts, count)) return false;
+    const auto begin = static_cast<size_t>(parts[0].data() - string.data());
+    if (matches_tail(string.substr(begin + parts[0].size()))) {
+      parts[0] = piece(string.substr(begin));
+      return true;
+    }
   }
+  const auto unanchored = re2::RE2::UNANCHORED;
+  return of_thread().Match(piece(string), 0, string.size(), unanchored, parts.data(), count);
+}
+
+std::string_view RegularExpression::group(std::string_view string, int32_t group) const {
+  std::array<re2::StringPiece, kMostGroup + 1> parts;
+  if (!match(string, parts, group + 1)) return {};
   return {parts[group].data(), parts[group].size()};
 }
 
 bool RegularExpression::replace(std::string_view by, bool all, std::string* string) const {
   if (all) return re2::RE2::GlobalReplace(string, of_thread(), piece(by)) > 0;
-  return re2::RE2::Replace(string, of_thread(), piece(by));
+  std::array<re2::StringPiece, kMostReplaced + 1> parts;
+  const int count = re2::RE2::MaxSubmatch(piece(by)) + 1;
+  if (!match(*string, parts, count)) return false;
+  std::string replacement;
+  if (!of_thread().Rewrite(&replacement, piece(by), parts.data(), count)) return false;
+  string->replace(parts[0].data() - string->data(), parts[0].size(), replacement);
+  return true;
 }
 
 Status RegularExpression::check_replacement(std::string_view by) const {

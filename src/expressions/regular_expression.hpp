@@ -15,7 +15,7 @@
 
 namespace re2 {
 class RE2;
-}
+}  // namespace re2
 
 namespace crossdock::expressions {
 
@@ -28,7 +28,7 @@ class RegularExpression {
   // Error kInvalidArgument for what is no pattern, or one that is too large.
   static Result<std::shared_ptr<const RegularExpression>> compile(std::string_view pattern);
 
-  explicit RegularExpression(std::string_view pattern);
+  explicit RegularExpression(std::string_view pattern, bool drops_tail = true);
   ~RegularExpression();
 
   // Whether some part of the string matches.
@@ -43,11 +43,16 @@ class RegularExpression {
   Status check_group(Int128 group) const;
 
  private:
+  // The first match and its groups, `count` parts, of RE2's type.
+  template <class Parts>
+  bool match(std::string_view string, Parts& parts, int count) const;
   const re2::RE2& of_thread() const;
   const re2::RE2* copy_of(std::thread::id thread) const;
 
   const uint64_t number_;  // of all that there were in this process
   std::unique_ptr<re2::RE2> compiled_;
+  // Of a pattern that ends in `.*$` what stands before it, whose match need not be followed to the end of the string.
+  std::unique_ptr<const RegularExpression> without_tail_;
   mutable std::mutex mutex_;  // guards copies_
   mutable std::map<std::thread::id, std::unique_ptr<re2::RE2>> copies_;
 };

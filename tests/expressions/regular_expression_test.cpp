@@ -1,6 +1,8 @@
 // What RegularExpression answers beside RE2: groups that take no part, what a replacement may name, and long strings.
 #include "expressions/regular_expression.hpp"
 
+#include <random>
+
 #include <gtest/gtest.h>
 
 namespace crossdock::expressions {
@@ -35,6 +37,30 @@ TEST(RegularExpression, ReplacesOneMatchOrAll) {
   EXPECT_EQ(string, "a<>a");
   EXPECT_TRUE(regular->check_replacement("\\1\\0").ok());
   EXPECT_FALSE(regular->check_replacement("\\2").ok());
+}
+
+// What RE2 itself says of the same pattern, written so that nothing is dropped of it.
+TEST(RegularExpression, MatchesGoToTheEndOfTheString) {
+  std::mt19937 random(3);
+  const std::vector<std::string> letters = {"a", "b", "/", "\n", "\xC3\xBC", "\xFF"};
+  for (const std::string pattern :
+       {"^a?([^/]+)/", "(a|b)/", "b*", "(a+?)", "(?i)A(b)", "(?m)^(b)", "a\\", "[.]"}) {
+    const auto regular = compiled(pattern + ".*$");
+    const auto whole = compiled("(?:" + pattern + ".*$)");
+    for (int i = 0; i < 2'000; ++i) {
+      std::string text;
+      for (size_t k = random() % 12; k > 0; --k) text += letters[random() % letters.size()];
+      for (const int32_t group : {0, 1}) {
+        if (!whole->check_group(group).ok()) continue;
+        EXPECT_EQ(regular->group(text, group), whole->group(text, group)) << pattern << text;
+      }
+      std::string replaced = text;
+      std::string expected = text;
+      EXPECT_EQ(regular->replace("<\\0>", false, &replaced),
+                whole->replace("<\\0>", false, &expected));
+      EXPECT_EQ(replaced, expected) << pattern << text;
+    }
+  }
 }
 
 TEST(RegularExpression, BadPatternsSayWhatIsWrong) {
