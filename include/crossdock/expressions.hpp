@@ -6,7 +6,8 @@
 //
 // Functions: add subtract multiply divide floor_divide remainder negate abs; equal not_equal less less_equal greater
 // greater_equal; and_kleene or_kleene invert is_null is_valid; is_in starts_with ends_with contains like ilike matches
-// (with `values`); case coalesce greatest least; length lower upper concat reverse initcap code_point; strip lstrip
+// (with `values`); case coalesce greatest least; length lower upper concat reverse initcap code_point; md5 sha1 sha256
+// url_encode translate levenshtein hamming jaccard jaro_similarity jaro_winkler_similarity; strip lstrip
 // rstrip replace lpad rpad replace_matches extract (with `values`), find split_part (of strings), substring repeat (of
 // a string and integers), character hex (of integers), strptime try_strptime (with a format); power sqrt cbrt exp ln
 // log2 log10 sin cos tan asin acos atan atan2 degrees radians floor ceil round trunc sign is_nan; bit_and bit_or

@@ -141,6 +141,8 @@ bool can_fail(const Expression& expression) {
     case ExpressionOp::kMakeDate:
     case ExpressionOp::kFromReal:
     case ExpressionOp::kParse:
+    case ExpressionOp::kHamming:
+    case ExpressionOp::kJaccard:
       fails = true;
       break;
     case ExpressionOp::kToInteger: {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "expressions/step_frame.hpp"
 #include "expressions/string_arena.hpp"
 #include "expressions/string_lanes.hpp"
+#include "expressions/string_memo.hpp"
 #include "expressions/utf8.hpp"
 
 namespace crossdock::expressions {
@@ -44,6 +46,18 @@ void run_function(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kCharacter:
     case ExpressionOp::kHex:
       return steps::run_further_string(frame, index);
+    case ExpressionOp::kMd5:
+    case ExpressionOp::kSha1:
+    case ExpressionOp::kSha256:
+    case ExpressionOp::kUrlEncode:
+    case ExpressionOp::kTranslate:
+      return steps::run_characters(frame, index);
+    case ExpressionOp::kLevenshtein:
+    case ExpressionOp::kHamming:
+    case ExpressionOp::kJaccard:
+    case ExpressionOp::kJaro:
+    case ExpressionOp::kJaroWinkler:
+      return steps::run_similarity(frame, index);
     case ExpressionOp::kBitAnd:
     case ExpressionOp::kBitOr:
     case ExpressionOp::kBitXor:
@@ -142,6 +156,9 @@ void run_step(const steps::Frame& frame, int32_t index) {
 const char* failure_advice(const Expression& expression) {
   if (expression.op == ExpressionOp::kCharacter) return "a condition on the number before";
   if (expression.op == ExpressionOp::kMakeDate) return "a condition on the numbers before";
+  if (expression.op == ExpressionOp::kHamming || expression.op == ExpressionOp::kJaccard) {
+    return "a condition on the lengths before";
+  }
   if (expression.op == ExpressionOp::kParseTime) return "try_strptime, which is NULL there";
   if (expression.op == ExpressionOp::kParse) return "try_cast, which is NULL there";
   return "a wider type, by a cast of one side";
@@ -157,6 +174,8 @@ std::string failure_text(const Expression& expression) {
     return fmt::format("{} is of a number that is no code point", text);
   }
   if (expression.op == ExpressionOp::kMakeDate) return text + " is no day of the calendar";
+  if (expression.op == ExpressionOp::kHamming) return text + " is of strings of two lengths";
+  if (expression.op == ExpressionOp::kJaccard) return text + " is of a string without a character";
   if (expression.op == ExpressionOp::kParseTime) {
     return text + " is of a string that is no instant in this format";
   }
@@ -185,6 +204,8 @@ struct BlockEvaluator::State {
   std::vector<steps::Value> values;
   steps::Frame frame;
   std::optional<steps::StringArena> strings;
+  std::deque<steps::StringMemo> memos;
+  std::vector<steps::StringMemo*> memo_of_step;
 };
 
 Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> program,
@@ -206,9 +227,14 @@ Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> pro
   state.frame.memory = state.memory.data();
   state.strings.emplace(memory);
   state.frame.strings = &*state.strings;
+  state.memo_of_step.resize(program->steps().size());
+  state.frame.memos = state.memo_of_step.data();
   for (size_t i = 0; i < program->steps().size(); ++i) {
-    if (program->steps()[i].expression->op != ExpressionOp::kLiteral) continue;
-    steps::fill_literal(state.frame, static_cast<int32_t>(i));
+    const ExpressionOp op = program->steps()[i].expression->op;
+    if (op == ExpressionOp::kLiteral) steps::fill_literal(state.frame, static_cast<int32_t>(i));
+    if (!steps::is_costly(op)) continue;
+    CD_ASSIGN(steps::StringMemo memo, steps::StringMemo::create(memory));
+    state.memo_of_step[i] = &state.memos.emplace_back(std::move(memo));
   }
   evaluator.program_ = std::move(program);
   return evaluator;

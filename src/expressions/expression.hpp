@@ -77,6 +77,16 @@ enum class ExpressionOp : uint8_t {
   kRepeat,     // as often as an integer says
   kSplitPart,  // what stands between occurrences of a second string: part 1 is the first, -1 the last
   kInitcap,    // words with a first letter in upper case
+  kMd5,        // and the other digests: of the bytes of a string, as hexadecimal digits
+  kSha1,
+  kSha256,
+  kUrlEncode,  // as RFC 3986 has it
+  kTranslate,  // each character of a second string as the one in its place of a third, none where there is none
+  kLevenshtein,  // of two strings, by their characters: int64
+  kHamming,      // the same, of strings of one length
+  kJaccard,      // float64, as the next ones; not of an empty string
+  kJaro,
+  kJaroWinkler,
   kCodePoint,  // of the first character: int64, 0 of none
   kCharacter,  // the string of a code point
   kHex,        // digits of an integer, of 64 bits if it is below 0

@@ -42,7 +42,14 @@ StringArguments string_arguments(ExpressionOp op) {
     case ExpressionOp::kExtract:
       return {1, 1, 1, 1, 1, 1};
     case ExpressionOp::kFind:
+    case ExpressionOp::kLevenshtein:
+    case ExpressionOp::kHamming:
+    case ExpressionOp::kJaccard:
+    case ExpressionOp::kJaro:
+    case ExpressionOp::kJaroWinkler:
       return {2, 2, 0, 0, 0, 0};
+    case ExpressionOp::kTranslate:
+      return {3, 3, 0, 0, 0, 0};
     case ExpressionOp::kRepeat:
       return {1, 1, 1, 1, 0, 0};
     case ExpressionOp::kSplitPart:
@@ -50,8 +57,25 @@ StringArguments string_arguments(ExpressionOp op) {
     case ExpressionOp::kCharacter:
     case ExpressionOp::kHex:
       return {0, 0, 1, 1, 0, 0};
-    default:  // kLength, kLower, kUpper, kReverse, kInitcap, kCodePoint
+    default:  // kLength, kLower, kUpper, kReverse, kInitcap, kMd5 ... kUrlEncode, kCodePoint
       return {1, 1, 0, 0, 0, 0};
+  }
+}
+
+DataType string_result(ExpressionOp op) {
+  switch (op) {
+    case ExpressionOp::kLength:
+    case ExpressionOp::kFind:
+    case ExpressionOp::kCodePoint:
+    case ExpressionOp::kLevenshtein:
+    case ExpressionOp::kHamming:
+      return type_of("l");
+    case ExpressionOp::kJaccard:
+    case ExpressionOp::kJaro:
+    case ExpressionOp::kJaroWinkler:
+      return type_of("g");
+    default:
+      return computed_string_type();
   }
 }
 
@@ -78,9 +102,8 @@ Result<ExpressionPtr> string_call(CallParts parts) {
     if (parts.arguments[1]->op != ExpressionOp::kLiteral) return refuse(parts);
     CD_TRY(check_regular(parts));
   }
-  const bool counts = parts.op == ExpressionOp::kLength || parts.op == ExpressionOp::kFind ||
-                      parts.op == ExpressionOp::kCodePoint;
-  return node(std::move(parts), counts ? type_of("l") : computed_string_type());
+  const DataType result = string_result(parts.op);
+  return node(std::move(parts), result);
 }
 
 // kPower ... kLog10, kCbrt ... kRadians: of any numbers as float64s.

@@ -1,6 +1,7 @@
 // Functions of strings by regular expressions, by separators, and by code points; and numbers that strings have.
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,7 @@ void replace_matches(const Frame& frame, int32_t index) {
   const std::string_view by = step.expression->values[1].text;
   const bool all = step.expression->arguments[1]->values[0].integer != 0;
   std::string changed;
-  map_strings(frame, index, [&](std::string_view string) {
+  map_costly_strings(frame, index, [&](std::string_view string) {
     changed.assign(string);
     if (!step.regular->replace(by, all, &changed)) return string;
     return frame.strings->put(changed.size(), [&](char* to) {
@@ -32,7 +33,7 @@ void replace_matches(const Frame& frame, int32_t index) {
 void extract_groups(const Frame& frame, int32_t index) {
   const ProgramStep& step = frame.step(index);
   const auto group = static_cast<int32_t>(step.expression->arguments[1]->values[0].integer);
-  map_strings(
+  map_costly_strings(
       frame, index, [&](std::string_view string) { return step.regular->group(string, group); });
 }
 
@@ -41,6 +42,14 @@ void reverse_strings(const Frame& frame, int32_t index) {
     return frame.strings->put(string.size(), [&](char* to) {
       const char* const begin = string.data();
       for (const char* end = begin + string.size(); end > begin;) {
+        uint64_t word = 0;
+        if (end - begin >= 8 && load_ascii(end - 8, end, word)) {
+          word = __builtin_bswap64(word);
+          std::memcpy(to, &word, sizeof(word));
+          to += sizeof(word);
+          end -= sizeof(word);
+          continue;
+        }
         const char* const last = previous_character(end, begin);
         to = std::copy(last, end, to);
         end = last;

@@ -17,6 +17,7 @@
 namespace crossdock::expressions::steps {
 
 class StringArena;
+class StringMemo;
 
 constexpr int32_t kBlockRows = 1024;
 
@@ -58,7 +59,8 @@ struct Frame {
   int32_t count = 0;
   Value* values = nullptr;  // one per step
   uint8_t* memory = nullptr;
-  StringArena* strings = nullptr;  // where strings that a step makes are written
+  StringArena* strings = nullptr;      // where strings that a step makes are written
+  StringMemo* const* memos = nullptr;  // by step; nullptr: of steps that cost little
 
   const ProgramStep& step(int32_t index) const { return program->steps()[index]; }
   Slot slot(int32_t index) const {
@@ -116,6 +118,8 @@ void run_to_text(const Frame& frame, int32_t index);
 void run_parse(const Frame& frame, int32_t index);           // and kTryParse
 void run_further_string(const Frame& frame, int32_t index);  // kReplaceMatches ... kHex
 void run_string_number(const Frame& frame, int32_t index);   // kLength, kFind, kCodePoint
+void run_characters(const Frame& frame, int32_t index);      // kMd5 ... kTranslate
+void run_similarity(const Frame& frame, int32_t index);      // kLevenshtein ... kJaroWinkler
 void run_bits(const Frame& frame, int32_t index);            // kBitAnd ... kLcm
 void run_time(const Frame& frame, int32_t index);            // kEpoch ... kMakeDate
 void run_extreme(const Frame& frame, int32_t index);         // kGreatest, kLeast

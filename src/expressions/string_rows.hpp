@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "expressions/string_lanes.hpp"
+#include "expressions/string_memo.hpp"
 
 namespace crossdock::expressions::steps {
 
@@ -55,6 +56,15 @@ void map_rows(const Frame& frame, int32_t index, const Map& map, To* to) {
 template <class Map>
 void map_strings(const Frame& frame, int32_t index, const Map& map) {
   map_rows<std::string_view>(frame, index, map, frame.slot(index).strings());
+}
+
+// The same of a function that costs more than to look its result up.
+template <class Map>
+void map_costly_strings(const Frame& frame, int32_t index, const Map& map) {
+  StringMemo& memo = *frame.memos[index];
+  memo.begin_block();
+  if (!memo.is_worth_it()) return map_strings(frame, index, map);
+  map_strings(frame, index, [&](std::string_view string) { return memo.of(string, map); });
 }
 
 // Calls `make` with each row that is valid; the others become empty, since what their arguments hold may be anything.

@@ -21,6 +21,19 @@ void test_rows(const Frame& frame, int32_t index, const Test& test) {
       frame.slot(index).bytes());
 }
 
+// The same of a test that costs more than to look its result up.
+template <class Test>
+void test_costly_rows(const Frame& frame, int32_t index, const Test& test) {
+  StringMemo& memo = *frame.memos[index];
+  memo.begin_block();
+  if (!memo.is_worth_it()) return test_rows(frame, index, test);
+  const auto answer = [&](std::string_view string) -> std::string_view {
+    return test(string) ? "true" : "";
+  };
+  test_rows(
+      frame, index, [&](std::string_view string) { return !memo.of(string, answer).empty(); });
+}
+
 // Of rows that have the head of a constant, whether they are all of it.
 void keep_equal(const Frame& frame, int32_t argument, std::string_view constant, uint8_t* same) {
   uint16_t rows[kBlockRows];
@@ -129,6 +142,10 @@ void run_string_test(const Frame& frame, int32_t index) {
     case ExpressionOp::kMatches:
     case ExpressionOp::kIsIn: {
       const StringMatcher& matcher = *step.matcher;
+      if (is_costly(condition.op)) {
+        return test_costly_rows(
+            frame, index, [&](std::string_view s) { return matcher.matches(s); });
+      }
       return test_rows(frame, index, [&](std::string_view s) { return matcher.matches(s); });
     }
     default:

@@ -24,16 +24,17 @@ inline const char* previous_character(const char* at, const char* begin) {
   return at;
 }
 
+// Eight bytes from `at` on, where they are ASCII.
+inline bool load_ascii(const char* at, const char* end, uint64_t& word) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  if (end - at < 8) return false;
+  std::memcpy(&word, at, 8);
+  return (word & kHighBits) == 0;
+}
+
 // The first byte behind `count` characters from `at` on, or `end`.
 inline const char* skip_characters(const char* at, const char* end, int64_t count) {
-  constexpr uint64_t kHighBits = 0x8080808080808080;
-  while (count >= 8 && end - at >= 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, at, 8);
-    if ((word & kHighBits) != 0) break;
-    at += 8;
-    count -= 8;
-  }
+  for (uint64_t word = 0; count >= 8 && load_ascii(at, end, word); count -= 8) at += 8;
   for (; count > 0 && at < end; --count) at = next_character(at, end);
   return at;
 }

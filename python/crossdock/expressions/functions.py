@@ -31,7 +31,9 @@ TOTAL_FUNCTIONS = (
     | {"length", "substring", "replace", "lpad", "rpad", "is_nan", "try_cast", "lstrip", "rstrip"}
     | {"try_parsed_as", "written", "round_even"}
     | {"matches", "replace_matches", "extract", "find", "reverse", "split_part", "initcap"}
-    | {"code_point", "hex", "iso_year", "millisecond", "microsecond", "epoch", "strftime"}
+    | {"md5", "sha1", "sha256", "url_encode", "translate", "levenshtein", "jaro_similarity"}
+    | {"jaro_winkler_similarity", "code_point", "hex", "iso_year", "millisecond", "microsecond"}
+    | {"epoch", "strftime"}
     | {"try_strptime", "bit_and", "bit_or", "bit_xor", "bit_not", "shift_right", "cbrt", "sin"}
     | {"cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians"}
     | {"quarter", "week", "day_of_year", "sqrt", "exp", "ln", "log2", "log10"}

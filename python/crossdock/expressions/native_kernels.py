@@ -41,7 +41,8 @@ COMPUTED = frozenset((
     "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "trunc",
     "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "gcd", "lcm",
     "iso_year", "millisecond", "microsecond", "epoch", "strftime", "date_diff", "make_date",
-    "last_day", "round_even",
+    "last_day", "round_even", "md5", "sha1", "sha256", "url_encode", "translate", "levenshtein",
+    "hamming", "jaccard", "jaro_similarity", "jaro_winkler_similarity",
 ))  # fmt: skip
 # Functions whose options are constants: integers and periods as arguments, strings as values.
 WITH_VALUES = frozenset((

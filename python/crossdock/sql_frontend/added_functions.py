@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from datafusion import ScalarUDF
 
-_STRING, _NUMBER, _INSTANT = pa.string(), pa.int64(), pa.timestamp("us")
+_STRING, _NUMBER, _REAL, _INSTANT = pa.string(), pa.int64(), pa.float64(), pa.timestamp("us")
 INSTANT = "Timestamp(Microsecond, None)"  # as DataFusion writes this type
 
 
@@ -49,6 +49,13 @@ ADDED = {
     "json_exists": Added((_STRING, _STRING), pa.bool_()),
     "json_valid": Added((_STRING,), pa.bool_()),
     "date_diff": Added((_STRING, _INSTANT, _INSTANT), _NUMBER),
+    **{name: Added((_STRING,), _STRING) for name in ("md5", "sha1", "sha256", "url_encode")},
+    "translate": Added((_STRING, _STRING, _STRING), _STRING),
+    "levenshtein": Added((_STRING, _STRING), _NUMBER),
+    "hamming": Added((_STRING, _STRING), _NUMBER),
+    "jaccard": Added((_STRING, _STRING), _REAL),
+    "jaro_similarity": Added((_STRING, _STRING), _REAL),
+    "jaro_winkler_similarity": Added((_STRING, _STRING), _REAL),
     **{name: Added(of, result) for name, (_, of, result) in ROW_FUNCTIONS.items()},
 }
 

@@ -39,6 +39,10 @@ _PARTS = {
 _OF_REALS = (
     "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians",
 )  # fmt: skip
+_OF_STRINGS = (
+    "md5", "sha1", "sha256", "url_encode", "translate", "levenshtein", "hamming", "jaccard",
+    "jaro_similarity", "jaro_winkler_similarity",
+)  # fmt: skip
 
 
 def is_null(argument: Expr) -> bool:
@@ -319,7 +323,7 @@ FUNCTIONS: dict[str, Build] = {
     "named_struct": _named_struct,
     "struct": _struct,
     **{name: _of_json(name) for name in OF_JSON},
-    **{name: _called(name) for name in ROW_FUNCTIONS},
+    **{name: _called(name) for name in (*ROW_FUNCTIONS, *_OF_STRINGS)},
     "range": lambda a: _range(a, with_end=False),
     "generate_series": lambda a: _range(a, with_end=True),
     "array_element": _list_element,
