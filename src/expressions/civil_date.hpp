@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace crossdock::expressions {
 
@@ -71,6 +72,24 @@ constexpr int64_t days_in_month(int64_t year, int64_t month) {
   constexpr int64_t kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   const bool leaps = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
   return kDays[month - 1] + (month == 2 && leaps ? 1 : 0);
+}
+
+// Calls `call` with how many ticks make a second, as a constant, by which a division is a multiplication; 0: days are
+// counted.
+template <class Call>
+void with_ticks_per_second(int64_t per_second, const Call& call) {
+  switch (per_second) {
+    case 0:
+      return call(std::integral_constant<int64_t, 0>());
+    case 1:
+      return call(std::integral_constant<int64_t, 1>());
+    case 1000:
+      return call(std::integral_constant<int64_t, 1000>());
+    case 1'000'000:
+      return call(std::integral_constant<int64_t, 1'000'000>());
+    default:
+      return call(std::integral_constant<int64_t, 1'000'000'000>());
+  }
 }
 
 enum class Period : uint8_t {

@@ -10,10 +10,7 @@ namespace {
 
 constexpr int64_t kSecondsPerDay = 86'400;
 
-// `ticks` counts from 1970, `per_second` of them in a second; 0: days.
-int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
-  const int64_t per_day = per_second * kSecondsPerDay;
-  const int64_t days = per_second == 0 ? ticks : floor_divide(ticks, per_day);
+int64_t part_of_day(ExpressionOp op, int64_t days) {
   switch (op) {
     case ExpressionOp::kYear:
       return civil_date(days).year;
@@ -35,14 +32,22 @@ int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
     }
     case ExpressionOp::kIsoYear:
       return civil_date(days - weekday_of(days) + 3).year;
-    case ExpressionOp::kWeek: {
+    default: {                                               // kWeek
       const int64_t thursday = days - weekday_of(days) + 3;  // is in the week's year
       return (thursday - days_since_1970({civil_date(thursday).year, 1, 1})) / 7 + 1;
     }
-    default:
-      break;
   }
-  const int64_t in_day = ticks - days * per_day;
+}
+
+bool is_of_second(ExpressionOp op) {
+  return op == ExpressionOp::kHour || op == ExpressionOp::kMinute || op == ExpressionOp::kSecond ||
+         op == ExpressionOp::kMillisecond || op == ExpressionOp::kMicrosecond;
+}
+
+template <int64_t per_second>
+int64_t part_of_time(ExpressionOp op, int64_t ticks) {
+  constexpr int64_t kPerDay = per_second * kSecondsPerDay;
+  const int64_t in_day = ticks - floor_divide(ticks, kPerDay) * kPerDay;
   const int64_t second = in_day / per_second;
   if (op == ExpressionOp::kMillisecond || op == ExpressionOp::kMicrosecond) {
     const int64_t unit = op == ExpressionOp::kMillisecond ? 1000 : 1'000'000;
@@ -72,30 +77,50 @@ int64_t first_day(Period period, int64_t days) {
   }
 }
 
-Int128 truncated(Period period, int64_t ticks, int64_t per_second) {
-  if (per_second == 0) return first_day(period, ticks);
-  int64_t unit = per_second * kSecondsPerDay;
-  if (period == Period::kHour) unit = per_second * 3600;
-  if (period == Period::kMinute) unit = per_second * 60;
-  if (period >= Period::kSecond) unit = per_second;
-  if (period == Period::kMillisecond) unit = std::max<int64_t>(per_second / 1000, 1);
-  if (period == Period::kMicrosecond) unit = std::max<int64_t>(per_second / 1'000'000, 1);
-  const int64_t whole = floor_divide(ticks, unit);
-  return static_cast<Int128>(period < Period::kDay ? first_day(period, whole) : whole) * unit;
+// To a multiple of `unit`.
+template <int64_t unit>
+Int128 rounded_down(int64_t ticks) {
+  return static_cast<Int128>(floor_divide(ticks, unit)) * unit;
+}
+
+template <int64_t per_second>
+Int128 truncated(Period period, int64_t ticks) {
+  if constexpr (per_second == 0) {
+    return first_day(period, ticks);
+  } else {
+    constexpr int64_t kPerDay = per_second * kSecondsPerDay;
+    switch (period) {
+      case Period::kDay:
+        return rounded_down<kPerDay>(ticks);
+      case Period::kHour:
+        return rounded_down<per_second * 3600>(ticks);
+      case Period::kMinute:
+        return rounded_down<per_second * 60>(ticks);
+      case Period::kSecond:
+        return rounded_down<per_second>(ticks);
+      case Period::kMillisecond:
+        return rounded_down<std::max<int64_t>(per_second / 1000, 1)>(ticks);
+      case Period::kMicrosecond:
+        return rounded_down<std::max<int64_t>(per_second / 1'000'000, 1)>(ticks);
+      default:
+        return static_cast<Int128>(first_day(period, floor_divide(ticks, kPerDay))) * kPerDay;
+    }
+  }
 }
 
 // Beyond every type where the months are.
-Int128 months_later(int64_t ticks, int64_t per_second, int64_t months) {
+template <int64_t per_second>
+Int128 months_later(int64_t ticks, int64_t months) {
   constexpr int64_t kMostMonths = int64_t{1} << 40;
   if (months > kMostMonths || months < -kMostMonths) return static_cast<Int128>(1) << 100;
-  const int64_t per_day = per_second == 0 ? 1 : per_second * kSecondsPerDay;
-  const int64_t days = floor_divide(ticks, per_day);
+  constexpr int64_t kPerDay = per_second == 0 ? 1 : per_second * kSecondsPerDay;
+  const int64_t days = floor_divide(ticks, kPerDay);
   CivilDate date = civil_date(days);
   const int64_t month = date.year * 12 + date.month - 1 + months;
   date.year = floor_divide(month, 12);
   date.month = month - date.year * 12 + 1;
   date.day = std::min(date.day, days_in_month(date.year, date.month));
-  return static_cast<Int128>(days_since_1970(date)) * per_day + (ticks - days * per_day);
+  return static_cast<Int128>(days_since_1970(date)) * kPerDay + (ticks - days * kPerDay);
 }
 
 // The step's values, one word each, null where an argument is.
@@ -120,16 +145,18 @@ void run_date_move(const Frame& frame, int32_t index) {
   Value& out = new_integers(frame, index);
   const Slot slot = frame.slot(index);
   const IntegerRange range = integer_range(type);
-  for (int32_t i = 0; i < frame.count; ++i) {
-    const auto ticks = static_cast<int64_t>(a.low[i]);
-    const Int128 moved = truncates
-                           ? truncated(period, ticks, per_second)
-                           : months_later(ticks, per_second, static_cast<int64_t>(b.low[i]));
-    slot.low[i] = static_cast<uint64_t>(moved);
-    if (moved >= range.min && moved <= range.max) continue;
-    frame.poison(index, out, i);
-    slot.low[i] = 0;
-  }
+  with_ticks_per_second(per_second, [&](auto of_second) {
+    for (int32_t i = 0; i < frame.count; ++i) {
+      const auto ticks = static_cast<int64_t>(a.low[i]);
+      const Int128 moved = truncates
+                             ? truncated<of_second()>(period, ticks)
+                             : months_later<of_second()>(ticks, static_cast<int64_t>(b.low[i]));
+      slot.low[i] = static_cast<uint64_t>(moved);
+      if (moved >= range.min && moved <= range.max) continue;
+      frame.poison(index, out, i);
+      slot.low[i] = 0;
+    }
+  });
 }
 
 namespace {
@@ -148,17 +175,25 @@ bool write_short_parts(ExpressionOp op, const uint64_t* days, int32_t count, uin
   }
 }
 
-// The same of instants.
-bool write_instant_parts(
-    ExpressionOp op, const Frame& frame, const uint64_t* ticks, int64_t per_second, uint64_t* out) {
-  const bool is_date =
-      op == ExpressionOp::kYear || op == ExpressionOp::kMonth || op == ExpressionOp::kDay;
-  if (!is_date) return false;
-  const int64_t per_day = per_second * kSecondsPerDay;
-  for (int32_t i = 0; i < frame.count; ++i) {
-    out[i] = static_cast<uint64_t>(floor_divide(static_cast<int64_t>(ticks[i]), per_day));
-  }
-  return write_short_parts(op, out, frame.count, out);
+void write_days(const uint64_t* ticks, int64_t per_second, int32_t count, uint64_t* out) {
+  with_ticks_per_second(per_second, [&](auto of_second) {
+    constexpr int64_t kPerDay = of_second() == 0 ? 1 : of_second() * kSecondsPerDay;
+    for (int32_t i = 0; i < count; ++i) {
+      out[i] = static_cast<uint64_t>(floor_divide(static_cast<int64_t>(ticks[i]), kPerDay));
+    }
+  });
+}
+
+void write_parts_of_time(
+    ExpressionOp op, const uint64_t* ticks, int64_t per_second, int32_t count, uint64_t* out) {
+  with_ticks_per_second(per_second, [&](auto of_second) {
+    if constexpr (of_second() > 0) {  // days have none
+      for (int32_t i = 0; i < count; ++i) {
+        const auto instant = static_cast<int64_t>(ticks[i]);
+        out[i] = static_cast<uint64_t>(part_of_time<of_second()>(op, instant));
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -170,13 +205,15 @@ void run_date_part(const Frame& frame, int32_t index) {
   const Value& a = frame.argument(index, 0);
   Value& out = new_integers(frame, index);
   const Slot slot = frame.slot(index);
-  const bool is_written =
-      per_second == 0 ? write_short_parts(expression.op, a.low, frame.count, slot.low)
-                      : write_instant_parts(expression.op, frame, a.low, per_second, slot.low);
-  if (is_written) return;
+  if (is_of_second(expression.op)) {
+    return write_parts_of_time(expression.op, a.low, per_second, frame.count, slot.low);
+  }
+  write_days(a.low, per_second, frame.count, slot.low);
+  if (write_short_parts(expression.op, slot.low, frame.count, slot.low)) return;
+  write_days(a.low, per_second, frame.count, slot.low);
   for (int32_t i = 0; i < frame.count; ++i) {
-    const auto ticks = static_cast<int64_t>(a.low[i]);
-    slot.low[i] = static_cast<uint64_t>(date_part(expression.op, ticks, per_second));
+    const auto days = static_cast<int64_t>(slot.low[i]);
+    slot.low[i] = static_cast<uint64_t>(part_of_day(expression.op, days));
   }
   if (expression.type.id != TypeId::kDate32) return;
   const IntegerRange range = integer_range(expression.type);

@@ -2,6 +2,7 @@
 #include "expressions/letter_case.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 #include "expressions/case_ranges.hpp"
@@ -21,6 +22,14 @@ uint32_t mapped(LetterCase letter_case, uint32_t value) {
   if (range == ranges.end() || value < range->first) return value;
   if ((value - range->first) % range->stride != 0) return value;
   return value + static_cast<uint32_t>(range->delta);
+}
+
+// Of eight bytes of ASCII at once: those in the other case have a bit turned.
+uint64_t eight_in_case(uint64_t word, uint8_t first) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  const uint64_t not_below = word + kEach * (0x80U - first);
+  const uint64_t above = word + kEach * (0x80U - first - 26);
+  return word ^ ((not_below & ~above & kEach * 0x80) >> 2);
 }
 
 }  // namespace
@@ -49,6 +58,14 @@ size_t write_in_case(LetterCase letter_case, std::string_view from, char* to) {
   char* const begin = to;
   size_t i = 0;
   while (i < from.size()) {
+    uint64_t word = 0;
+    if (load_ascii(from.data() + i, from.data() + from.size(), word)) {
+      word = eight_in_case(word, first);
+      std::memcpy(to, &word, sizeof(word));
+      to += sizeof(word);
+      i += sizeof(word);
+      continue;
+    }
     const auto byte = static_cast<uint8_t>(from[i]);
     if (byte < 0x80) {
       *to++ = static_cast<char>(byte ^ (static_cast<uint8_t>(byte - first) < 26 ? 0x20 : 0));

@@ -1,5 +1,6 @@
 // Measures of two strings, and strings whose characters are those of others.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,14 +14,12 @@
 namespace crossdock::expressions::steps {
 namespace {
 
-using View = std::string_view;
-
 // Calls `measure` with the two strings of each row that is valid. Rows of which there is none are poisoned.
 template <class To, class Measure>
 void measure_rows(const Frame& frame, int32_t index, const Measure& measure, To* to) {
   const ProgramStep& step = frame.step(index);
-  const View* a = known_strings(frame, step.arguments[0]);
-  const View* b = known_strings(frame, step.arguments[1]);
+  const std::string_view* a = known_strings(frame, step.arguments[0]);
+  const std::string_view* b = known_strings(frame, step.arguments[1]);
   Value& out = frame.values[index];
   StringSimilarity similarity;
   for (int32_t i = 0; i < frame.count; ++i) {
@@ -34,7 +33,7 @@ void measure_rows(const Frame& frame, int32_t index, const Measure& measure, To*
 
 template <class Digest>
 void digest_strings(const Frame& frame, int32_t index, size_t digits, const Digest& write) {
-  map_costly_strings(frame, index, [&](View string) {
+  map_costly_strings(frame, index, [&](std::string_view string) {
     return frame.strings->put(digits, [&](char* to) { return write(string, to); });
   });
 }
@@ -47,7 +46,7 @@ bool is_unreserved(char byte) {
 // RFC 3986: what is not unreserved, byte by byte.
 void encode_strings(const Frame& frame, int32_t index) {
   constexpr char kDigits[] = "0123456789ABCDEF";
-  map_strings(frame, index, [&](View string) {
+  map_strings(frame, index, [&](std::string_view string) {
     return frame.strings->put(3 * string.size(), [&](char* to) {
       char* at = to;
       for (const char byte : string) {
@@ -66,7 +65,7 @@ void encode_strings(const Frame& frame, int32_t index) {
 // Each of some characters as the other one in its place; none where there is none. The first of equal ones counts.
 class Translation {
  public:
-  void set(View from, View to) {
+  void set(std::string_view from, std::string_view to) {
     if (from.data() == from_.data() && to.data() == to_.data() && from.size() == from_.size() &&
         to.size() == to_.size() && is_set_) {
       return;
@@ -90,14 +89,14 @@ class Translation {
   }
 
   // At most as many bytes as four times those of the string: characters have up to four.
-  size_t write(View string, char* to) const {
+  size_t write(std::string_view string, char* to) const {
     char* at = to;
     const char* const end = string.data() + string.size();
     for (const char* from = string.data(); from < end;) {
-      const View character = between(from, next_character(from, end));
+      const std::string_view character = between(from, next_character(from, end));
       const bool may_change = is_changed_[static_cast<uint8_t>(character[0])];
       const auto other = may_change ? by_character_.find(character) : by_character_.end();
-      const View written = other == by_character_.end() ? character : other->second;
+      const std::string_view written = other == by_character_.end() ? character : other->second;
       at = std::copy(written.begin(), written.end(), at);
       from += character.size();
     }
@@ -105,19 +104,19 @@ class Translation {
   }
 
  private:
-  View from_;
-  View to_;
+  std::string_view from_;
+  std::string_view to_;
   bool is_set_ = false;
   bool is_changed_[256] = {};  // by the first byte of a character: whether some such is another one
-  std::unordered_map<View, View> by_character_;
+  std::unordered_map<std::string_view, std::string_view> by_character_;
 };
 
 void translate_strings(const Frame& frame, int32_t index) {
   constexpr size_t kMostBytes = 4;
   const ProgramStep& step = frame.step(index);
-  const View* strings = known_strings(frame, step.arguments[0]);
-  const View* from = known_strings(frame, step.arguments[1]);
-  const View* to = known_strings(frame, step.arguments[2]);
+  const std::string_view* strings = known_strings(frame, step.arguments[0]);
+  const std::string_view* from = known_strings(frame, step.arguments[1]);
+  const std::string_view* to = known_strings(frame, step.arguments[2]);
   Translation translation;
   make_rows(frame, index, [&](int32_t i) {
     translation.set(from[i], to[i]);
@@ -159,29 +158,39 @@ void run_similarity(const Frame& frame, int32_t index) {
       measure_rows(
           frame,
           index,
-          [](Similarity& by, View a, View b) { return by.levenshtein(a, b); },
+          [](Similarity& by, std::string_view a, std::string_view b) {
+            return by.levenshtein(a, b);
+          },
           counts);
       break;
     case ExpressionOp::kHamming:
       measure_rows(
-          frame, index, [](Similarity& by, View a, View b) { return by.hamming(a, b); }, counts);
+          frame,
+          index,
+          [](Similarity& by, std::string_view a, std::string_view b) { return by.hamming(a, b); },
+          counts);
       break;
     case ExpressionOp::kJaccard:
       measure_rows(
           frame,
           index,
-          [](Similarity& by, View a, View b) { return by.jaccard(a, b); },
+          [](Similarity& by, std::string_view a, std::string_view b) { return by.jaccard(a, b); },
           slot.real());
       break;
     case ExpressionOp::kJaro:
       measure_rows(
-          frame, index, [](Similarity& by, View a, View b) { return by.jaro(a, b); }, slot.real());
+          frame,
+          index,
+          [](Similarity& by, std::string_view a, std::string_view b) { return by.jaro(a, b); },
+          slot.real());
       break;
     default:
       measure_rows(
           frame,
           index,
-          [](Similarity& by, View a, View b) { return by.jaro_winkler(a, b); },
+          [](Similarity& by, std::string_view a, std::string_view b) {
+            return by.jaro_winkler(a, b);
+          },
           slot.real());
   }
   if (frame.step(index).expression->domain() == ValueDomain::kReal) {

@@ -21,49 +21,70 @@ int64_t day_of(int64_t ticks, int64_t per_second) {
   return per_second == 0 ? ticks : floor_divide(ticks, per_second * kDaySeconds);
 }
 
+int64_t month_of(int64_t days) {
+  const CivilDate date = civil_date(days);
+  return date.year * 12 + date.month - 1;
+}
+
 // A number of the period that an instant lies in: those of neighbours differ by one.
-Int128 period_of(Period period, int64_t ticks, int64_t per_second) {
-  const int64_t days = day_of(ticks, per_second);
-  if (period == Period::kDay) return days;
-  if (period < Period::kWeek) {
-    const CivilDate date = civil_date(days);
-    if (period == Period::kYear) return date.year;
-    const int64_t month = date.year * 12 + date.month - 1;
-    return period == Period::kMonth ? month : floor_divide(month, 3);
+template <int64_t per_second>
+Int128 period_of(Period period, int64_t ticks) {
+  constexpr int64_t kUnits = per_second == 0 ? 1 : per_second;  // of a second, or days
+  constexpr int64_t kPerDay = per_second == 0 ? 1 : per_second * kDaySeconds;
+  constexpr Int128 kSeconds = per_second == 0 ? kDaySeconds : 1;  // of a unit's second
+  switch (period) {
+    case Period::kYear:
+      return civil_date(floor_divide(ticks, kPerDay)).year;
+    case Period::kQuarter:
+      return floor_divide(month_of(floor_divide(ticks, kPerDay)), 3);
+    case Period::kMonth:
+      return month_of(floor_divide(ticks, kPerDay));
+    case Period::kWeek:  // whole ones are counted
+    case Period::kDay:
+      return floor_divide(ticks, kPerDay);
+    case Period::kHour:
+      return per_second == 0 ? Int128{ticks} * 24 : floor_divide(ticks, kUnits * 3600);
+    case Period::kMinute:
+      return per_second == 0 ? Int128{ticks} * 1440 : floor_divide(ticks, kUnits * 60);
+    case Period::kSecond:
+      return floor_divide(ticks, kUnits) * kSeconds;
+    case Period::kMillisecond:
+      return kUnits > 1000 ? Int128{floor_divide(ticks, std::max<int64_t>(kUnits / 1000, 1))}
+                           : Int128{ticks} * kSeconds * (1000 / kUnits);
+    default:
+      return kUnits > 1'000'000
+               ? Int128{floor_divide(ticks, std::max<int64_t>(kUnits / 1'000'000, 1))}
+               : Int128{ticks} * kSeconds * (1'000'000 / kUnits);
   }
-  if (period <= Period::kSecond) {
-    const int64_t seconds = period == Period::kHour ? 3600 : period == Period::kMinute ? 60 : 1;
-    if (per_second == 0) return Int128{days} * (kDaySeconds / seconds);
-    return floor_divide(ticks, per_second * seconds);
-  }
-  const int64_t unit = period == Period::kMillisecond ? 1000 : 1'000'000;
-  if (per_second == 0) return Int128{days} * kDaySeconds * unit;
-  if (per_second > unit) return floor_divide(ticks, per_second / unit);
-  return Int128{ticks} * (unit / per_second);
+}
+
+// Periods that begin between two instants; of weeks, how many lie between them.
+template <int64_t first, int64_t second>
+Int128 periods_between(Period period, int64_t from, int64_t until) {
+  const Int128 count = period_of<second>(period, until) - period_of<first>(period, from);
+  return period == Period::kWeek ? count / 7 : count;
 }
 
 void count_periods(const Frame& frame, int32_t index, Value& out) {
   const Expression& expression = *frame.step(index).expression;
-  const int64_t first = ticks_per_second(expression.arguments[0]->type);
-  const int64_t second = ticks_per_second(expression.arguments[1]->type);
   const Period period = *find_period(expression.arguments[2]->values[0].text);
   const uint64_t* a = frame.argument(index, 0).low;
   const uint64_t* b = frame.argument(index, 1).low;
   uint64_t* to = frame.slot(index).low;
-  for (int32_t i = 0; i < frame.count; ++i) {
-    const auto from = static_cast<int64_t>(a[i]);
-    const auto until = static_cast<int64_t>(b[i]);
-    Int128 count = 0;
-    if (period == Period::kWeek) {  // whole ones, whatever their first day
-      count = (day_of(until, second) - day_of(from, first)) / 7;
-    } else {
-      count = period_of(period, until, second) - period_of(period, from, first);
+  const auto count_all = [&](auto first, auto second) {
+    for (int32_t i = 0; i < frame.count; ++i) {
+      const Int128 count = periods_between<first(), second()>(
+          period, static_cast<int64_t>(a[i]), static_cast<int64_t>(b[i]));
+      to[i] = static_cast<uint64_t>(count);
+      if (count == static_cast<int64_t>(count)) continue;
+      frame.poison(index, out, i);
+      to[i] = 0;
     }
-    to[i] = static_cast<uint64_t>(count);
-    if (count == static_cast<int64_t>(count)) continue;
-    frame.poison(index, out, i);
-    to[i] = 0;
-  }
+  };
+  with_ticks_per_second(ticks_per_second(expression.arguments[0]->type), [&](auto first) {
+    with_ticks_per_second(ticks_per_second(expression.arguments[1]->type),
+                          [&](auto second) { count_all(first, second); });
+  });
   out.low = to;
   out.bits_known = false;
 }
