@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "expressions/expression_types.hpp"
+#include "expressions/json_scanner.hpp"
 #include "expressions/lane_kernels.hpp"
 #include "expressions/step_frame.hpp"
 #include "expressions/string_arena.hpp"
@@ -21,6 +22,7 @@ namespace {
 static_assert(kMaxEvaluatedRows == steps::kBlockRows);
 
 void run_function(const steps::Frame& frame, int32_t index) {
+  if (types::is_of_json(frame.step(index).expression->op)) return steps::run_json(frame, index);
   switch (frame.step(index).expression->op) {
     case ExpressionOp::kLength:
     case ExpressionOp::kFind:
@@ -160,6 +162,7 @@ const char* failure_advice(const Expression& expression) {
     return "a condition on the lengths before";
   }
   if (expression.op == ExpressionOp::kParseTime) return "try_strptime, which is NULL there";
+  if (types::is_of_json(expression.op)) return "a condition with json_valid before";
   if (expression.op == ExpressionOp::kParse) return "try_cast, which is NULL there";
   return "a wider type, by a cast of one side";
 }
@@ -182,17 +185,22 @@ std::string failure_text(const Expression& expression) {
   if (expression.op == ExpressionOp::kParse) {
     return fmt::format("{} is of a string that is no {}", text, type_name(expression.type));
   }
+  if (types::is_of_json(expression.op)) return text + " is of a string that is no JSON";
   return fmt::format("{} does not fit {}", text, type_name(expression.type));
 }
 
-// The first characters of the string that a step could not read, whose lane may be that of another step by now.
+// The string that a step could not read, whose lane may be that of another step by now.
 std::string failed_string(const steps::Frame& frame, int32_t step, int32_t row) {
   constexpr int64_t kShownCharacters = 40;
   for (int32_t i = 0; i < step; ++i) run_step(frame, i);
-  const int32_t argument = frame.step(step).arguments[0];
-  const std::string_view string = steps::known_strings(frame, argument)[row];
+  const ProgramStep& failed = frame.step(step);
+  const std::string_view string = steps::known_strings(frame, failed.arguments[0])[row];
   const char* const end = string.data() + string.size();
-  return std::string(string.data(), skip_characters(string.data(), end, kShownCharacters));
+  const std::string begin(string.data(), skip_characters(string.data(), end, kShownCharacters));
+  if (failed.expression->op == ExpressionOp::kParse) return fmt::format(": '{}'", begin);
+  JsonScanner scanner;
+  scanner.find(string, {});
+  return fmt::format(" from byte {} on: '{}'", scanner.fault(), begin);
 }
 
 }  // namespace
@@ -254,8 +262,8 @@ Status BlockEvaluator::check_poison(int32_t step) const {
     const int32_t failed = poison[i] - 1;
     const Expression& expression = *program_->steps()[failed].expression;
     std::string text = failure_text(expression);
-    if (expression.op == ExpressionOp::kParse) {
-      text += fmt::format(": '{}'", failed_string(state_->frame, failed, i));
+    if (expression.op == ExpressionOp::kParse || types::is_of_json(expression.op)) {
+      text += failed_string(state_->frame, failed, i);
     }
     return make_error(ErrorCode::kExpressionFailed,
                       "{}\n  row      {} of a batch of {}\n  try      {}",

@@ -70,6 +70,11 @@ bool may_be_null(const Expression& expression, const std::vector<bool>& nulls) {
       return expression.values[0].null;
     case ExpressionOp::kTryParseTime:
     case ExpressionOp::kTryParse:
+    case ExpressionOp::kJsonExtract:
+    case ExpressionOp::kJsonExtractString:
+    case ExpressionOp::kJsonType:
+    case ExpressionOp::kJsonKeys:
+    case ExpressionOp::kJsonArrayLength:
       return true;
     case ExpressionOp::kIsNull:
     case ExpressionOp::kIsValid:

@@ -90,7 +90,15 @@ enum class ExpressionOp : uint8_t {
   kCodePoint,  // of the first character: int64, 0 of none
   kCharacter,  // the string of a code point
   kHex,        // digits of an integer, of 64 bits if it is below 0
-  kGreatest,   // of two; NULL only if both are, and NaN is above all
+  // Of a JSON document, at the paths `values`, one from where the one before it leads; NULL where there is nothing.
+  kJsonExtract,        // the value as JSON
+  kJsonExtractString,  // the same, but strings without quotes and escapes, and NULL of null
+  kJsonType,
+  kJsonKeys,         // of an object, as a JSON array
+  kJsonArrayLength,  // int64, 0 of what is no array
+  kJsonExists,       // a bool, false in place of NULL
+  kJsonValid,        // whether a string is such a document, without a path
+  kGreatest,         // of two; NULL only if both are, and NaN is above all
   kLeast,
   kPower,  // of reals
   kSqrt,

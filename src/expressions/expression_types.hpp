@@ -84,6 +84,10 @@ Result<ExpressionPtr> bits_call(CallParts parts);
 // Error kInvalidArgument for a `values[0]` that is no regular expression, or a group of it that there is not.
 Status check_regular(const CallParts& parts);
 
+constexpr bool is_of_json(ExpressionOp op) {
+  return op >= ExpressionOp::kJsonExtract && op <= ExpressionOp::kJsonValid;
+}
+
 // Functions of values that take no part in choices: kLength ... kAddMonths.
 constexpr bool is_function(ExpressionOp op) {
   return op >= ExpressionOp::kLength && op <= ExpressionOp::kAddMonths &&

@@ -4,6 +4,7 @@
 #include "expressions/civil_date.hpp"
 #include "expressions/expression.hpp"
 #include "expressions/expression_types.hpp"
+#include "expressions/json_path.hpp"
 #include "expressions/regular_expression.hpp"
 #include "expressions/time_format.hpp"
 
@@ -104,6 +105,30 @@ Result<ExpressionPtr> string_call(CallParts parts) {
   }
   const DataType result = string_result(parts.op);
   return node(std::move(parts), result);
+}
+
+DataType json_type(ExpressionOp op) {
+  if (op == ExpressionOp::kJsonArrayLength) return type_of("l");
+  const bool is_test = op == ExpressionOp::kJsonExists || op == ExpressionOp::kJsonValid;
+  return is_test ? type_of("b") : computed_string_type();
+}
+
+Result<ExpressionPtr> json_call(CallParts parts) {
+  const bool has_path = parts.op != ExpressionOp::kJsonValid;
+  if (parts.arguments.size() != 1 || !is_text(parts.arguments[0]->type) ||
+      parts.values.empty() == has_path) {
+    return refuse(parts);
+  }
+  for (const LiteralValue& path : parts.values) CD_TRY(parse_json_path(path.text));
+  const ExpressionPtr document = parts.arguments[0];
+  // A path into what a path leads to is one path, but that of what is not there nothing is known.
+  if (document->op == ExpressionOp::kJsonExtract && has_path &&
+      parts.op != ExpressionOp::kJsonExists) {
+    parts.values.insert(parts.values.begin(), document->values.begin(), document->values.end());
+    parts.arguments = document->arguments;
+  }
+  const DataType type = json_type(parts.op);
+  return node(std::move(parts), type);
 }
 
 // kPower ... kLog10, kCbrt ... kRadians: of any numbers as float64s.
@@ -290,7 +315,8 @@ Result<ExpressionPtr> types::function_call(CallParts parts) {
     case ExpressionOp::kAddMonths:
       return date_move(std::move(parts));
     default:
-      return string_call(std::move(parts));
+      return types::is_of_json(parts.op) ? json_call(std::move(parts))
+                                         : string_call(std::move(parts));
   }
 }
 

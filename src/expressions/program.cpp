@@ -64,7 +64,8 @@ class Program::Builder {
                         std::move(arguments),
                         0,
                         make_matcher(*expression),
-                        make_regular(*expression)});
+                        make_regular(*expression),
+                        make_json_path(*expression)});
     }
     return at->second;
   }

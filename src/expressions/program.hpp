@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "expressions/expression.hpp"
+#include "expressions/json_path.hpp"
 #include "expressions/regular_expression.hpp"
 #include "expressions/string_matcher.hpp"
 
@@ -21,6 +22,7 @@ struct ProgramStep {
   int32_t slot = 0;                // where its values lie
   std::shared_ptr<const StringMatcher> matcher;
   std::shared_ptr<const RegularExpression> regular;  // of kReplaceMatches and kExtract
+  std::shared_ptr<const JsonPath> json_path;         // of kJsonExtract ... kJsonValid
   bool is_compared_only = false;  // a column of 32-bit integers, read by comparisons with the like
 };
 

@@ -35,6 +35,7 @@ struct Value {
   int32_t bits = 63;                 // all integers are in [-2^bits, 2^bits)
   bool bits_known = true;            // false: not looked at yet
   bool constant = false;             // the same on every row
+  bool is_json = false;              // a step has read the strings as JSON, and refused none
 };
 
 // The memory of one slot.
@@ -120,6 +121,7 @@ void run_further_string(const Frame& frame, int32_t index);  // kReplaceMatches 
 void run_string_number(const Frame& frame, int32_t index);   // kLength, kFind, kCodePoint
 void run_characters(const Frame& frame, int32_t index);      // kMd5 ... kTranslate
 void run_similarity(const Frame& frame, int32_t index);      // kLevenshtein ... kJaroWinkler
+void run_json(const Frame& frame, int32_t index);            // kJsonExtract ... kJsonValid
 void run_bits(const Frame& frame, int32_t index);            // kBitAnd ... kLcm
 void run_time(const Frame& frame, int32_t index);            // kEpoch ... kMakeDate
 void run_extreme(const Frame& frame, int32_t index);         // kGreatest, kLeast

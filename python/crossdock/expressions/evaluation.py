@@ -44,7 +44,7 @@ from crossdock.expressions.function_kernels import (
     of_one_row,
     power,
 )
-from crossdock.expressions.json_kernels import OF_JSON
+from crossdock.expressions.json_kernels import json_keys
 from crossdock.expressions.list_kernels import OF_LISTS, OF_SEVERAL, of_lists
 from crossdock.expressions.literals import fit_literal, literal_types, value_set
 from crossdock.expressions.map_kernels import OF_MAPS
@@ -212,8 +212,8 @@ def _applied(expression: Call, values: list[Datum]) -> Datum:
         return struct_of(list(map(decoded, values)), option)
     if function in ROW_FUNCTIONS:
         return of_rows(function, [decoded(value) for value in values])
-    if function in OF_JSON:
-        return OF_JSON[function](decoded(values[0]), option)
+    if function == "json_keys":
+        return json_keys(decoded(values[0]), option)
     if function in OF_LISTS:
         return of_lists(function, values[0], option)
     if function in OF_SEVERAL:

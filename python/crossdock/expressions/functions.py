@@ -36,7 +36,7 @@ TOTAL_FUNCTIONS = (
     | {"epoch", "strftime"}
     | {"try_strptime", "bit_and", "bit_or", "bit_xor", "bit_not", "shift_right", "cbrt", "sin"}
     | {"cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians"}
-    | {"quarter", "week", "day_of_year", "sqrt", "exp", "ln", "log2", "log10"}
+    | {"json_valid", "quarter", "week", "day_of_year", "sqrt", "exp", "ln", "log2", "log10"}
 )  # fmt: skip
 PERIODS = (
     "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond",

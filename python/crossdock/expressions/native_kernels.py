@@ -34,8 +34,12 @@ _FORMATS = {
 }  # fmt: skip
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
+# Of a JSON document, at a path.
+OF_JSON = frozenset((
+    "json_extract", "json_extract_string", "json_type", "json_array_length", "json_exists",
+))  # fmt: skip
 # Functions that pyarrow has not, or has with another meaning.
-COMPUTED = frozenset((
+COMPUTED = OF_JSON | frozenset((
     "matches", "replace_matches", "extract", "find", "lstrip", "rstrip", "initcap", "reverse",
     "repeat", "split_part", "code_point", "character", "hex", "strptime", "try_strptime",
     "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "trunc",
@@ -43,9 +47,10 @@ COMPUTED = frozenset((
     "iso_year", "millisecond", "microsecond", "epoch", "strftime", "date_diff", "make_date",
     "last_day", "round_even", "md5", "sha1", "sha256", "url_encode", "translate", "levenshtein",
     "hamming", "jaccard", "jaro_similarity", "jaro_winkler_similarity",
+    "json_valid",
 ))  # fmt: skip
 # Functions whose options are constants: integers and periods as arguments, strings as values.
-WITH_VALUES = frozenset((
+WITH_VALUES = OF_JSON | frozenset((
     "strip", "lstrip", "rstrip", "substring", "replace", "lpad", "rpad", "matches",
     "replace_matches", "extract",
 ))  # fmt: skip

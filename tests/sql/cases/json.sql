@@ -9,3 +9,8 @@ select json_type(j), json_type(j, 'a'), json_valid(j) from (values ('{"a": 1.5}'
 select json_valid(s) from (values ('{"a": 1'), (''), ('null'), ('{} x'), (null)) t(s);
 select json_extract('{"a": 1, "a": 2}', 'a'), '{"a": {"b": [1,   2]}}' -> 'a';
 select '{"duck": [1, 2, 3]}' -> '$.duck[0]', '[{"a": 1}]' -> 0 ->> 'a';
+select j ->> 'k' as k, count(*), sum((j ->> 'n')::bigint) from (select case x % 4 when 0 then '{"k": "a", "n": ' || x || '}' when 1 then '{"k": null, "n": 2}' when 2 then '{"n": 1}' end j from range(5000) r(x)) group by 1 order by 1;
+select count(*), min(s ->> '$.b[#-1]') from (select case when x % 3 = 0 then 'no json' else '{"b": [1, ' || x || ']}' end s from range(4000) r(x)) where json_valid(s) and s ->> '$.b[0]' = '1';
+select j -> 'a' -> 'b' ->> 'c', json_type(j -> 'a', 'b'), json_exists(j -> 'a', 'x'), json_array_length(j -> 'a' -> 'b') from (values ('{"a": {"b": {"c": "deep"}}}'), ('{"a": {"b": [1, 2]}}'), ('{"b": 1}'), (null)) t(j);
+select j ->> 'n' from (values ('{"n": 1.50}'), ('{"n": 1e5}'), ('{"n": 1e22}'), ('{"n": -0}'), ('{"n": 18446744073709551616}'), ('{"n": 1e400}'), ('{"n": 0.0000001}')) t(j);
+select json_extract(j, '$'), json_keys(j) from (values (' { "a" : [ 1 , ] , "a" : "\u00e9\/\u0001" , } '), ('[ ]'), ('nan')) t(j);

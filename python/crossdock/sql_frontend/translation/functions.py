@@ -17,7 +17,7 @@ from crossdock.expressions.free_functions import (
     nullif,
 )
 from crossdock.expressions.functions import PERIODS
-from crossdock.expressions.json_kernels import OF_JSON
+from crossdock.expressions.native_kernels import OF_JSON
 from crossdock.expressions.row_kernels import ROW_FUNCTIONS
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
@@ -322,7 +322,8 @@ FUNCTIONS: dict[str, Build] = {
     "make_array": lambda a: Call("list_of", tuple(a)) if a else Literal(_NO_ELEMENTS),
     "named_struct": _named_struct,
     "struct": _struct,
-    **{name: _of_json(name) for name in OF_JSON},
+    **{name: _of_json(name) for name in (*OF_JSON, "json_keys")},
+    "json_valid": _called("json_valid"),
     **{name: _called(name) for name in (*ROW_FUNCTIONS, *_OF_STRINGS)},
     "range": lambda a: _range(a, with_end=False),
     "generate_series": lambda a: _range(a, with_end=True),
