@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakMethod
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,7 +44,7 @@ from crossdock.plan.nodes import (
     kept_with,
 )
 from crossdock.plan.shared_parts import shared_parts, substituted
-from crossdock.values.arrow_kinds import Rows
+from crossdock.values.arrow_kinds import ArrayLike, Rows
 from crossdock.values.engine_types import is_late, with_schema
 from crossdock.values.row_taking import Blocks
 
@@ -211,17 +212,16 @@ class Splitter:
         self, node: Node, source: ArrowSource, columns: tuple[str, ...], predicate: Expr | None
     ) -> Split:
         """`columns` of a table in memory, its late ones replaced by their positions."""
-        data = source.data
-        late = {}
+        late: dict[str, Reference] = {}
+        held, of_all = source, ""
         for name in late_names(node.schema):
-            positions = self._unused()
-            values = data.column(name)
+            values = source.data.column(name)
+            positions = of_all if of_all and not values.null_count else self._unused()
             late[name] = Reference(positions, Blocks(values))
-            data = data.append_column(pa.field(positions, _POSITION), _positions(values))
-        kept = tuple(name for name in columns if name not in late)
-        kept += tuple(reference.positions for reference in late.values())
-        flat = [name for name in data.schema.names if not is_late(data.schema.field(name).type)]
-        held = ArrowSource(data.select(flat), source.name, source.files)
+            if positions != of_all:
+                held = held.with_column(pa.field(positions, _POSITION), _positions(values))
+                of_all = of_all if values.null_count else positions
+        kept = (*(name for name in columns if name not in late), *_positions_of(late))
         schema = pa.schema([held.schema.field(name) for name in kept])
         scan = Scan(held, kept, schema, predicate)
         self._origins[scan] = node
@@ -348,11 +348,12 @@ def _positions_of(late: Mapping[str, Reference]) -> list[str]:
     return list(dict.fromkeys(reference.positions for reference in late.values()))
 
 
-def _positions(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _positions(values: pa.ChunkedArray) -> ArrayLike:
     """The position of each value in its column; NULL for a NULL."""
-    every = pc.indices_nonzero(pa.repeat(pa.scalar(True), len(values)))
-    valid = pc.is_valid(values)
-    return pc.if_else(valid, every, pa.scalar(None, _POSITION))
+    every = pa.array(np.arange(len(values), dtype=np.uint64))
+    if not values.null_count:
+        return every
+    return pc.if_else(pc.is_valid(values), every, pa.scalar(None, _POSITION))
 
 
 def _names_below(node: Node) -> set[str]:

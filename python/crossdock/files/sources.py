@@ -82,6 +82,7 @@ class ArrowSource:
         bare = self.schema is schema
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
         self._imported: _native.Table | None = None  # with the columns that were asked for so far
+        self._rows_of: ArrowSource | None = None  # which this one has, and a column more
         self._valid = set(schema.names if is_valid else ())  # columns that need no check any more
         self._lock = threading.Lock()
 
@@ -94,6 +95,10 @@ class ArrowSource:
 
     def _checked(self, columns: tuple[str, ...]) -> pa.Table:
         """These columns, which any kernel may read: each is checked when it is first asked for."""
+        if self._rows_of is not None:
+            of_rows = set(self._rows_of.schema.names)
+            self._rows_of._checked(tuple(name for name in columns if name in of_rows))
+            return self.data.select(columns)
         new = [name for name in dict.fromkeys(columns) if name not in self._valid]
         require_valid(self.data.select(new), self.name)
         self._valid.update(new)
@@ -107,6 +112,8 @@ class ArrowSource:
     ) -> _native.Table:
         if predicate is not None:
             return engine_table(engine, self.table(columns, predicate))
+        if self._rows_of is not None:
+            return self._native_beside(engine, columns, self._rows_of)
         with self._lock:
             known = () if self._imported is None else self._imported.column_names
             new = tuple(name for name in dict.fromkeys(columns) if name not in known)
@@ -117,14 +124,26 @@ class ArrowSource:
                 self._imported = imported
             return self._imported
 
+    def _native_beside(
+        self, engine: _native.Engine, columns: tuple[str, ...], rows: ArrowSource
+    ) -> _native.Table:
+        """Columns of `rows`, which keeps what is imported, and the one that is added to them."""
+        added = self.schema.names[-1]
+        of_rows = tuple(name for name in columns if name != added)
+        table = rows.native(engine, of_rows, None)
+        if added not in columns:
+            return table
+        with self._lock:
+            if self._imported is None:
+                self._imported = engine_table(engine, self.data.select([added]))
+            return table.with_columns_of(self._imported)
+
     def with_column(self, field: pa.Field, values: pa.Array) -> ArrowSource:
-        """The same rows with a further column, which is known to be valid. What has been imported
-        and checked of the others is not again."""
+        """The same rows with a further column, which is known to be valid. What is imported and
+        checked of the others serves both."""
         data = self.data.append_column(field, values)
         whole = ArrowSource(data, self.name, self.files, self.is_replicated)
-        with self._lock:
-            whole._imported = self._imported
-            whole._valid = {*self._valid, field.name}
+        whole._rows_of = self
         return whole
 
     def count_rows(self, predicate: Expr | None) -> int:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from crossdock.values.arrow_kinds import ArrayLike, Rows
 
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_FEW_ROWS = 64  # of so many rows one is taken: less than putting chunks together
 _BLOCK_BYTES = 1 << 30  # of values in one array, so that 32-bit offsets do not run over
 
 
@@ -67,20 +68,26 @@ def table_bytes(table: Rows) -> int:
 
 
 class Blocks:
-    """A ChunkedArray with its chunks put together into few, of which rows can be taken often:
-    pyarrow puts all chunks together at each take."""
+    """A ChunkedArray of which rows can be taken often. Where many are taken its chunks are put
+    together into few: pyarrow puts all chunks together at each take."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         # So many rows weigh no more than a block, if those that are taken weigh as all do.
         self._rows = max(1, _BLOCK_BYTES * max(1, len(column)) // max(1, column_bytes(column)))
-        self._blocks: list[pa.Array] = []
+        self._length = len(column)
+        self._blocks = column.chunks or [pa.nulls(0, column.type)]
+        self._are_together = len(self._blocks) == 1
+
+    def _put_together(self) -> None:
+        blocks: list[pa.Array] = []
         held: list[pa.Array] = []
-        for chunk in column.chunks:
+        for chunk in self._blocks:
             if held and sum(map(column_bytes, (*held, chunk))) > _BLOCK_BYTES:
-                self._blocks.append(pa.concat_arrays(held))
+                blocks.append(pa.concat_arrays(held))
                 held = []
             held.append(chunk)
-        self._blocks.append(pa.concat_arrays(held or [pa.nulls(0, column.type)]))
+        self._blocks = [*blocks, pa.concat_arrays(held)]
+        self._are_together = True
 
     def take(self, positions: ArrayLike) -> ArrayLike:
         """The rows at `positions`, an Array or ChunkedArray, as the same."""
@@ -91,6 +98,8 @@ class Blocks:
                 for at in range(0, len(chunk), self._rows)
             ]
             return pa.chunked_array([self.take(piece) for piece in pieces], self._blocks[0].type)
+        if not self._are_together and len(positions) * _FEW_ROWS > self._length:
+            self._put_together()
         if len(self._blocks) == 1:
             return take(self._blocks[0], positions)
         result, places, begin = [], [], 0
