@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <string>
+#include <string_view>
+#include <variant>
 
 #include "execution/row_group_bounds.hpp"
+#include "scan/page_values.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -16,7 +20,7 @@ using operators::GroupSpec;
 // Of an aggregate over some rows.
 struct Answer {
   bool known = false;
-  std::optional<Int128> value;  // none: NULL
+  std::optional<BoundValue> value;  // none: NULL
 };
 
 bool is_answerable(const GroupSpec& spec) {
@@ -64,12 +68,12 @@ Answer answer(const AggregateSpec& aggregate,
               int file,
               int row_group) {
   const int64_t rows = table.files().files()[file]->metadata().row_groups[row_group].rows;
-  if (aggregate.column < 0) return {true, rows};
+  if (aggregate.column < 0) return {true, Int128{rows}};
   const scan::ColumnForm& form = table.columns()[aggregate.column].form_in(file);
   const scan::ColumnChunk& chunk = table.chunk(aggregate.column, file, row_group);
   const auto nulls = null_count(form, chunk, rows);
   if (aggregate.function == AggregateFunction::kCount) {
-    return nulls.has_value() ? Answer{true, rows - *nulls} : Answer();
+    return nulls.has_value() ? Answer{true, Int128{rows - *nulls}} : Answer();
   }
   if (nulls == rows) return {true, std::nullopt};
   const auto bounds = exact_bounds(form, chunk);
@@ -83,27 +87,78 @@ void merge(AggregateFunction function, const Answer& part, Answer& whole) {
   if (!whole.value.has_value()) {
     whole.value = part.value;
   } else if (function == AggregateFunction::kCount) {
-    *whole.value += *part.value;
+    std::get<Int128>(*whole.value) += std::get<Int128>(*part.value);
   } else {
     const bool is_less = *part.value < *whole.value;
     if (is_less == (function == AggregateFunction::kMin)) whole.value = part.value;
   }
 }
 
+// A value, and what it refers to.
+struct HeldValue {
+  Int128 value =
+      0;  // whose first bytes are the value in its type, a view, or the index of a dictionary
+  std::string string;
+  const uint8_t* heap = nullptr;  // the string
+  int64_t heap_bytes = 0;
+  int32_t offsets[2] = {};  // of the string as that of a dictionary
+  ColumnView dictionary;
+  const uint8_t is_null = 0;
+};
+
+Int128 view_of(std::string_view string) {
+  scan::StringView view;
+  view.bytes = static_cast<int32_t>(string.size());
+  const bool is_inline = view.bytes <= scan::kInlineStringBytes;
+  std::memcpy(view.words, string.data(), is_inline ? string.size() : sizeof(view.words[0]));
+  return __builtin_bit_cast(Int128, view);
+}
+
+// `held` stays where it is.
+ColumnView column_of_string(std::string_view string, const DataType& type, HeldValue& held) {
+  held.string = string;
+  held.heap = reinterpret_cast<const uint8_t*>(held.string.data());
+  held.heap_bytes = static_cast<int64_t>(string.size());
+  ColumnView column;
+  if (type.id == TypeId::kDictionary) {
+    held.offsets[1] = static_cast<int32_t>(string.size());
+    held.dictionary.length = 1;
+    held.dictionary.values = held.heap;
+    held.dictionary.offsets = held.offsets;
+    column.dictionary = &held.dictionary;
+  } else {
+    held.value = view_of(held.string);
+    column.heaps = &held.heap;
+    column.heap_bytes = &held.heap_bytes;
+    column.heap_count = 1;
+  }
+  return column;
+}
+
+ColumnView column_of(const std::optional<BoundValue>& value,
+                     const DataType& type,
+                     HeldValue& held) {
+  ColumnView column;
+  if (type.id == TypeId::kDictionary || layout(type) == Layout::kViews) {
+    const auto string = value.has_value() ? std::get<std::string_view>(*value) : std::string_view();
+    column = column_of_string(string, type, held);
+  } else {
+    held.value = value.has_value() ? std::get<Int128>(*value) : 0;
+  }
+  column.length = 1;
+  column.values = reinterpret_cast<const uint8_t*>(&held.value);
+  if (!value.has_value()) {
+    column.validity = &held.is_null;
+    column.null_count = 1;
+  }
+  return column;
+}
+
 TablePtr table_of_row(const SchemaPtr& schema, const std::vector<Answer>& answers) {
-  struct Row {
-    std::vector<Int128> values;  // the first bytes of each are the value in its type
-    const uint8_t is_null = 0;
-  };
-  auto owner = std::make_shared<Row>();
-  Batch batch{schema, 1, {}, owner};
-  for (const Answer& answer : answers) owner->values.push_back(answer.value.value_or(0));
+  auto held = std::make_shared<std::vector<HeldValue>>(answers.size());
+  Batch batch{schema, 1, {}, held};
   for (size_t a = 0; a < answers.size(); ++a) {
-    ColumnView column;
-    column.length = 1;
-    column.values = reinterpret_cast<const uint8_t*>(&owner->values[a]);
-    if (!answers[a].value.has_value()) column.validity = &owner->is_null;
-    batch.columns.push_back(column);
+    batch.columns.push_back(column_of(answers[a].value, schema->fields[a].type, (*held)[a]));
   }
   auto table = std::make_shared<Table>();
   table->schema = schema;

@@ -12,6 +12,7 @@
 #include "operators/group_by/distinct_counts.hpp"
 #include "operators/group_by/group_stream.hpp"
 #include "operators/run/morsel.hpp"
+#include "table/dictionary.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -161,6 +162,10 @@ Result<Chain> Lowering::footer_group(const plan::Node& node, FooterAggregates kn
     auto both = std::make_shared<Table>(*read);
     both->rows += table->rows;
     both->batches.push_back(table->batches[0]);
+    for (int c = 0; c < node.schema->column_count(); ++c) {
+      if (node.schema->fields[c].type.id != TypeId::kDictionary) continue;
+      CD_TRY(unify_dictionaries(both->batches, c));
+    }
     table = std::move(both);
   }
   CD_ASSIGN(auto store, operators::store_rows(*table, "footers"));

@@ -313,15 +313,23 @@ std::optional<operators::KeyRange> value_range(const ColumnForm& form, const Col
   return operators::KeyRange{static_cast<int64_t>(*min), static_cast<int64_t>(*max)};
 }
 
-// Numbers of which the file has more than one form, floats and strings, are none.
-std::optional<std::pair<Int128, Int128>> exact_bounds(const ColumnForm& form,
-                                                      const ColumnChunk& chunk) {
-  if (form.conversion == scan::Conversion::kReal || chunk.statistics.is_cut) return std::nullopt;
+// Statistics leave NaN out, and strings may be cut, where the file does not say that they are not.
+std::optional<std::pair<BoundValue, BoundValue>> exact_bounds(const ColumnForm& form,
+                                                              const ColumnChunk& chunk) {
+  const std::optional<bool> is_exact = chunk.statistics.is_exact;
+  if (form.conversion == scan::Conversion::kReal || !is_exact.value_or(true)) return std::nullopt;
+  if (form.physical == PhysicalType::kByteArray) {
+    const auto min = text(form, chunk, false);
+    const auto max = text(form, chunk, true);
+    const bool is_whole = is_exact.has_value() || !form.is_stored;
+    if (!is_whole || !min.has_value() || !max.has_value() || *max < *min) return std::nullopt;
+    return std::pair(BoundValue(*min), BoundValue(*max));
+  }
   const auto min = whole_number(form, chunk, false);
   const auto max = whole_number(form, chunk, true);
   if (!min.has_value() || !max.has_value() || *max < *min) return std::nullopt;
   if (!fits(form.type, *min) || !fits(form.type, *max)) return std::nullopt;
-  return std::pair(*min, *max);
+  return std::pair(BoundValue(*min), BoundValue(*max));
 }
 
 }  // namespace crossdock::execution

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "expressions/expression.hpp"
 #include "operators/hash_join/key_plan.hpp"
@@ -26,9 +28,11 @@ bool can_be_held(const expressions::Expression& condition,
 std::optional<operators::KeyRange> value_range(const scan::ColumnForm& form,
                                                const scan::ColumnChunk& chunk);
 
-// The least and the largest value of a chunk of whole numbers or instants, in the type of the column; nothing where
-// statistics do not hold both as they are.
-std::optional<std::pair<Int128, Int128>> exact_bounds(const scan::ColumnForm& form,
-                                                      const scan::ColumnChunk& chunk);
+// A value of whole numbers and instants in the type of the column, or of strings, which lie in the footer.
+using BoundValue = std::variant<Int128, std::string_view>;
+
+// The least and the largest value of a chunk; nothing where statistics do not hold both as they are.
+std::optional<std::pair<BoundValue, BoundValue>> exact_bounds(const scan::ColumnForm& form,
+                                                              const scan::ColumnChunk& chunk);
 
 }  // namespace crossdock::execution

@@ -182,7 +182,7 @@ void read_statistics(ThriftReader& reader, Statistics& to) {
       case 7:
       case 8:
         if (!reader.read(type, &is_exact)) return false;
-        to.is_cut |= !is_exact;
+        to.is_exact = is_exact && to.is_exact.value_or(true);
         return true;
       default:
         return false;

@@ -85,8 +85,8 @@ struct Statistics {
   std::optional<std::string> min;
   std::optional<std::string> max;
   std::optional<int64_t> null_count;
-  bool is_deprecated = false;  // in the order of signed bytes and integers
-  bool is_cut = false;         // the file says that a bound is no value of the chunk
+  bool is_deprecated = false;    // in the order of signed bytes and integers
+  std::optional<bool> is_exact;  // what the file says: whether both bounds are values of the chunk
 };
 
 // How often each level occurs in a column chunk.
