@@ -46,12 +46,7 @@ def _to_base(number: int, radix: int) -> str:
     return digits
 
 
-def _even(number: float) -> float:
-    away = math.ceil(abs(number))
-    return math.copysign(away + away % 2, number)
-
-
-_STRING, _NUMBER, _REAL = pa.string(), pa.int64(), pa.float64()
+_STRING, _NUMBER = pa.string(), pa.int64()
 _WORD = (1 << 64) - 1
 # By name: what computes a row, the types of its arguments, and that of the result.
 ROW_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[pa.DataType, ...], pa.DataType]] = {
@@ -60,7 +55,6 @@ ROW_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[pa.DataType, ...], pa.D
     "bin": (lambda number: f"{number & _WORD:b}", (_NUMBER,), _STRING),
     "to_base": (_to_base, (_NUMBER, _NUMBER), _STRING),
     "factorial": (_factorial, (_NUMBER,), pa.decimal128(38, 0)),
-    "even": (_even, (_REAL,), _REAL),
 }
 
 

@@ -51,6 +51,7 @@ ADDED = {
     "date_diff": Added((_STRING, _INSTANT, _INSTANT), _NUMBER),
     **{name: Added((_STRING,), _STRING) for name in ("md5", "sha1", "sha256", "url_encode")},
     "translate": Added((_STRING, _STRING, _STRING), _STRING),
+    "even": Added((_REAL,), _REAL),
     "levenshtein": Added((_STRING, _STRING), _NUMBER),
     "hamming": Added((_STRING, _STRING), _NUMBER),
     "jaccard": Added((_STRING, _STRING), _REAL),

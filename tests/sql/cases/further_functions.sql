@@ -35,6 +35,7 @@ select jaro_winkler_similarity('dwayne', 'duane'), jaro_winkler_similarity('mart
 select translate(s, 'an', 'xyz') x, translate(s, 'ban', 'x') y, translate('aab', 'aa', 'xy') z, url_decode('a%20b+c%zz') u from names;
 select a, bin(a), bin(-a), to_base(a, 2), to_base(a * 100, 36), factorial(a::int), even(a), even(-f) from t where a is null or a < 4;
 select factorial(33), factorial(0), even(2.2), even(-2.0), even(0);
+select even('inf'::double), even('-inf'::double), even('nan'::double), even(1e300), even(-1e-300), even(null);
 
 -- Of values that come again
 select md5(s), levenshtein(s, 'xy'), strip_accents(s) from (select unnest(['x', 'x', 'y', null, 'x', 'é', 'é', 'é']) s);

@@ -300,6 +300,7 @@ FUNCTIONS: dict[str, Build] = {
     "lcm": lambda a: a[0].lcm(a[1]),
     **{name: _called(name) for name in _OF_REALS},
     "pi": lambda a: Literal(math.pi),
+    "even": lambda a: (a[0].abs() / 2.0).ceil() * 2.0 * a[0].sign(),
     "cot": lambda a: 1.0 / a[0].tan(),
     "strftime": _formatted("strftime"),
     "strptime": _formatted("strptime"),
