@@ -28,6 +28,11 @@ JsonFinding JsonScanner::find(std::string_view document, const JsonPath& path, b
   return {};
 }
 
+const char* JsonScanner::scalar_end(const char* at, const char* end) {
+  end_ = end;
+  return *at == '"' ? pass_string(at) : pass_name(at);
+}
+
 // Goes to the value to which a step leads. kNowhere: there is none, and what could have it is behind.
 JsonScanner::Descent JsonScanner::descend(const JsonStep& step) {
   at_ = pass_spaces(at_);

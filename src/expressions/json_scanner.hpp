@@ -29,6 +29,8 @@ class JsonScanner {
   // The value at `path`, where the first of equal keys counts. Of a document that is known to be JSON no more is read
   // than up to there.
   JsonFinding find(std::string_view document, const JsonPath& path, bool is_known = false);
+  // Behind the string, number or word that begins at `at` < `end`; nullptr: there is none.
+  const char* scalar_end(const char* at, const char* end);
   // Of the last document that was no JSON: the byte at which it ceases to be.
   size_t fault() const { return static_cast<size_t>(fault_ - begin_); }
 

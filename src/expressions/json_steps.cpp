@@ -2,7 +2,7 @@
 // way goes to the arena of the block.
 #include <algorithm>
 
-#include "expressions/json_scanner.hpp"
+#include "expressions/json_finder.hpp"
 #include "expressions/json_text.hpp"
 #include "expressions/string_arena.hpp"
 #include "expressions/string_rows.hpp"
@@ -22,10 +22,13 @@ struct JsonResult {
 class JsonFunction {
  public:
   JsonFunction(const ProgramStep& step, bool is_known, StringArena& strings)
-      : op_(step.expression->op), path_(*step.json_path), is_known_(is_known), strings_(strings) {}
+      : op_(step.expression->op),
+        finder_(*step.json_path),
+        is_known_(is_known),
+        strings_(strings) {}
 
   JsonResult of(std::string_view document) {
-    const JsonFinding finding = scanner_.find(document, path_, is_known_);
+    const JsonFinding finding = finder_.find(document, is_known_);
     if (op_ == ExpressionOp::kJsonValid) return number(finding.is_json ? 1 : 0);
     if (!finding.is_json) return {JsonResult::Kind::kMalformed, {}, 0};
     if (op_ == ExpressionOp::kJsonExists) return number(finding.value ? 1 : 0);
@@ -67,10 +70,9 @@ class JsonFunction {
   }
 
   const ExpressionOp op_;
-  const JsonPath& path_;
+  JsonFinder finder_;
   const bool is_known_;
   StringArena& strings_;
-  JsonScanner scanner_;
 };
 
 // NULL where a path leads nowhere, and an error of the row where there is no document. Answers whether there is one on

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "expressions/letter_case.hpp"
 #include "expressions/number_text.hpp"
@@ -22,15 +23,15 @@ std::optional<uint32_t> read_code_unit(std::string_view text) {  // of \uXXXX
 bool is_high_surrogate(uint32_t unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool is_low_surrogate(uint32_t unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
-// Behind the quote that ends the string that begins at `at`.
-const char* string_end(const char* at, const char* end) {
-  for (at = run_end(at + 1, end); *at != '"'; at = run_end(at + 2, end)) {
-  }
-  return at + 1;
-}
-
 bool ends_number(char letter) {
   return letter == ',' || letter == ']' || letter == '}' || is_json_space(letter);
+}
+
+const char* token_end(const char* at, const char* end) {
+  if (*at == '"') return string_end(at, end);
+  const bool is_number = is_digit(*at) || *at == '-';
+  for (++at; is_number && at < end && !ends_number(*at);) ++at;
+  return at;
 }
 
 // Calls `take` with each string and number of a value, and with each other letter that is no white space.
@@ -38,15 +39,22 @@ template <class Take>
 void for_tokens(std::string_view value, const Take& take) {
   const char* const end = value.data() + value.size();
   for (const char* at = value.data(); at < end;) {
-    const char* behind = at + 1;
-    if (*at == '"') {
-      behind = string_end(at, end);
-    } else if (is_digit(*at) || *at == '-') {
-      while (behind < end && !ends_number(*behind)) ++behind;
-    }
+    const char* const behind = token_end(at, end);
     if (!is_json_space(*at)) take(std::string_view(at, static_cast<size_t>(behind - at)));
     at = behind;
   }
+}
+
+constexpr size_t kWordBytes = 8;
+
+// Copies words, which for short tokens takes less than a call does: to bytes behind what it copies, too, and none from
+// `end` on.
+char* copy_token(std::string_view token, const char* end, char* to) {
+  const char* const from = token.data();
+  const size_t whole_words = (token.size() + kWordBytes - 1) / kWordBytes * kWordBytes;
+  if (end - from < static_cast<int64_t>(whole_words)) return put(token, to);
+  for (size_t i = 0; i < token.size(); i += kWordBytes) std::memcpy(to + i, from + i, kWordBytes);
+  return to + token.size();
 }
 
 // A letter that cannot stand in a string as it is; the others are themselves.
@@ -79,6 +87,16 @@ char* copy_string(std::string_view string, char* to, const Write& write) {
     to = write(escape.code_point, to);
     at = plain_end + escape.bytes;
   }
+}
+
+// A string with its quotes.
+char* write_string(std::string_view string, const char* end, char* to) {
+  if (run_end(string.data() + 1, end) == string.data() + string.size() - 1)
+    return copy_token(string, end, to);
+  *to++ = '"';
+  to = copy_string(string.substr(1, string.size() - 2), to, write_escaped);
+  *to++ = '"';
+  return to;
 }
 
 const char* digits_end(const char* at, const char* end) {
@@ -195,25 +213,26 @@ size_t most_json_bytes(std::string_view value) {
   constexpr int64_t kMostGrowth = 20;  // of 1e20
   const int64_t exponents =
       std::count_if(value.begin(), value.end(), [](char letter) { return (letter | 0x20) == 'e'; });
-  return value.size() + static_cast<size_t>(exponents * kMostGrowth);
+  return value.size() + static_cast<size_t>(exponents * kMostGrowth) + kWordBytes;
 }
 
 size_t write_json(std::string_view value, char* to) {
   char* const begin = to;
-  for_tokens(value, [&](std::string_view token) {
-    const char first = token[0];
+  const char* const end = value.data() + value.size();
+  for (const char* at = value.data(); at < end;) {
+    const char first = *at;
+    const std::string_view token(at, static_cast<size_t>(token_end(at, end) - at));
     if (first == '"') {
-      *to++ = '"';
-      to = copy_string(token.substr(1, token.size() - 2), to, write_escaped);
-      *to++ = '"';
+      to = write_string(token, end, to);
     } else if (is_digit(first) || first == '-') {
-      to = write_number(token, to);
-    } else {
+      to = stays_as_it_is(token) ? copy_token(token, end, to) : write_number(token, to);
+    } else if (!is_json_space(first)) {
       const bool closes = first == '}' || first == ']';
       if (closes && to[-1] == ',') --to;
       *to++ = first;
     }
-  });
+    at += token.size();
+  }
   return static_cast<size_t>(to - begin);
 }
 

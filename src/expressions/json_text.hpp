@@ -41,6 +41,13 @@ inline uint64_t ends_of_run(uint64_t word) {
   return at;
 }
 
+// Behind the quote that ends the string that begins at `at`, of a document that was checked.
+inline const char* string_end(const char* at, const char* end) {
+  for (at = run_end(at + 1, end); *at != '"'; at = run_end(at + 2, end)) {
+  }
+  return at + 1;
+}
+
 // What a backslash begins; none: nothing. Surrogates are one escape of two.
 struct Escape {
   uint32_t code_point;
