@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from typing import Any
 
 import crossdock as xd
 from crossdock.sql_frontend.text.function_calls import DATE_PARTS, SYNONYMS
 from crossdock.sql_frontend.text.rewritten import HIDDEN, KEEPS_ALL
+from crossdock.sql_frontend.text.templates import OF_GROUPS as GROUP_TEMPLATES
+from crossdock.sql_frontend.text.templates import OF_ROWS as ROW_TEMPLATES
 from crossdock.sql_frontend.translation.aggregation import AGGREGATES
 from crossdock.sql_frontend.translation.called_aggregates import MARKED
 from crossdock.sql_frontend.translation.functions import FUNCTIONS
@@ -74,6 +77,23 @@ SCALARS = {
     "array_sum": "list_sum([a, b, n])", "array_avg": "list_avg([a, b])",
     "array_min": "list_min([a, b])", "array_max": "list_max([a, b])",
     "flatten": "flatten([[a], [b, n]])",
+    "array_has_any": "list_has_any([a, b], [2, 3])",
+    "array_has_all": "list_has_all([a, b], [2, 3])",
+    "array_intersect": "list_intersect([a, b], [2, 3])",
+    "array_resize": "list_resize([a, b], 3, 0)", "list_median": "list_median([a, b, n])",
+    "list_product": "list_product([a, b])", "list_stddev_samp": "list_stddev_samp([a, b])",
+    "list_stddev_pop": "list_stddev_pop([a, b])", "list_var_samp": "list_var_samp([a, b])",
+    "list_var_pop": "list_var_pop([a, b])", "list_reverse_sort": "list_reverse_sort([b, a])",
+    "array_reverse_sort": "array_reverse_sort([b, a, n])", "list_unique": "list_unique([a, a, n])",
+    "array_unique": "array_unique([a, b])", "list_count": "list_count([a, n])",
+    "list_any_value": "list_any_value([n, b])", "list_first": "list_first([a, b])",
+    "list_last": "list_last([a, b])", "list_where": "list_where([a, b], [false, true])",
+    "list_select": "list_select([a, b], [2, 1])", "map_contains": "map_contains(map {s: a}, s)",
+    "map_contains_value": "map_contains_value(map {s: a}, 7)",
+    "regexp_escape": "regexp_escape('a.b')", "timezone": "timezone('Europe/Berlin', ts)",
+    "epoch_ns": "epoch_ns(ts)",
+    "get_current_timestamp": "get_current_timestamp() > timestamp '2020-01-01'",
+    "transaction_timestamp": "transaction_timestamp() > timestamp '2020-01-01'",
     "get_field": "{'x': a}['x']",
     "struct": "row(a, s)", "range": "range(a, 9)", "generate_series": "generate_series(a, 9)",
     "json_extract": "'{\"x\": [1, 2]}' -> 'x'",
@@ -112,6 +132,11 @@ OF_GROUPS = {
     "approx_percentile_cont": "approx_percentile_cont(k, 0.25)",
     "quantile_cont": "quantile_cont(k, 0.25)",
     "array_agg": "list(s order by k desc)",
+    "count_star": "count_star()", "sem": "sem(k)", "geomean": "geomean(k)",
+    "geometric_mean": "geometric_mean(k)", "favg": "favg(k)",
+    "fsum": "fsum(k)", "kahan_sum": "kahan_sum(k)", "sumkahan": "sumkahan(k)",
+    "skewness": "skewness(k)", "kurtosis": "kurtosis(k)", "kurtosis_pop": "kurtosis_pop(k)",
+    "mad": "mad(k)", "histogram": "histogram(s)", "entropy": "entropy(s)",
     "percentile_cont": "percentile_cont(0.25) within group (order by k)",
 }  # fmt: skip
 WINDOWS = {
@@ -133,11 +158,18 @@ OTHERS = frozenset(
 )  # fmt: skip
 
 
+def _also(names: frozenset[str], templates: Mapping[tuple[str, int], str]) -> frozenset[str]:
+    return names | {name for name, _ in templates}
+
+
 def named() -> dict[str, frozenset[str]]:
     """The functions that there are, by the heading of the page."""
     return {
-        "Of a row": frozenset(FUNCTIONS) - {KEEPS_ALL},
-        "Of groups": AGGREGATES | COMPOSED | {str(mark).removeprefix(HIDDEN) for mark in MARKED},
+        "Of a row": _also(frozenset(FUNCTIONS) - {KEEPS_ALL}, ROW_TEMPLATES),
+        "Of groups": _also(
+            AGGREGATES | COMPOSED | {str(mark).removeprefix(HIDDEN) for mark in MARKED},
+            GROUP_TEMPLATES,
+        ),
         "Of windows": WINDOW_FUNCTIONS,
     }
 

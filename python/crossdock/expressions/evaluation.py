@@ -26,6 +26,7 @@ from crossdock.expressions.choices import choose, choose_lazily
 from crossdock.expressions.expression import (
     ARITHMETIC,
     COMPARISONS,
+    OF_ELEMENTS,
     Call,
     Column,
     Expr,
@@ -45,7 +46,7 @@ from crossdock.expressions.function_kernels import (
     power,
 )
 from crossdock.expressions.json_kernels import json_keys
-from crossdock.expressions.list_kernels import OF_LISTS, OF_SEVERAL, of_lists
+from crossdock.expressions.list_kernels import OF_LISTS, OF_SEVERAL, of_elements, of_lists
 from crossdock.expressions.literals import fit_literal, literal_types, value_set
 from crossdock.expressions.map_kernels import OF_MAPS
 from crossdock.expressions.native_kernels import CALENDAR_PARTS, COMPUTED, calendar_part, computed
@@ -214,6 +215,9 @@ def _applied(expression: Call, values: list[Datum]) -> Datum:
         return of_rows(function, [decoded(value) for value in values])
     if function == "json_keys":
         return json_keys(decoded(values[0]), option)
+    if function in OF_ELEMENTS:
+        evaluated = mask_of if function == "list_filter" else evaluate
+        return of_elements(function, values, lambda elements: evaluated(option, elements))
     if function in OF_LISTS:
         return of_lists(function, values[0], option)
     if function in OF_SEVERAL:

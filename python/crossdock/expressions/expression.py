@@ -7,7 +7,8 @@ pyarrow.compute (evaluation.py); what means the same to readers of files is hand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import itertools
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -54,6 +55,8 @@ _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
 _TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in", "matches"}
 _Operator: TypeAlias = "Callable[[Expr, object], Expr]"
 MOST_DEPTH = 200  # of calls within calls: walks over an expression are recursive
+OF_ELEMENTS = frozenset(("list_transform", "list_filter"))
+_numbers = itertools.count()  # of functions of elements
 CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
 _TOTAL = _TESTS | TOTAL_FUNCTIONS | CHOICES | {"concat"}
 
@@ -187,6 +190,15 @@ class Expr(
     def try_cast(self, data_type: pa.DataType | str) -> Expr:
         """The same as `cast`, but a value that does not fit is NULL."""
         return Call("try_cast", (self,), require_type(data_type, "try_cast()"))
+
+    def _of_elements(self, name: str, function: Callable[[Expr], object]) -> Expr:
+        if not callable(function) or isinstance(function, Expr):
+            raise make_error(
+                "CD-504", f"{name}() takes a function of an element, not {function!r}",
+                try_=f"{name}(lambda x: x > 0)",
+            )  # fmt: skip
+        element = f"element {next(_numbers)}"
+        return of_elements(name, self, lit(function(Column(element))), (element,))
 
     def columns(self) -> frozenset[str]:
         """Names of the columns the expression reads."""
@@ -433,6 +445,28 @@ def may_raise(expression: Expr) -> bool:
     return any(may_raise(argument) for argument in expression.arguments)
 
 
+def of_elements(function: str, lists: Expr, body: Expr, parameters: Sequence[str]) -> Expr:
+    """ "list_transform" or "list_filter" by an expression of an element and its place, which are
+    columns of these names in it. What it has of other columns becomes arguments: the option of the
+    call is the expression of columns "element", "place", "value 0" and so on."""
+    names = dict(zip(parameters, ("element", "place"), strict=False))
+    beside: list[Expr] = []
+
+    def placed(part: Expr) -> Expr:
+        if isinstance(part, Literal):
+            return part
+        if isinstance(part, Column) and part.name in names:
+            return Column(names[part.name])
+        is_beside = part.columns().isdisjoint(names) and not may_raise(part)
+        if isinstance(part, Call) and not is_beside:
+            return part.rewritten(placed)
+        beside.append(part)
+        return Column(f"value {len(beside) - 1}")
+
+    option = placed(body)
+    return Call(function, (lists, *beside), option)
+
+
 def rename_columns(expression: Expr, names: dict[str, str]) -> Expr:
     """The expression with each column `c` read from `names[c]` (columns not in it stay)."""
     if isinstance(expression, Column):
@@ -455,6 +489,8 @@ def identity(expression: Expr) -> object:
 
 
 def _value_identity(value: Any) -> object:
+    if isinstance(value, Expr):
+        return identity(value)
     if isinstance(value, tuple):
         return tuple(map(_value_identity, value))
     return (type(value), repr(value), str(getattr(value, "type", "")))

@@ -8,6 +8,7 @@ for the engine has no nested columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crossdock.errors import make_error
@@ -53,6 +54,8 @@ class Functions(Generic[Expr]):
     if TYPE_CHECKING:
 
         def _called(self, function: str, option: Any = None, *others: object) -> Expr: ...
+
+        def _of_elements(self, name: str, function: Callable[[Expr], object]) -> Expr: ...
 
 
 class StringFunctions(Functions[Expr]):
@@ -467,6 +470,14 @@ class NestedFunctions(Functions[Expr]):
     def list_contains(self, value: object) -> Expr:
         """True where an element equals `value`. NULL equals nothing."""
         return self._called("list_contains", value)
+
+    def list_transform(self, function: Callable[[Expr], object]) -> Expr:
+        """The list of what `function` gives of each element: `list_transform(lambda x: x + 1)`."""
+        return self._of_elements("list_transform", function)
+
+    def list_filter(self, function: Callable[[Expr], object]) -> Expr:
+        """The elements for which the condition is true: `list_filter(lambda x: x > 0)`."""
+        return self._of_elements("list_filter", function)
 
     def field(self, name: str) -> Expr:
         """A field of a struct; NULL where the struct is."""

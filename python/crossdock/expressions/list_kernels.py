@@ -3,7 +3,7 @@ ChunkedArrays; all are pure and thread-safe. ArrowException where a type has no 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from crossdock.expressions.literals import value_set
 from crossdock.expressions.written_values import written
 from crossdock.values.arrow_kinds import Datum
 
+Evaluated = Callable[[pa.Table], pa.Array | pa.ChunkedArray]
 _MOST_NUMBERS = 100_000_000  # of ranges in a batch
 _KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
@@ -42,27 +43,63 @@ class Elements:
 
     def lists_of(self, values: pa.Array, rows: pa.Array) -> pa.Array:
         """Lists of values whose rows ascend; NULL where there was no list."""
-        counts = rows.value_counts()
-        places = pc.index_in(pa.arange(0, len(self.lists), 1), counts.field(0))
-        lengths = pc.fill_null(counts.field(1).take(places), 0)
-        ends = pc.cumulative_sum(lengths)
-        offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends]).cast(pa.int32())
+        return self._filled(np.bincount(rows.to_numpy(), minlength=len(self.lists)), values)
+
+    def with_values(self, values: pa.Array) -> pa.Array:
+        """The lists with another value in place of each element."""
+        return self._filled(self.lengths.to_numpy(), values)
+
+    def _filled(self, lengths: NDArray[np.int64], values: pa.Array) -> pa.Array:
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         return pa.ListArray.from_arrays(offsets, values, mask=pc.is_null(self.lists))
 
-    def aggregated(self, values: pa.Array, function: str) -> pa.Array:
+    def kept(self, are_kept: pa.Array) -> pa.Array:
+        """The lists of the elements for which that is true."""
+        return self.lists_of(self.values.filter(are_kept), self.rows.filter(are_kept))
+
+    def aggregated(self, values: pa.Array, function: str, options: Any = None) -> pa.Array:
         """What an aggregate of pyarrow makes of each list; NULL of no value."""
         groups = pa.table({"row": self.rows, "x": values}).group_by("row")
-        results = groups.aggregate([("x", function)]).combine_chunks()
+        results = groups.aggregate([("x", function, options)]).combine_chunks()
         numbers = pa.arange(0, len(self.lists), 1)
         places = pc.index_in(numbers, value_set=results["row"].combine_chunks())
         return results[f"x_{function}"].combine_chunks().take(places)
 
 
-def _sort(lists: Datum, descending: bool) -> pa.Array:
-    """NULL comes last."""
+def of_elements(function: str, values: list[Datum], evaluated: Evaluated) -> Datum:
+    """ "list_transform" or "list_filter" of lists and the values beside them; `evaluated` computes
+    the option of the call over its columns."""
+    rows = _rows_of(values)
+    columns = [_column(value, rows) for value in values]
+    each = Elements(columns[0])
+    elements = {"element": each.values, "place": pc.add(each.places, 1)}
+    beside = {f"value {i}": column.take(each.rows) for i, column in enumerate(columns[1:])}
+    results = _column(evaluated(pa.table(elements | beside)), 0)
+    if function == "list_transform":
+        lists = each.with_values(results)
+    else:
+        lists = each.kept(pc.fill_null(results, False))
+    return lists[0] if all(isinstance(value, pa.Scalar) for value in values) else lists
+
+
+def _rows_of(values: Sequence[Datum]) -> int:
+    """How many rows values have, of which some are one value for all rows."""
+    return next((len(value) for value in values if not isinstance(value, pa.Scalar)), 1)
+
+
+def _column(value: Datum, rows: int) -> pa.Array:
+    if isinstance(value, pa.Scalar):  # no rows of a list are more than repeat can make
+        return pa.repeat(value, rows) if rows else pa.nulls(0, value.type)
+    return value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
+
+
+def _sort(lists: Datum, order: tuple[bool, bool]) -> pa.Array:
+    """By `descending`; NULL comes last, or first by the second option."""
     each = Elements(lists)
-    keys = pa.table({"x": each.values})
-    return each.ordered(keys, [("x", "descending" if descending else "ascending")])
+    is_descending, nulls_first = order
+    keys = pa.table({"x": each.values, "is_null": pc.is_null(each.values)})
+    of_nulls = ("is_null", "descending" if nulls_first else "ascending")
+    return each.ordered(keys, [of_nulls, ("x", "descending" if is_descending else "ascending")])
 
 
 def _reverse(lists: Datum, _: None) -> pa.Array:
@@ -99,8 +136,7 @@ def _slice(lists: Datum, bounds: tuple[int, int]) -> pa.Array:
     lengths = each.lengths.take(each.rows)
     place = pc.add(each.places, 1)
     begin, end = (pc.add(lengths, bound + 1) if bound < 0 else bound for bound in bounds)
-    is_kept = pc.and_(pc.greater_equal(place, begin), pc.less_equal(place, end))
-    return each.lists_of(each.values.filter(is_kept), each.rows.filter(is_kept))
+    return each.kept(pc.and_(pc.greater_equal(place, begin), pc.less_equal(place, end)))
 
 
 def _position(lists: Datum, value: Any) -> pa.Array:
@@ -130,6 +166,48 @@ def _flattened(lists: Datum, _: None) -> pa.Array:
     return outer.lists_of(inner.values, outer.rows.take(inner.rows))
 
 
+def _counts(lists: Datum, _: None) -> pa.Array:
+    """How often each known value is there, in the order of the values."""
+    each = Elements(lists)
+    known = pc.is_valid(each.values)
+    table = pa.table({"row": each.rows, "x": each.values}).filter(known)
+    counted = table.group_by(["row", "x"]).aggregate([("x", "count")])
+    counted = counted.sort_by([("row", "ascending"), ("x", "ascending")]).combine_chunks()
+    return each.lists_of(counted["x_count"].combine_chunks(), counted["row"].combine_chunks())
+
+
+def _median(lists: Datum, _: None) -> pa.Array:
+    """Of the known values, between the two in the middle: float64; NULL of none."""
+    each = Elements(lists)
+    known = each.kept(pc.is_valid(each.values))
+    ordered = Elements(_sort(known, (False, False)))
+    values = cast(ordered.values, pa.float64())
+    begins = pc.subtract(pc.cumulative_sum(ordered.lengths), ordered.lengths)
+    is_any = pc.greater(ordered.lengths, 0)
+    last = pc.subtract(ordered.lengths, 1)
+    halves = (pc.divide(last, 2), pc.divide(ordered.lengths, 2))
+    low, high = (
+        values.take(pc.if_else(is_any, pc.add(begins, half), pa.scalar(None, pa.int64())))
+        for half in halves
+    )
+    return pc.add(low, pc.divide(pc.subtract(high, low), 2.0))
+
+
+def _spread(function: str, ddof: int) -> Callable[[Datum, None], pa.Array]:
+    options = pc.VarianceOptions(ddof=ddof, min_count=ddof + 1)
+
+    def spread(lists: Datum, _: None) -> pa.Array:
+        each = Elements(lists)
+        return each.aggregated(each.values, function, options)
+
+    return spread
+
+
+def _product(lists: Datum, _: None) -> pa.Array:
+    each = Elements(lists)
+    return each.aggregated(cast(each.values, pa.float64()), "product")
+
+
 def _aggregate(function: str) -> Callable[[Datum, None], pa.Array]:
     def aggregate(lists: Datum, _: None) -> pa.Array:
         each = Elements(lists)
@@ -140,11 +218,8 @@ def _aggregate(function: str) -> Callable[[Datum, None], pa.Array]:
 
 def _list_concat(values: list[Datum], _: None) -> Datum:
     """The elements of several lists as one; NULL has none."""
-    rows = next((len(v) for v in values if not isinstance(v, pa.Scalar)), 1)
-    parts = [
-        Elements(pa.array([v.as_py()] * rows, v.type) if isinstance(v, pa.Scalar) else v)
-        for v in values
-    ]
+    rows = _rows_of(values)
+    parts = [Elements(_column(value, rows)) for value in values]
     both = common_type([part.values.type for part in parts])
     numbers = pa.concat_arrays([part.rows for part in parts])
     elements = pa.concat_arrays([cast(part.values, both) for part in parts])
@@ -158,15 +233,9 @@ def _list_concat(values: list[Datum], _: None) -> Datum:
 def _has(values: list[Datum], _: None) -> Datum:
     """Whether an element of a list equals the value beside it; NULL where the list is, and where
     the value is and there are elements."""
-    listed, value = values
-    if isinstance(listed, pa.Scalar):
-        rows = 1 if isinstance(value, pa.Scalar) else len(value)
-        listed = pa.array([listed.as_py()] * rows, listed.type)
-    each = Elements(listed)
-    both = common_type([each.values.type, value.type])
-    column = pa.array([value.as_py()] * len(each.lists), value.type) if isinstance(
-        value, pa.Scalar) else value  # fmt: skip
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    rows = _rows_of(values)
+    each, column = Elements(_column(values[0], rows)), _column(values[1], rows)
+    both = common_type([each.values.type, column.type])
     is_equal = pc.equal(cast(each.values, both), cast(column.take(each.rows), both))
     hits = each.rows.filter(pc.fill_null(is_equal, False)).unique()
     has = pc.is_in(pa.arange(0, len(each.lists), 1), value_set=hits)
@@ -175,9 +244,86 @@ def _has(values: list[Datum], _: None) -> Datum:
     return pc.if_else(is_known, has, pa.scalar(None, pa.bool_()))
 
 
+def _members(lists: list[Datum]) -> tuple[Elements, pa.Array, pa.Array]:
+    """The elements of the first of two lists, whether each is one of the second, and where both
+    lists are."""
+    rows = _rows_of(lists)
+    of, among = (Elements(_column(value, rows)) for value in lists)
+    both = common_type([of.values.type, among.values.type])
+    values, others = cast(of.values, both), cast(among.values, both)
+    known = pa.table({"row": among.rows, "x": others}).filter(pc.is_valid(others))
+    once = known.group_by(["row", "x"]).aggregate([])
+    once = once.append_column("hit", pa.repeat(True, once.num_rows))
+    table = pa.table({"row": of.rows, "x": values, "i": pa.arange(0, len(values), 1)})
+    joined = table.join(once, ["row", "x"], join_type="left outer").sort_by("i")
+    is_hit = pc.fill_null(joined["hit"].combine_chunks(), False)
+    return of, is_hit, pc.and_(pc.is_valid(of.lists), pc.is_valid(among.lists))
+
+
+def _has_any(values: list[Datum], _: None) -> Datum:
+    of, is_hit, is_known = _members(values)
+    return _of_known(_are_rows(of, is_hit), is_known, values)
+
+
+def _has_all(values: list[Datum], _: None) -> Datum:
+    """Whether all known elements of the second list are in the first one."""
+    of, is_hit, is_known = _members(values[::-1])
+    missing = pc.and_(pc.invert(is_hit), pc.is_valid(of.values))
+    return _of_known(pc.invert(_are_rows(of, missing)), is_known, values)
+
+
+def _intersect(values: list[Datum], _: None) -> Datum:
+    of, is_hit, is_known = _members(values)
+    return _of_known(_distinct(of.kept(is_hit), None), is_known, values)
+
+
+def _are_rows(each: Elements, are_of: pa.Array) -> pa.Array:
+    """Whether the rows have an element for which that is true."""
+    rows = pa.arange(0, len(each.lists), 1)
+    return pc.is_in(rows, value_set=each.rows.filter(are_of).unique())
+
+
+def _of_known(results: pa.Array, is_known: pa.Array, values: list[Datum]) -> Datum:
+    """The results where that is true; of one row where all values are of one."""
+    known = pc.if_else(is_known, results, pa.scalar(None, results.type))
+    return known[0] if all(isinstance(value, pa.Scalar) for value in values) else known
+
+
+def _element_at(values: list[Datum], _: None) -> Datum:
+    """The element at a place of its row, counted from 1, and from the end where below 0; NULL where
+    there is none."""
+    rows = _rows_of(values)
+    each = Elements(_column(values[0], rows))
+    place = _numbers_of(values[1], rows)
+    from_end = pc.add(pc.add(each.lengths, place), 1)
+    place = pc.if_else(pc.less(place, 0), from_end, place)
+    is_there = pc.and_(pc.greater(place, 0), pc.less_equal(place, each.lengths))
+    ends = pc.cumulative_sum(each.lengths)
+    places = pc.add(pc.subtract(ends, each.lengths), pc.subtract(place, 1))
+    taken = each.values.take(pc.if_else(is_there, places, pa.scalar(None, pa.int64())))
+    return taken[0] if all(isinstance(value, pa.Scalar) for value in values) else taken
+
+
+def _resized(values: list[Datum], _: None) -> Datum:
+    """The first elements of lists, as many as beside, and behind fewer the value beside that."""
+    rows = _rows_of(values)
+    each = Elements(_column(values[0], rows))
+    size = pc.fill_null(pc.max_element_wise(_numbers_of(values[1], rows), 0), 0)
+    kept = pc.less(each.places, size.take(each.rows))
+    missing = pc.max_element_wise(pc.subtract(size, each.lengths), 0)
+    missing = pc.if_else(pc.is_valid(each.lists), missing, 0)
+    fills = _range([pa.scalar(0), missing, pa.scalar(1)], False)
+    added = Elements(fills)
+    other = cast(_column(values[2], rows), each.values.type).take(added.rows)
+    return _of_known(
+        _list_concat([each.kept(kept), added.with_values(other)], None),
+        pc.is_valid(each.lists), values,
+    )  # fmt: skip
+
+
 def _range(values: list[Datum], with_end: bool) -> Datum:
     """Lists of the numbers from one to another, by steps; NULL where one of these is."""
-    rows = next((len(v) for v in values if not isinstance(v, pa.Scalar)), 1)
+    rows = _rows_of(values)
     first, last, step = (_numbers_of(value, rows) for value in values)
     is_known = pc.and_(pc.and_(pc.is_valid(first), pc.is_valid(last)), pc.is_valid(step))
     begin, end, by = (
@@ -201,9 +347,7 @@ def _range(values: list[Datum], with_end: bool) -> Datum:
 
 
 def _numbers_of(value: Datum, rows: int) -> pa.Array:
-    column = pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return column.cast(pa.int64())
+    return _column(value, rows).cast(pa.int64())
 
 
 def _steps(
@@ -224,6 +368,11 @@ def _steps(
 OF_SEVERAL: dict[str, Callable[[list[Datum], Any], Datum]] = {
     "list_concat": _list_concat,
     "list_has": _has,
+    "list_has_any": _has_any,
+    "list_has_all": _has_all,
+    "list_intersect": _intersect,
+    "list_at": _element_at,
+    "list_resize": _resized,
     "list_range": _range,
 }
 # Functions of one value and an option.
@@ -240,7 +389,18 @@ OF_LISTS: dict[str, Callable[[Datum, Any], pa.Array]] = {
     "list_max": _aggregate("max"),
     "list_mean": _aggregate("mean"),
     "list_mode": _mode,
+    "list_median": _median,
+    "list_product": _product,
+    "list_counts": _counts,
+    "list_stddev_samp": _spread("stddev", 1),
+    "list_stddev_pop": _spread("stddev", 0),
+    "list_var_samp": _spread("variance", 1),
+    "list_var_pop": _spread("variance", 0),
 }
+
+
+# Those that give a double of a list of numbers, without "list_".
+LIST_FOLDS = ("median", "product", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
 
 
 def of_lists(function: str, value: Datum, option: Any) -> Datum:

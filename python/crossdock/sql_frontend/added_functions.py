@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from crossdock.expressions.list_kernels import LIST_FOLDS
 from crossdock.expressions.row_kernels import ROW_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ class Added:
     defaults: tuple[str, ...] = ()
 
 
+_NUMBERS = pa.list_(pa.float64())
 ADDED = {
+    **{f"list_{name}": Added((_NUMBERS,), pa.float64()) for name in LIST_FOLDS},
     "regexp_full_match": Added((_STRING, _STRING, _STRING), pa.bool_(), ("''",)),
     "regexp_extract": Added((_STRING, _STRING, _NUMBER, _STRING), _STRING, ("0", "''")),
     "string_split": Added((_STRING, _STRING), pa.list_(_STRING)),

@@ -81,6 +81,8 @@ _REFUSALS = (
     ("Collate", "COLLATE", "collate", "lower(x), where the case does not count"),
     ("Cannot access field at argument", "a field of what is no struct", "select",
      "another name for the table, where it is that of a column, too"),
+    ("PGOverlap|AtArrow|ArrowAt", "an operator of lists", "select",
+     "list_has_any(a, b), or list_has_all(a, b)"),
     ("Unsupported interval argument", "an interval of no constant", "interval", "day + n of dates"),
     ("SimilarTo", "SIMILAR TO a pattern that is no constant", "similar", "LIKE, or OR of several"),
     ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE in a subquery", "recursive",

@@ -34,6 +34,7 @@ from crossdock.sql_frontend.text.list_parameters import is_list, with_list_param
 from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
 from crossdock.sql_frontend.text.rewritten import HIDDEN, NUMBERED, Meant, Rewritten
+from crossdock.sql_frontend.text.templates import written_out
 from crossdock.sql_frontend.text.tokens import place_of_word, tokens_of
 from crossdock.sql_frontend.text.using_joins import ColumnsOf
 from crossdock.sql_frontend.translation.join_planning import JoinOrders, as_json, decisions_of
@@ -79,7 +80,7 @@ def plan_query(
         return kept
     if given and any(map(is_list, given.values())):
         text, parameters = with_list_parameters(text, given)
-    text = respelled(text)
+    text = respelled(written_out(text))
     if is_pivot(tokens_of(text)):
         select = without_pivot(
             text,

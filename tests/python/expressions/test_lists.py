@@ -174,3 +174,25 @@ def test_functions_of_structs(lists: xd.Relation) -> None:
         lists.select(c=col("s").field("c"))
     with pytest.raises(xd.ExpressionError, match="no list"):
         lists.select(c=col("k").list_length())
+
+
+def test_functions_of_elements(dock: xd.Dock) -> None:
+    table = pa.table({"l": [[1, 2], None, [], [3, None]], "k": [10, 20, 30, 40]})
+    result = dock.from_arrow(table).select(
+        more=col("l").list_transform(lambda x: x + col("k")),
+        large=col("l").list_filter(lambda x: x > 1),
+        pairs=col("l").list_transform(lambda x: col("l").list_transform(lambda y: x * y)),
+    )
+    assert rows(result) == [
+        ([11, 12], [2], [[1, 2], [2, 4]]), (None, None, None), ([], [], []),
+        ([43, None], [3], [[9, None], [None, None]]),
+    ]  # fmt: skip
+
+
+def test_functions_of_elements_that_are_none(lists: xd.Relation) -> None:
+    with pytest.raises(xd.ExpressionError, match="takes a function of an element, not 3"):
+        col("l").list_filter(3)  # type: ignore[arg-type]
+    with pytest.raises(xd.ExpressionError, match="is of type int64, not bool"):
+        lists.select(c=col("l").list_filter(lambda x: x + 1))
+    with pytest.raises(xd.ExpressionError, match="no list"):
+        lists.select(c=col("k").list_transform(lambda x: x))

@@ -123,3 +123,8 @@ select s, count(distinct (a % 2, b)), count(distinct a), sum(distinct a) from t 
 select s, count(distinct (a, b)) filter (where a > 2) from t group by s;
 select count(distinct (a, null)), count(distinct (b, b)) from t where a > 100;
 select s, arg_max(a, (b, -a)), arg_min(a, (bo, a)), max_by(d, (m > 1, -a)) from t group by s;
+select s, skewness(a), kurtosis(b), kurtosis_pop(m), sem(a), geomean(abs(a) + 1), fsum(a) from t group by s;
+select skewness(a), kurtosis(a), kurtosis_pop(a), mad(a), sem(a), entropy(a), histogram(a) from t where a > 100;
+select s, histogram(a), entropy(b), mad(b) filter (where a > 1), histogram(s) from t group by s;
+select s, a, skewness(a) over (partition by s) as x, entropy(b) over (partition by s) as y from t;
+select skewness(m + 1e9), kurtosis(m + 1e6), entropy(s) from t;

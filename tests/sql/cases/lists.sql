@@ -22,3 +22,15 @@ select a, list_sum(list(b)), array_to_string(list(s order by s), '+') from t gro
 select l[-1] as p, a from lists union select l[1], a from lists;
 select l[1] as p, a from lists union select a, v from u;
 select a from lists where (a is distinct from l[1]) and a is not distinct from [2, a][1];
+select a, list_transform(l, lambda x: x + 1), [x * a for x in l], [x for x in l if x > 1] from lists;
+select a, list_filter(l, lambda x, i: i > 1), list_transform(l, lambda x, i: x * i + a) from lists;
+select a, list_sum(list_transform(list_filter(l, lambda x: x is not null), lambda x: x * x)) from lists;
+select a, list_transform(l, lambda x: [x + y + a for y in l]) from lists;
+select a, list_transform(m, lambda x: x.upper() || coalesce(x, '?')) from lists where len(list_filter(m, lambda x: x = 'z')) = 0;
+select list_apply([1.5, 2.5], lambda x: case when x > 2 then x / 2 end), list_transform([{'k': 1}, {'k': 2}], lambda x: x.k + 1);
+select a, sum(list_count(list_filter([a, b], lambda x: x > 1))) from t group by a;
+select a, list_has_any(l, [1, 2]), list_has_all(l, [1]), list_has_any(m, ['x', null]), list_has_all([1, 2, 3], l) from lists;
+select a, list_sort(list_intersect(l, [1, 2, a])), list_resize(l, 2), list_resize(l, a::int, 0), l[a] from lists;
+select a, list_sort(l, 'desc', 'nulls first'), list_reverse_sort(l), list_unique(l), list_count(l), list_median(l), list_product(l) from lists;
+select a, list_stddev_samp(l), list_var_pop(l), list_first(m), list_last(m), list_where(l, [true, false]), list_select(l, [2, 1]) from lists where len(l) = 2;
+select a, l.list_sum().abs(), m[1].upper().length() from lists where m[1].length() > 0;

@@ -20,6 +20,13 @@ UNNEST = HIDDEN + "unnest"
 # Stand for random() and uuid(), with the number of the call.
 RANDOM = HIDDEN + "random"
 UUID = HIDDEN + "uuid"
+# Stand for the place of an element in a function of elements, with the number of the function, and
+# for that place itself; and for the bound of a slice that is of what such a function gives.
+ELEMENT = HIDDEN + "element"
+PLACE = HIDDEN + "place"
+TRANSFORMED = HIDDEN + "transformed"
+FILTERED = HIDDEN + "filtered"
+COUNTED = HIDDEN + "counted"  # the same of how often each value is in a list
 SHARE_MARK = 1 << 62  # added to the share of LIMIT 10%, in millionths of a percent
 ZONED = HIDDEN + "zoned"  # instants of AT TIME ZONE, and the times that clocks show
 LOCAL = HIDDEN + "local"

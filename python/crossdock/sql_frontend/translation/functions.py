@@ -17,6 +17,7 @@ from crossdock.expressions.free_functions import (
     nullif,
 )
 from crossdock.expressions.functions import PERIODS
+from crossdock.expressions.list_kernels import LIST_FOLDS
 from crossdock.expressions.native_kernels import OF_JSON
 from crossdock.expressions.row_kernels import ROW_FUNCTIONS
 from crossdock.sql_frontend.errors import unsupported
@@ -143,6 +144,8 @@ def _named_struct(arguments: list[Expr]) -> Expr:
 
 def _list_element(arguments: list[Expr]) -> Expr:
     """Counted from 1, from the end where it is below 0; there is none at 0."""
+    if not isinstance(folded(arguments[1]), Literal):
+        return Call("list_at", tuple(arguments))
     place = constant(arguments[1], "a place in a list")
     element = arguments[0].list_element(max(place - 1, 0) if place >= 0 else place)
     return element if place else nullif(element, element)
@@ -159,10 +162,11 @@ def _contains(arguments: list[Expr]) -> Expr:
 
 
 def _list_sort(arguments: list[Expr]) -> Expr:
-    order = str(constant(arguments[1], "an order of LIST_SORT")) if len(arguments) > 1 else "asc"
-    if len(arguments) > 2 or order.lower() not in ("asc", "desc"):
-        raise unsupported("LIST_SORT by these words", try_="list_sort(l, 'desc'), NULL last")
-    return Call("list_sort", (arguments[0],), order.lower() == "desc")
+    words = [str(constant(each, "an order of LIST_SORT")).lower() for each in arguments[1:]]
+    order, nulls = [*words, *("asc", "nulls last")[len(words) :]]
+    if order not in ("asc", "desc") or nulls not in ("nulls first", "nulls last"):
+        raise unsupported("LIST_SORT by these words", try_="list_sort(l, 'desc', 'nulls first')")
+    return Call("list_sort", (arguments[0],), (order == "desc", nulls == "nulls first"))
 
 
 def _list_slice(arguments: list[Expr]) -> Expr:
@@ -183,6 +187,14 @@ def _without_cast(listed: Expr) -> Expr:
     """A list without the cast to one of doubles, which DataFusion sums."""
     is_cast = is_cast_to(listed, pa.types.is_list)
     return listed.arguments[0] if is_cast and isinstance(listed, Call) else listed
+
+
+def _list_fold(name: str) -> Build:
+    return lambda arguments: Call(name, (_without_cast(arguments[0]),))
+
+
+def _list_resize(arguments: list[Expr]) -> Expr:
+    return Call("list_resize", (*arguments, *[Literal(None)][len(arguments) - 2 :]))
 
 
 def _list_concat(arguments: list[Expr]) -> Expr:
@@ -335,6 +347,11 @@ FUNCTIONS: dict[str, Build] = {
     **{name: _called(name) for name in ("map_keys", "map_values", "map_entries", "map_extract")},
     "array_has": _contains,
     "array_sort": _list_sort,
+    **{f"list_{name}": _list_fold(f"list_{name}") for name in LIST_FOLDS},
+    "array_has_any": _called("list_has_any"),
+    "array_has_all": _called("list_has_all"),
+    "array_intersect": _called("list_intersect"),
+    "array_resize": _list_resize,
     "array_reverse": _called("list_reverse"),
     "array_distinct": _called("list_distinct"),
     "array_slice": _list_slice,

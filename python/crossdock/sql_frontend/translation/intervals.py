@@ -171,9 +171,16 @@ _MONDAY_US = (datetime.date(2000, 1, 3) - datetime.date(1970, 1, 1)).days * _DAY
 _FIRST_MONTH = 2000 * 12
 
 
-def bucket(width: Expr | Moving, subject: Expr) -> Expr:
-    """The beginning of the bucket of a width in which a timestamp lies. SqlError for widths that
-    are none."""
+def bucket(width: Expr | Moving, subject: Expr, type_of: Callable[[Expr], pa.DataType]) -> Expr:
+    """The beginning of the bucket of a width in which a date or timestamp lies: of dates by days
+    and months a date, else a timestamp. SqlError for widths that are none."""
+    start = _bucket(width, subject)
+    assert isinstance(width, Interval)
+    is_date = pa.types.is_date(type_of(subject)) and not width.microseconds
+    return start.cast(pa.date32()) if is_date else start
+
+
+def _bucket(width: Expr | Moving, subject: Expr) -> Expr:
     is_width = isinstance(width, Interval) and bool(width.months) != bool(
         width.days or width.microseconds
     )

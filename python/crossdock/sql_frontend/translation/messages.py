@@ -103,16 +103,23 @@ def unnests_within(message: Message, functions: Functions) -> Iterator[tuple[int
 
 def unnest_number(message: Message, functions: Functions) -> int:
     """The number of the mark that an expression is; 0 for others."""
+    if mark_of(message, functions) != UNNEST:
+        return 0
     if message.WhichOneof("rex_type") == "cast":
         message = message.cast.input
-    if message.WhichOneof("rex_type") != "scalar_function":
-        return 0
-    if functions[message.scalar_function.function_reference] != UNNEST:
-        return 0
     place = message.scalar_function.arguments[0].value
     if place.WhichOneof("rex_type") == "scalar_function":  # below 0
         return -int(place.scalar_function.arguments[0].value.literal.i64)
     return int(place.literal.i64)
+
+
+def mark_of(message: Message, functions: Functions) -> str:
+    """The function that an expression calls, of whatever its value is cast to; "" for others."""
+    if message.WhichOneof("rex_type") == "cast":
+        message = message.cast.input
+    if message.WhichOneof("rex_type") != "scalar_function":
+        return ""
+    return functions[message.scalar_function.function_reference]
 
 
 RANDOM_KINDS = {RANDOM: "number", UUID: "uuid"}

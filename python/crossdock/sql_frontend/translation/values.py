@@ -33,6 +33,7 @@ from crossdock.sql_frontend.translation.conversions import (
     with_room,
 )
 from crossdock.sql_frontend.translation.divisions import remainder, whole_quotient
+from crossdock.sql_frontend.translation.element_values import Elements
 from crossdock.sql_frontend.translation.folding import balanced, constant, folded, is_never, is_true
 from crossdock.sql_frontend.translation.functions import FUNCTIONS, is_null
 from crossdock.sql_frontend.translation.intervals import Moving
@@ -87,6 +88,7 @@ class Values:
         self._schema = schema
         self._subquery = subquery
         self._types: TypesOver | None = None
+        self._elements = Elements(names)
         # The columns of each table that is joined: comparisons of several of them may be keys, and
         # stay plain.
         self.joined: Sequence[frozenset[str]] = ()
@@ -103,8 +105,12 @@ class Values:
     def type_of(self, expression: Expr) -> pa.DataType:
         """The Arrow type of an expression over the input."""
         if self._types is None or self._subquery is not None:  # which adds columns on the way
-            self._types = TypesOver(self._schema())
+            self._types = TypesOver(pa.schema([*self._schema(), *self._elements.fields()]))
         return self._types(expression)
+
+    def forget_types(self) -> None:
+        """Elements of lists are others, whose columns are beside those of the input."""
+        self._types = None
 
     def any_of(self, message: Message) -> Expr | Moving:
         """An expression, or an interval and the like, which are a part of one."""
@@ -156,12 +162,14 @@ class Values:
             number = unnest_number(message.arguments[1].value, self._names)
             if number:
                 return Column(unnest_column(number))
+        if (of_elements := self._elements.value_of(name, message, self)) is not None:
+            return folded(of_elements)
         operands = [self.any_of(argument.value) for argument in message.arguments]
         arguments = [argument for argument in operands if isinstance(argument, Expr)]
         if name in RANDOM_KINDS:
             return self._draw(name, message)
         if name == "date_bin":
-            return folded(self._bucket(operands[0], arguments[-1]))
+            return folded(intervals.bucket(operands[0], arguments[-1], self.type_of))
         if name in _PRODUCTS or len(arguments) < len(operands):
             return self._of_intervals(name, operands)
         if name in ("add", "subtract", "multiply", "divide", "modulus"):
@@ -224,13 +232,6 @@ class Values:
             return when(value.is_nan()).then(0.0).otherwise(FUNCTIONS[name](arguments))
         null = Literal(pa.scalar(None, self.type_of(value)))
         return when(self._comparison("equal", arguments)).then(null).otherwise(value)
-
-    def _bucket(self, width: Expr | Moving, subject: Expr) -> Expr:
-        """Buckets of dates by days and months are dates, those of others timestamps."""
-        start = intervals.bucket(width, subject)
-        assert isinstance(width, intervals.Interval)
-        is_date = pa.types.is_date(self.type_of(subject)) and not width.microseconds
-        return start.cast(pa.date32()) if is_date else start
 
     def _list_length(self, value: Expr) -> Expr | None:
         """The length of a list, which DataFusion makes a string of; None for others."""

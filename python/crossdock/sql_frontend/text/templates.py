@@ -1,0 +1,178 @@
+"""Functions that are written with others, and calls behind what they are of, `s.upper().trim()`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from crossdock.sql_frontend.text.derived import replaced
+from crossdock.sql_frontend.text.lambdas import without_lambdas
+from crossdock.sql_frontend.text.rewritten import COUNTED
+from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
+from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
+
+# By name and number of arguments, which are $1, $2 and so on.
+OF_ROWS = {
+    ("list_reverse_sort", 1): "list_sort($1, 'desc')",
+    ("array_reverse_sort", 1): "list_sort($1, 'desc')",
+    ("list_unique", 1): "array_length(list_distinct($1))",
+    ("array_unique", 1): "array_length(list_distinct($1))",
+    ("list_count", 1): "array_length(list_filter($1, x -> x IS NOT NULL))",
+    ("list_any_value", 1): "array_element(list_filter($1, x -> x IS NOT NULL), 1)",
+    ("list_first", 1): "array_element($1, 1)",
+    ("list_last", 1): "array_element($1, -1)",
+    ("list_where", 2): "list_filter($1, (x, i) -> array_element($2, i))",
+    ("list_select", 2): "list_transform($2, i -> array_element($1, i))",
+    ("map_contains", 2): "array_has(map_keys($1), $2)",
+    ("map_contains_value", 2): "array_has(map_values($1), $2)",
+    ("regexp_escape", 1): r"regexp_replace($1, '(\W)', '\\\1', 'g')",
+    ("timezone", 2): "(($2) AT TIME ZONE $1)",
+    ("epoch_ns", 1): "(epoch_us($1) * 1000)",
+    ("get_current_timestamp", 0): "now()",
+    ("transaction_timestamp", 0): "now()",
+}
+# The same of aggregates: $0 is what stands behind the call, FILTER and OVER.
+_N = "count($1)$0"
+_MEAN = "avg($1)$0"
+_SPREAD = "nullif(var_pop($1)$0, 0)"
+# Moments about the mean lose no digits, as sums of powers do.
+_CENTRAL = f"list_avg(list_transform(array_agg($1)$0, x -> power(x - {_MEAN}, {{}})))"
+_THIRD, _FOURTH = _CENTRAL.format(3), _CENTRAL.format(4)
+_COUNTS = f"array_slice([0], {quoted(COUNTED)}(0), cast(array_length(array_agg($1)$0) AS bigint))"
+OF_GROUPS = {
+    ("count_star", 0): "count(*)$0",
+    ("sem", 1): f"(stddev_pop($1)$0 / sqrt({_N}))",
+    ("geomean", 1): "exp(avg(ln($1))$0)",
+    ("geometric_mean", 1): "exp(avg(ln($1))$0)",
+    ("favg", 1): "avg(($1)::double)$0",
+    **{(name, 1): "sum(($1)::double)$0" for name in ("fsum", "kahan_sum", "sumkahan")},
+    ("skewness", 1): (
+        f"CASE WHEN {_N} > 2 THEN sqrt({_N} * ({_N} - 1.0::double)) / ({_N} - 2) "
+        f"* {_THIRD} / power({_SPREAD}, 1.5) END"
+    ),
+    ("kurtosis_pop", 1): f"CASE WHEN {_N} > 1 THEN {_FOURTH} / power({_SPREAD}, 2) - 3 END",
+    ("kurtosis", 1): (
+        f"CASE WHEN {_N} > 3 THEN ({_N} - 1.0::double) / (({_N} - 2.0::double) * ({_N} - 3)) "
+        f"* (({_N} + 1) * ({_FOURTH} / power({_SPREAD}, 2) - 3) + 6) END"
+    ),
+    ("mad", 1): "list_median(list_transform(array_agg($1)$0, x -> abs(x - median($1)$0)))",
+    ("histogram", 1): (
+        f"CASE WHEN {_N} > 0 THEN map(list_sort(list_distinct(array_agg($1)$0)), {_COUNTS}) END"
+    ),
+    ("entropy", 1): (
+        f"CASE WHEN {_N} > 0 THEN log2({_N}) - list_sum(list_transform("
+        f"{_COUNTS}, n -> n * log2(n))) / {_N} ELSE 0 END"
+    ),
+}
+_NAMES = frozenset(name for name, _ in (*OF_ROWS, *OF_GROUPS))
+_PLACES = re.compile(r"\$(\d)")
+# Words behind which a bracket is none of a call, and before a dot no value.
+_BEFORE = words_of(
+    "select where and or not on when then else having qualify distinct all case in from join by "
+    "values over exists any between like limit using as"
+)
+
+
+def written_out(text: str) -> str:
+    """The text without them; itself where it has none."""
+    while True:
+        longer = without_lambdas(_Templates(text).applied())
+        if longer is text:
+            return text
+        text = longer
+
+
+class _Templates:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens: Sequence[Token] = tokens_of(text)
+
+    def applied(self) -> str:
+        """The text with one call, the last of them, written with others."""
+        tokens = self._tokens
+        for number in range(len(tokens) - 2, -1, -1):
+            if not tokens[number + 1].is_operator("(") or tokens[number].kind != "word":
+                continue
+            is_behind = number > 0 and tokens[number - 1].is_operator(".")
+            if is_behind and (chained := self._chained(number)) is not None:
+                return chained
+            is_named = not is_behind and tokens[number].lower in _NAMES
+            if is_named and (written := self._written(number)) is not None:
+                return written
+        return self._text
+
+    def _said(self, begin: int, end: int) -> str:
+        if begin >= end:
+            return ""
+        return self._text[self._tokens[begin].start : self._tokens[end - 1].end]
+
+    def _written(self, number: int) -> str | None:
+        close = brackets_of(self._tokens).get(number + 1, -1)
+        if close < 0:
+            return None
+        arguments = between_commas(self._tokens, number + 2, close)
+        key = (self._tokens[number].lower, len(arguments))
+        said = [self._said(*argument) for argument in arguments]
+        words = {token.lower for token in self._tokens[number + 2 : close]}
+        if key in OF_ROWS:
+            template, end = OF_ROWS[key], close + 1
+        elif key in OF_GROUPS and not words & {"distinct", "order"}:
+            template, end = OF_GROUPS[key], self._behind_clauses(close + 1)
+        else:
+            return None
+        behind = self._said(close + 1, end)
+        said.insert(0, f" {behind}" if behind else "")
+        written = _PLACES.sub(lambda match: said[int(match[1])], template)
+        first, last = self._tokens[number].start, self._tokens[end - 1].end
+        return replaced(self._text, [(first, last, f"({written})")])
+
+    def _behind_clauses(self, number: int) -> int:
+        """Behind FILTER and OVER, where they begin at a token."""
+        closing = brackets_of(self._tokens)
+        for word in ("filter", "over"):
+            if number + 1 >= len(self._tokens) or self._tokens[number].lower != word:
+                continue
+            is_named = word == "over" and not self._tokens[number + 1].is_operator("(")
+            number = number + 2 if is_named else closing.get(number + 1, number) + 1
+        return number
+
+    def _chained(self, number: int) -> str | None:
+        """`s.upper()` as `upper(s)`; None where it is no value that stands before the dot."""
+        begin = self._operand_before(number - 1)
+        if begin < 0:
+            return None
+        operand = self._said(begin, number - 1)
+        name, close = self._tokens[number].text, self._tokens[number + 2].is_operator(")")
+        first, last = self._tokens[begin].start, self._tokens[number + 1].end
+        call = f"{name}({operand}" + ("" if close else ", ")
+        return replaced(self._text, [(first, last, call)])
+
+    def _operand_before(self, dot: int) -> int:
+        """The first token of the value before a dot; -1 where there is none."""
+        opening = {close: opened for opened, close in brackets_of(self._tokens).items()}
+        begin = dot - 1
+        while True:
+            token = self._tokens[begin] if begin >= 0 else None
+            if token is None:
+                return -1
+            if token.is_operator(")", "]"):
+                begin = opening.get(begin, -1)
+                before = self._tokens[begin - 1] if begin > 0 else None
+                is_call = before is not None and before.kind == "word" and (
+                    before.lower not in _BEFORE
+                )  # fmt: skip
+                is_place = token.is_operator("]") and before is not None and (
+                    (before.kind in ("word", "quoted") and before.lower not in _BEFORE)
+                    or before.is_operator(")", "]")
+                )  # fmt: skip
+                if is_place:
+                    begin -= 1
+                    continue
+                begin -= token.is_operator(")") and is_call
+            elif token.kind not in ("word", "quoted", "string") or token.lower in _BEFORE:
+                return -1
+            if begin > 0 and self._tokens[begin - 1].is_operator("."):
+                begin -= 2
+                continue
+            owner = self._tokens[begin - 1].lower if begin else ""
+            return -1 if owner in ("from", "join") else begin
