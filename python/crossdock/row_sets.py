@@ -26,8 +26,7 @@ class RowSets(ABC):
     def join_asof(
         self,
         other: Self | object,
-        left_on: str,
-        right_on: str | None = None,
+        on: planning.Keys,
         *,
         by: planning.Keys | None = None,
         direction: str = "backward",
@@ -35,14 +34,13 @@ class RowSets(ABC):
         how: str = "left",
         suffix: str = "_right",
     ) -> Self:
-        """Each row with the nearest row of `other` in the order of one column: the last one whose
-        `right_on` is not above `left_on` ("backward"), the first one not below ("forward"), or the
-        closer of these ("nearest", of numbers; the one before where both are as close). Of several
-        rows with the same value, backward takes the last, forward the first in the input.
+        """Each row with the nearest row of `other` in the order of one column: the last one that is
+        not above the row ("backward"), the first one not below ("forward"), or the closer of these
+        ("nearest", of numbers; the one before where both are as close). Of several rows with the
+        same value, backward takes the last, forward the first in the input.
 
-        right_on: the column of the right side; the same name where none is given.
-        by: columns that must be equal, as `on` of `join`; NULL equals nothing, here and in
-            `left_on`.
+        on: the column, "t", or {"left": "right"} where the sides have it under different names.
+        by: columns that must be equal, as `on` of `join`; NULL equals nothing, here and in `on`.
         tolerance: how far away it may be: a number, days for dates, a timedelta for times.
         how: "left" keeps rows without a partner, "inner" does not.
 
@@ -52,15 +50,8 @@ class RowSets(ABC):
         right = self._other(other)._node
         require_text(suffix, "join_asof(suffix=...)", "suffix='_2'")
         pairs = () if by is None else planning.key_pairs(by)
-        asked = asof_planning.Asof(
-            left_on,
-            left_on if right_on is None else right_on,
-            pairs,
-            direction,
-            tolerance,
-            how,
-            suffix,
-        )
+        columns = asof_planning.ordered_columns(on)
+        asked = asof_planning.Asof(*columns, pairs, direction, tolerance, how, suffix)
         return self._with(asof_planning.plan_asof(self._node, right, asked))
 
     def union(self, *others: Self | object) -> Self:

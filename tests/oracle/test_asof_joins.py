@@ -70,7 +70,7 @@ def test_asof_joins(kind: pa.DataType, direction: str, threads: int) -> None:
                     kind_of = "left " if how == "left" else ""
                     text = f"select l, r from a asof {kind_of}join c on {match} order by l"
                     ours = dock.from_arrow(left).join_asof(
-                        theirs_right, "at", "t", by=by, direction=direction, how=how
+                        theirs_right, {"at": "t"}, by=by, direction=direction, how=how
                     )
                     result = ours.select("l", "r").sort("l").collect().to_pylist()
                     assert result == base.sql(text).to_arrow_table().to_pylist(), (how, by, rows)
@@ -82,7 +82,7 @@ def test_tolerances(direction: str, tolerance: int | None) -> None:
     left, right = sides(5, (200, 60), pa.int64())
     with xd.connect(threads=2) as dock:
         joined = dock.from_arrow(left).join_asof(
-            right, "at", "t", by="k", direction=direction, tolerance=tolerance
+            right, {"at": "t"}, by="k", direction=direction, tolerance=tolerance
         )
         by_name = {row["l"]: row["r"] for row in joined.collect().to_pylist()}
     others = right.to_pylist()
@@ -114,6 +114,8 @@ def test_names_and_errors() -> None:
         with pytest.raises(xd.ColumnError):
             left.join_asof(right, "nowhere")
         with pytest.raises(xd.TypeError):
-            left.join_asof(right.select(["k", "x"]), "t", "x")
+            left.join_asof(right.select(["k", "x"]), {"t": "x"})
+        with pytest.raises(xd.OptionError, match=r"one column of each side(.*\n)*.*by="):
+            left.join_asof(right, ["t", "k"])
         with pytest.raises(xd.TypeError):
             left.join_asof(right, "x", direction="nearest")

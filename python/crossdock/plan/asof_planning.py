@@ -17,6 +17,8 @@ from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import Frame, Over, Scope
 from crossdock.plan.nodes import JoinOptions, Node
 from crossdock.plan.planning import (
+    Keys,
+    key_pairs,
     plan_filter,
     plan_join,
     plan_project,
@@ -43,6 +45,17 @@ class Asof:
     how: str
     suffix: str
     is_strict: bool = False  # equal values are no partners
+
+
+def ordered_columns(on: Keys) -> tuple[str, str]:
+    """The column of each side that has the order. OptionError for several."""
+    pairs = key_pairs(on)
+    if len(pairs) != 1:
+        raise make_error(
+            "CD-105", f"join_asof(on={on!r}) needs one column of each side",
+            try_='on="t", and by= for columns that must be equal',
+        )  # fmt: skip
+    return pairs[0]
 
 
 def plan_asof(left: Node, right: Node, asked: Asof) -> Node:
