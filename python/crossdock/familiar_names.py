@@ -69,7 +69,12 @@ FAMILIAR = {
     "top": "top_k(k, ...)",
     "nlargest": "top_k(k, ...)",
 }
+_FUNCTIONS = (  # of expressions, which are methods elsewhere
+    "any asc coalesce concat count desc first greatest lag last lead least max mean median min "
+    "mode nullif product quantile sum var"
+)
 FAMILIAR_OF_EXPRESSIONS = {
+    **{name: f"xd.{name}(x)" for name in _FUNCTIONS.split()},
     "fill_null": "xd.coalesce(x, 0)",
     "fillna": "xd.coalesce(x, 0)",
     "isnull": "is_null()",
@@ -81,11 +86,6 @@ FAMILIAR_OF_EXPRESSIONS = {
     "list": "list_length(), list_element(0) and the like, of the expression itself",
     "struct": "field('name')",
     "astype": "cast('int64')",
-    "sum": "xd.sum(x)",
-    "mean": "xd.mean(x)",
-    "min": "xd.min(x)",
-    "max": "xd.max(x)",
-    "count": "xd.count(x)",
     "n_unique": "xd.count_distinct(x)",
     "shift": "xd.lag(x).over(...)",
     "rank": "xd.rank().over(...)",
@@ -96,6 +96,18 @@ FAMILIAR_OF_EXPRESSIONS = {
     "to_lowercase": "lower()",
     "to_uppercase": "upper()",
     "len_chars": "length()",
+    "len": "length()",
+    "trim": "strip()",
+    "substr": "substring(0, 3)",
+    "slice": "substring(0, 3)",
+    "date_trunc": "truncate('month')",
+    "nunique": "xd.count_distinct(x)",
+    "cumsum": "xd.sum(x).over(order_by=...)",
+    "over": "xd.sum(x).over(...)",
+    "str_contains": "contains('a')",
+    "regexp_matches": "matches('a+')",
+    "to_date": "strptime('%Y-%m-%d').date()",
+    "to_datetime": "strptime('%Y-%m-%d %H:%M:%S')",
 }
 FAMILIAR_OF_GROUPS = {
     "aggregate": "agg(...)",
@@ -127,6 +139,7 @@ FAMILIAR_OF_DOCKS = {
     "scan_ndjson": "read_json(path)",
 }
 FAMILIAR_OF_MODULE = FAMILIAR_OF_DOCKS | {
+    "Error": "CrossdockError",
     "DataFrame": "from_arrow(pyarrow.table({...}))",
     "LazyFrame": "from_arrow(pyarrow.table({...}))",
     "Session": "connect()",
@@ -144,6 +157,13 @@ FAMILIAR_OF_MODULE = FAMILIAR_OF_DOCKS | {
     "struct": "sql_expr(\"{'a': x}\")",
     "where": "when(condition).then(x).otherwise(y)",
 }
+
+
+def instead_of_method(name: str) -> str:
+    """What ours is where `expression.name` was written."""
+    if name in FAMILIAR_OF_EXPRESSIONS:
+        return f"here it is {FAMILIAR_OF_EXPRESSIONS[name]}"
+    return f"xd.sql_expr('{name}(x)') takes functions of SQL"
 
 
 def instead_of_item(key: object) -> str:

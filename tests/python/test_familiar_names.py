@@ -64,6 +64,9 @@ def test_other_names_are_plain_errors(dock: xd.Dock, rows: xd.Relation) -> None:
         rows.frobnicate  # noqa: B018
     with pytest.raises(AttributeError, match=r"^a dock has no frobnicate$"):
         dock.frobnicate  # noqa: B018
+    ours = r"^an expression has no sinh; xd\.sql_expr\('sinh\(x\)'\) takes functions of SQL$"
+    with pytest.raises(AttributeError, match=ours):
+        xd.col("a").sinh  # noqa: B018
 
 
 def test_columns_are_no_attributes(rows: xd.Relation) -> None:

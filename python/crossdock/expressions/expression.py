@@ -107,11 +107,10 @@ class Expr(
     depth = 0  # of calls within calls
 
     def __getattr__(self, name: str) -> Any:
-        from crossdock.familiar_names import FAMILIAR_OF_EXPRESSIONS
+        from crossdock.familiar_names import instead_of_method
 
-        ours = FAMILIAR_OF_EXPRESSIONS.get(name)
-        hint = f"; here it is {ours}" if ours else ""
-        raise AttributeError(f"an expression has no {name}{hint}", name=name, obj=self)
+        text = f"an expression has no {name}; {instead_of_method(name)}"
+        raise AttributeError(text, name=name, obj=self)
 
     def alias(self, name: str) -> Alias:
         """The expression as a column of that name: `select("id", (xd.col("a") * 2).alias("b"))`."""
