@@ -216,11 +216,12 @@ class Splitter:
         held, of_all = source, ""
         for name in late_names(node.schema):
             values = source.data.column(name)
-            positions = of_all if of_all and not values.null_count else self._unused()
+            has_nulls = _has_nulls(values)
+            positions = self._unused() if has_nulls or not of_all else of_all
             late[name] = Reference(positions, Blocks(values))
             if positions != of_all:
                 held = held.with_column(pa.field(positions, _POSITION), _positions(values))
-                of_all = of_all if values.null_count else positions
+                of_all = of_all if has_nulls else positions
         kept = (*(name for name in columns if name not in late), *_positions_of(late))
         schema = pa.schema([held.schema.field(name) for name in kept])
         scan = Scan(held, kept, schema, predicate)
@@ -348,10 +349,15 @@ def _positions_of(late: Mapping[str, Reference]) -> list[str]:
     return list(dict.fromkeys(reference.positions for reference in late.values()))
 
 
+def _has_nulls(values: pa.ChunkedArray) -> bool:
+    """Also of unions and run-end encoded values, whose own count of NULLs is always 0."""
+    return not pc.all(pc.is_valid(values), min_count=0).as_py()
+
+
 def _positions(values: pa.ChunkedArray) -> ArrayLike:
     """The position of each value in its column; NULL for a NULL."""
     every = pa.array(np.arange(len(values), dtype=np.uint64))
-    if not values.null_count:
+    if not _has_nulls(values):
         return every
     return pc.if_else(pc.is_valid(values), every, pa.scalar(None, _POSITION))
 
