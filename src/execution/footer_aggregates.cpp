@@ -1,7 +1,6 @@
 #include "execution/footer_aggregates.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -106,14 +105,6 @@ struct HeldValue {
   const uint8_t is_null = 0;
 };
 
-Int128 view_of(std::string_view string) {
-  scan::StringView view;
-  view.bytes = static_cast<int32_t>(string.size());
-  const bool is_inline = view.bytes <= scan::kInlineStringBytes;
-  std::memcpy(view.words, string.data(), is_inline ? string.size() : sizeof(view.words[0]));
-  return __builtin_bit_cast(Int128, view);
-}
-
 // `held` stays where it is.
 ColumnView column_of_string(std::string_view string, const DataType& type, HeldValue& held) {
   held.string = string;
@@ -127,7 +118,7 @@ ColumnView column_of_string(std::string_view string, const DataType& type, HeldV
     held.dictionary.offsets = held.offsets;
     column.dictionary = &held.dictionary;
   } else {
-    held.value = view_of(held.string);
+    held.value = __builtin_bit_cast(Int128, scan::view_of(held.string));
     column.heaps = &held.heap;
     column.heap_bytes = &held.heap_bytes;
     column.heap_count = 1;

@@ -11,12 +11,12 @@
 namespace crossdock::expressions {
 namespace {
 
-std::optional<uint32_t> read_code_unit(std::string_view text) {  // of \uXXXX
+std::optional<uint32_t> read_code_unit(std::string_view escape) {  // \u and four digits
   constexpr size_t kBytes = 6;
-  if (text.size() < kBytes || !text.starts_with("\\u")) return std::nullopt;
+  if (escape.size() < kBytes || !escape.starts_with("\\u")) return std::nullopt;
   uint32_t unit = 0;
-  const char* const end = text.data() + kBytes;
-  const auto [at, error] = std::from_chars(text.data() + 2, end, unit, 16);
+  const char* const end = escape.data() + kBytes;
+  const auto [at, error] = std::from_chars(escape.data() + 2, end, unit, 16);
   return error == std::errc() && at == end ? std::optional(unit) : std::nullopt;
 }
 
@@ -122,26 +122,15 @@ bool stays_as_it_is(std::string_view number) {
 char* write_float(double value, char* to) {
   constexpr int64_t kLeastPoint = -5;
   constexpr int64_t kMostPoint = 21;
-  char scientific[32];  // d.ddde+XX
-  const char* const end = std::to_chars(scientific,
-                                        scientific + sizeof scientific,
-                                        std::fabs(value),
-                                        std::chars_format::scientific)
-                              .ptr;
+  const ShortestDigits shortest(value);
+  const auto& [scientific, bytes, mark, digits, count, exponent] = shortest;
   if (std::signbit(value)) *to++ = '-';
-  const char* const mark = std::find(static_cast<const char*>(scientific), end, 'e');
-  int64_t exponent = 0;
-  std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, exponent);
   const int64_t point = exponent + 1;  // of how many digits it stands behind
   if (point < kLeastPoint || point > kMostPoint) {
-    to = std::copy(static_cast<const char*>(scientific), mark, to);
+    to = std::copy_n(scientific, mark, to);
     *to++ = 'e';
     return std::to_chars(to, to + 5, exponent).ptr;
   }
-  char digits[24];
-  digits[0] = scientific[0];
-  const char* const behind = std::min(static_cast<const char*>(scientific) + 2, mark);
-  const int64_t count = std::copy(behind, mark, digits + 1) - digits;
   if (point <= 0) return std::copy_n(digits, count, std::fill_n(put("0.", to), -point, '0'));
   const int64_t before = std::min(point, count);
   to = std::fill_n(std::copy_n(digits, before, to), point - before, '0');
@@ -179,24 +168,25 @@ void for_items(std::string_view value, const Item& item) {
 
 }  // namespace
 
-std::optional<Escape> read_escape(std::string_view text) {
+std::optional<Escape> read_escape(std::string_view escape) {
   constexpr std::string_view kNamed = "\"\"\\\\//b\bf\fn\nr\rt\t";
-  if (text.size() < 2) return std::nullopt;
+  if (escape.size() < 2) return std::nullopt;
   for (size_t i = 0; i < kNamed.size(); i += 2) {
-    if (text[1] == kNamed[i]) return Escape{static_cast<uint8_t>(kNamed[i + 1]), 2};
+    if (escape[1] == kNamed[i]) return Escape{static_cast<uint8_t>(kNamed[i + 1]), 2};
   }
-  const std::optional<uint32_t> unit = read_code_unit(text);
+  const std::optional<uint32_t> unit = read_code_unit(escape);
   if (!unit || is_low_surrogate(*unit)) return std::nullopt;
   if (!is_high_surrogate(*unit)) return Escape{*unit, 6};
-  const std::optional<uint32_t> low = read_code_unit(text.substr(6));
+  const std::optional<uint32_t> low = read_code_unit(escape.substr(6));
   if (!low || !is_low_surrogate(*low)) return std::nullopt;
   return Escape{0x10000 + ((*unit - 0xD800) << 10) + (*low - 0xDC00), 12};
 }
 
-size_t bytes_not_finite(std::string_view text) {
+size_t bytes_not_finite(std::string_view number) {
   for (const std::string_view word : {"infinity", "inf", "nan"}) {
     const auto is_same = [](char lower, char letter) { return lower == (letter | 0x20); };
-    if (text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), is_same))
+    if (number.size() >= word.size() &&
+        std::equal(word.begin(), word.end(), number.begin(), is_same))
       return word.size();
   }
   return 0;

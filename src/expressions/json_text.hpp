@@ -53,10 +53,10 @@ struct Escape {
   uint32_t code_point;
   size_t bytes;
 };
-std::optional<Escape> read_escape(std::string_view text);
+std::optional<Escape> read_escape(std::string_view escape);
 
-// How many bytes of nan, inf or infinity, in any case, a text begins with.
-size_t bytes_not_finite(std::string_view text);
+// How many bytes of nan, inf or infinity, in any case, a number begins with.
+size_t bytes_not_finite(std::string_view number);
 
 // A value as DuckDB writes it: without white space and commas behind last items, with escapes only where there must be
 // some, and with floats in the fewest digits. Takes most_json_bytes at most.

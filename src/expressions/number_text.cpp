@@ -20,25 +20,13 @@ size_t write_shortest(Real value, char* to) {
   constexpr int64_t kMostPlain = 15;
   char* const begin = to;
   if (std::isnan(value)) return static_cast<size_t>(put("nan", to) - begin);
-  char scientific[32];  // d.ddde+XX
-  const char* const end = std::to_chars(scientific,
-                                        scientific + sizeof scientific,
-                                        std::fabs(value),
-                                        std::chars_format::scientific)
-                              .ptr;
   if (std::signbit(value)) *to++ = '-';
-  const char* const mark = std::find(static_cast<const char*>(scientific), end, 'e');
-  const std::string_view written(scientific, static_cast<size_t>(end - scientific));
-  if (mark == end) return static_cast<size_t>(put(written, to) - begin);  // inf
-  int64_t exponent = 0;
-  std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, exponent);
+  if (std::isinf(value)) return static_cast<size_t>(put("inf", to) - begin);
+  const ShortestDigits shortest(value);
+  const auto& [scientific, bytes, mark, digits, count, exponent] = shortest;
   if (exponent < kLeastPlain || exponent > kMostPlain) {
-    return static_cast<size_t>(put(written, to) - begin);
+    return static_cast<size_t>(put({scientific, bytes}, to) - begin);
   }
-  char digits[24];
-  digits[0] = scientific[0];
-  const char* const first_behind = std::min(static_cast<const char*>(scientific) + 2, mark);
-  const auto count = std::copy(first_behind, mark, digits + 1) - digits;
   if (exponent < 0) {
     to = std::fill_n(put("0.", to), -exponent - 1, '0');
     return static_cast<size_t>(std::copy_n(digits, count, to) - begin);
@@ -185,6 +173,21 @@ std::optional<double> read_real(std::string_view number) {
 }
 
 }  // namespace
+
+template <class Real>
+ShortestDigits::ShortestDigits(Real value) {
+  const auto format = std::chars_format::scientific;
+  char* const end = std::to_chars(scientific, std::end(scientific), std::fabs(value), format).ptr;
+  scientific_bytes = static_cast<size_t>(end - scientific);
+  char* const mark_at = std::find(scientific, end, 'e');
+  mark = static_cast<size_t>(mark_at - scientific);
+  std::from_chars(mark_at + (mark_at[1] == '+' ? 2 : 1), end, exponent);
+  digits[0] = scientific[0];
+  count = std::copy(std::min(scientific + 2, mark_at), mark_at, digits + 1) - digits;
+}
+
+template ShortestDigits::ShortestDigits(double value);
+template ShortestDigits::ShortestDigits(float value);
 
 size_t write_decimal(Int128 unscaled, int32_t scale, char* to) {
   constexpr uint64_t kLowerPart = 10'000'000'000'000'000'000U;  // 10^19

@@ -20,6 +20,19 @@ size_t write_decimal(Int128 unscaled, int32_t scale, char* to);
 size_t write_real(double value, char* to);
 size_t write_real(float value, char* to);
 
+// The fewest digits that are read as the same number, without its sign.
+struct ShortestDigits {
+  template <class Real>
+  explicit ShortestDigits(Real value);  // finite
+
+  char scientific[32];  // d.ddde+XX
+  size_t scientific_bytes = 0;
+  size_t mark = 0;  // where the e is
+  char digits[24];  // without a point
+  int64_t count = 0;
+  int64_t exponent = 0;
+};
+
 // These answer the end of what they write. `value` at exactly `digits` digits and more, with zeros before it.
 char* put(std::string_view letters, char* to);
 char* write_padded(int64_t value, int64_t digits, char* to);

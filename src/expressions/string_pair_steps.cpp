@@ -1,5 +1,6 @@
 // Measures of two strings, and strings whose characters are those of others.
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@
 namespace crossdock::expressions::steps {
 namespace {
 
-// Calls `measure` with the two strings of each row that is valid. Rows of which there is none are poisoned.
+// Calls `measure`, of StringSimilarity, with the two strings of each row that is valid. Rows of which there is none are poisoned.
 template <class To, class Measure>
 void measure_rows(const Frame& frame, int32_t index, const Measure& measure, To* to) {
   const ProgramStep& step = frame.step(index);
@@ -25,7 +26,7 @@ void measure_rows(const Frame& frame, int32_t index, const Measure& measure, To*
   for (int32_t i = 0; i < frame.count; ++i) {
     to[i] = To{};
     if (out.valid != nullptr && out.valid[i] == 0) continue;
-    const std::optional<To> measured = measure(similarity, a[i], b[i]);
+    const std::optional<To> measured = std::invoke(measure, similarity, a[i], b[i]);
     if (!measured.has_value()) frame.poison(index, out, i);
     to[i] = measured.value_or(To{});
   }
@@ -155,43 +156,19 @@ void run_similarity(const Frame& frame, int32_t index) {
   auto* counts = reinterpret_cast<int64_t*>(slot.low);
   switch (frame.step(index).expression->op) {
     case ExpressionOp::kLevenshtein:
-      measure_rows(
-          frame,
-          index,
-          [](Similarity& by, std::string_view a, std::string_view b) {
-            return by.levenshtein(a, b);
-          },
-          counts);
+      measure_rows(frame, index, &Similarity::levenshtein, counts);
       break;
     case ExpressionOp::kHamming:
-      measure_rows(
-          frame,
-          index,
-          [](Similarity& by, std::string_view a, std::string_view b) { return by.hamming(a, b); },
-          counts);
+      measure_rows(frame, index, &Similarity::hamming, counts);
       break;
     case ExpressionOp::kJaccard:
-      measure_rows(
-          frame,
-          index,
-          [](Similarity& by, std::string_view a, std::string_view b) { return by.jaccard(a, b); },
-          slot.real());
+      measure_rows(frame, index, &Similarity::jaccard, slot.real());
       break;
     case ExpressionOp::kJaro:
-      measure_rows(
-          frame,
-          index,
-          [](Similarity& by, std::string_view a, std::string_view b) { return by.jaro(a, b); },
-          slot.real());
+      measure_rows(frame, index, &Similarity::jaro, slot.real());
       break;
     default:
-      measure_rows(
-          frame,
-          index,
-          [](Similarity& by, std::string_view a, std::string_view b) {
-            return by.jaro_winkler(a, b);
-          },
-          slot.real());
+      measure_rows(frame, index, &Similarity::jaro_winkler, slot.real());
   }
   if (frame.step(index).expression->domain() == ValueDomain::kReal) {
     out.real = slot.real();

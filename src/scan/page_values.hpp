@@ -26,6 +26,16 @@ inline std::string_view string_of(const StringView& view, const uint8_t* heap) {
   return {static_cast<const char*>(bytes), static_cast<size_t>(view.bytes)};
 }
 
+// The view of a string that is the first heap of its column.
+inline StringView view_of(std::string_view string) {
+  StringView view;
+  view.bytes = static_cast<int32_t>(string.size());
+  const bool is_inline = view.bytes <= kInlineStringBytes;
+  string.copy(reinterpret_cast<char*>(view.words),
+              is_inline ? string.size() : sizeof(view.words[0]));
+  return view;
+}
+
 // Used by one thread. Errors: kSourceFailed.
 class PageValues {
  public:

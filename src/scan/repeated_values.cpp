@@ -18,12 +18,7 @@ Result<int32_t> ColumnCursor::repeated_code() const {
 Result<StringView> ColumnCursor::repeated_view() {
   heaps_.assign(1, reinterpret_cast<const uint8_t*>(form_.value->data()));
   heap_bytes_.assign(1, static_cast<int64_t>(form_.value->size()));
-  const auto bytes = static_cast<int32_t>(form_.value->size());
-  StringView view;
-  view.bytes = bytes;
-  const bool is_short = bytes <= kInlineStringBytes;
-  std::memcpy(view.words, heaps_[0], static_cast<size_t>(is_short ? bytes : 4));
-  return view;
+  return view_of(*form_.value);
 }
 
 // All rows have the one value that the form says.

@@ -19,11 +19,10 @@ DataType view_type() {
 
 // A column of one string.
 struct OneString {
-  explicit OneString(std::string_view text) : heap(reinterpret_cast<const uint8_t*>(text.data())) {
-    view.bytes = static_cast<int32_t>(text.size());
-    const size_t inlined = view.bytes <= kInlineStringBytes ? text.size() : sizeof(view.words[0]);
-    std::copy_n(text.data(), inlined, reinterpret_cast<char*>(view.words));
-    heap_bytes = view.bytes;
+  explicit OneString(std::string_view string)
+      : view(view_of(string)),
+        heap(reinterpret_cast<const uint8_t*>(string.data())),
+        heap_bytes(view.bytes) {
     column.length = 1;
     column.values = reinterpret_cast<const uint8_t*>(&view);
     column.heaps = &heap;
@@ -35,7 +34,7 @@ struct OneString {
 
   StringView view;
   const uint8_t* heap;
-  int64_t heap_bytes = 0;
+  int64_t heap_bytes;
   ColumnView column;
 };
 
@@ -57,7 +56,7 @@ Status StringCodes::add(const ColumnView& strings) {
                     kValuesMost);
 }
 
-Status StringCodes::add(std::string_view text) { return add(OneString(text).column); }
+Status StringCodes::add(std::string_view string) { return add(OneString(string).column); }
 
 void StringCodes::freeze() {
   for (uint32_t code = 0; code < interner_.value_count(); ++code) {
@@ -79,9 +78,9 @@ void StringCodes::find(const ColumnView& strings,
   interner_.find(strings, begin, count, reinterpret_cast<uint32_t*>(codes), scratch);
 }
 
-int32_t StringCodes::code(std::string_view text) const {
+int32_t StringCodes::code(std::string_view string) const {
   int32_t code = -1;
-  find(OneString(text).column, 0, 1, &code);
+  find(OneString(string).column, 0, 1, &code);
   return code;
 }
 

@@ -23,13 +23,13 @@ class StringCodes {
 
   // A column of views without nulls. Error kOutOfMemoryBudget where strings take more than 1 GiB.
   Status add(const ColumnView& strings);
-  Status add(std::string_view text);
+  Status add(std::string_view string);
   // After the last one.
   void freeze();
 
   // Rows [begin, begin + count) of a column of views without nulls, count <= kMaxKeyRows; -1: there is no such string.
   void find(const ColumnView& strings, int64_t begin, int32_t count, int32_t* codes) const;
-  int32_t code(std::string_view text) const;
+  int32_t code(std::string_view string) const;
   // All strings, with 32-bit offsets.
   const ColumnView& values() const { return values_; }
 
