@@ -15,7 +15,8 @@
 namespace crossdock::expressions::steps {
 namespace {
 
-// Calls `measure`, of StringSimilarity, with the two strings of each row that is valid. Rows of which there is none are poisoned.
+// Calls `measure`, of StringSimilarity, with the two strings of each row that is valid. Rows of which there is none are
+// poisoned.
 template <class To, class Measure>
 void measure_rows(const Frame& frame, int32_t index, const Measure& measure, To* to) {
   const ProgramStep& step = frame.step(index);
