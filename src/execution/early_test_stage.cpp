@@ -14,7 +14,6 @@ class EarlyTest final : public Stage {
       : input_(std::move(input)), tester_(tester), workers_(static_cast<size_t>(workers)) {}
 
   std::string describe() const override { return tester_.describe() + ", as far as it is known"; }
-  bool can_be_sampled() const override { return false; }
   bool only_drops_rows() const override { return true; }
 
   Status push(int index, const RowBlock& block) override {

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <functional>
 
-#include "execution/column_filter.hpp"
 #include "execution/far_pages.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_units.hpp"
 #include "execution/first_values.hpp"
 #include "execution/footer_promise.hpp"
+#include "execution/known_bounds.hpp"
 #include "execution/page_pruning.hpp"
 #include "execution/row_group_bounds.hpp"
 #include "execution/source_test.hpp"

@@ -27,6 +27,18 @@ LiteralValue whole(Int128 value) {
 
 }  // namespace
 
+std::vector<ColumnConditions> with_known_bounds(std::vector<ColumnConditions> conditions,
+                                                const std::vector<const Stage*>& stages) {
+  for (const Stage* stage : stages) {
+    for (ExpressionPtr& bound : stage->known_bounds()) {
+      ColumnConditions& added = conditions.emplace_back();
+      added.column = columns_of({bound})[0];
+      added.conditions = {std::move(bound)};
+    }
+  }
+  return conditions;
+}
+
 ExpressionPtr source_column(const BlockSchema& input, int column) {
   const Field& field = input.schema->fields[static_cast<size_t>(column)];
   auto expression = std::make_shared<Expression>();

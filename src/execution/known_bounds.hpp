@@ -5,10 +5,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "execution/column_filter.hpp"
 #include "execution/stage.hpp"
 #include "operators/hash_join/key_plan.hpp"
 
 namespace crossdock::execution {
+
+// The conditions, and what the stages behind a source know by now of the rows that they will pass on.
+std::vector<ColumnConditions> with_known_bounds(std::vector<ColumnConditions> conditions,
+                                                const std::vector<const Stage*>& stages);
 
 // The source's column, of integers, decimals, dates or times, as an expression.
 expressions::ExpressionPtr source_column(const BlockSchema& input, int column);

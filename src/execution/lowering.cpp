@@ -10,6 +10,7 @@
 #include "execution/file_source.hpp"
 #include "execution/late_sort.hpp"
 #include "execution/rank_filter_stage.hpp"
+#include "execution/table_source.hpp"
 #include "execution/top_rows_stage.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
@@ -397,7 +398,8 @@ Result<Chain> Lowering::lower_sort(const plan::Node& node) {
   CD_ASSIGN(Chain chain, lower(node.input()));
   const bool may_choose = sort.spec.strategy == operators::SortStrategy::kAuto ||
                           sort.spec.strategy == operators::SortStrategy::kTopK;
-  if (rules_.has(Rule::kTopRows) && may_choose && !chain.is_bare()) {
+  if (rules_.has(Rule::kTopRows) && may_choose &&
+      (!chain.is_bare() || has_narrow_zones(chain, sort.spec.keys[0].column))) {
     auto stage = make_top_rows_stage(chain.schema, sort.spec, workers_);
     if (stage != nullptr) {
       chain.stages.push_back(std::move(stage));

@@ -75,18 +75,6 @@ std::vector<Run> intersected(const std::vector<Run>& a, const std::vector<Run>& 
 
 }  // namespace
 
-std::vector<ColumnConditions> with_known_bounds(std::vector<ColumnConditions> conditions,
-                                                const std::vector<const Stage*>& stages) {
-  for (const Stage* stage : stages) {
-    for (expressions::ExpressionPtr& bound : stage->known_bounds()) {
-      ColumnConditions& added = conditions.emplace_back();
-      added.column = columns_of({bound})[0];
-      added.conditions = {std::move(bound)};
-    }
-  }
-  return conditions;
-}
-
 RowsLeft rows_left(const scan::ParquetTable& table,
                    const Unit& unit,
                    const std::vector<ColumnConditions>& conditions) {

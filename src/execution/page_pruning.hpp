@@ -6,13 +6,8 @@
 
 #include "execution/column_filter.hpp"
 #include "execution/file_units.hpp"
-#include "execution/stage.hpp"
 
 namespace crossdock::execution {
-
-// The conditions, and what the stages behind a source know by now of the rows that they will pass on.
-std::vector<ColumnConditions> with_known_bounds(std::vector<ColumnConditions> conditions,
-                                                const std::vector<const Stage*>& stages);
 
 struct RowsLeft {
   struct Run {

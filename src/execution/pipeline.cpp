@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "execution/table_source.hpp"
 #include "operators/run/morsel.hpp"
 
 namespace crossdock::execution {
@@ -14,69 +15,11 @@ namespace {
 using operators::Morsel;
 using operators::OperatorRun;
 
-constexpr int kSampledBlocks = 16;
 // Rows that have left a sample, after which no further block is sampled: one with thousands of partners a row would
 // take seconds.
 constexpr int64_t kPassedEnough = int64_t{1} << 22;
 constexpr int64_t kEmittedBatchRows = 1
                                    << 14;  // of operators in front of stages: read once, in cache
-
-Status push_rows(int worker, const Morsel& morsel, int64_t number, BlockSink& first) {
-  RowBlock block;
-  block.morsel = number;
-  block.origins.resize(1);
-  block.origins[0].batch = morsel.batch;
-  block.origins[0].first_ref = morsel.first_ref - static_cast<RowRef>(morsel.begin);
-  for (int32_t at = 0; at < morsel.rows; at += kBlockRows) {
-    block.rows = std::min(kBlockRows, morsel.rows - at);
-    block.origins[0].begin = morsel.begin + at;
-    CD_TRY(first.push(worker, block));
-  }
-  return {};
-}
-
-class TableSource final : public Source {
- public:
-  TableSource(std::shared_ptr<const RowStore> store, std::string name, int threads)
-      : store_(std::move(store)),
-        name_(std::move(name)),
-        morsels_(operators::cut_morsels(*store_, threads)) {}
-
-  Status run(OperatorRun& run, BlockSink& first) override {
-    return run.for_morsels("pipeline", morsels_, [&](int worker, const Morsel& morsel) -> Status {
-      const int64_t number = &morsel - morsels_.data();
-      Status status;
-      if (!has_enough()) status = push_rows(worker, morsel, number, first);
-      if (status.ok()) status = first.flush(worker);
-      return ended(worker, number, std::move(status));
-    });
-  }
-
-  Result<int64_t> sample(BlockSink& first, const std::vector<bool>& /*columns*/) override {
-    int64_t rows = 0;
-    const size_t step = std::max<size_t>(1, morsels_.size() / kSampledBlocks);
-    for (size_t m = 0; m < morsels_.size() && !has_enough(); m += step) {
-      Morsel some = morsels_[m];
-      const int64_t skipped =
-          std::min<int64_t>(some.rows / 2, some.rows - 1) / kBlockRows * kBlockRows;
-      some.begin += skipped;
-      some.first_ref += static_cast<RowRef>(skipped);
-      some.rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, some.rows - skipped));
-      CD_TRY(push_rows(0, some, static_cast<int64_t>(m), first));
-      CD_TRY(first.flush(0));
-      rows += some.rows;
-    }
-    return rows;
-  }
-
-  std::string describe() const override { return "table " + name_; }
-  int64_t rows() const override { return store_->rows(); }
-
- private:
-  std::shared_ptr<const RowStore> store_;
-  std::string name_;
-  std::vector<Morsel> morsels_;
-};
 
 // Cuts the batches of an operator into blocks.
 class BlockCutter final : public operators::RowSink {
@@ -192,16 +135,45 @@ class CountingSink final : public BlockSink {
   std::atomic<bool> enough{false};
 };
 
-BlockSink& connect(Chain& chain, BlockSink& sink) {
+class DiscardingSink final : public BlockSink {
+ public:
+  Status push(int, const RowBlock&) override { return {}; }
+  Status flush(int) override { return {}; }
+};
+
+// The first so many stages.
+BlockSink& connect_some(Chain& chain, size_t stages, BlockSink& sink) {
   BlockSink* next = &sink;
-  for (size_t i = chain.stages.size(); i-- > 0;) {
+  for (size_t i = stages; i-- > 0;) {
     chain.stages[i]->set_next(next);
     next = chain.stages[i].get();
   }
   return *next;
 }
 
-// The same with a meter in front of each part.
+BlockSink& connect(Chain& chain, BlockSink& sink) {
+  return connect_some(chain, chain.stages.size(), sink);
+}
+
+// Shows a stage that keeps the first rows of an order some that are likely to be: then the source leaves out most
+// others from the start, and not only once it has come to these.
+Status show_likely_first(Chain& chain) {
+  for (size_t s = 0; s < chain.stages.size(); ++s) {
+    Stage& stage = *chain.stages[s];
+    if (const auto key = stage.first_key(); key.has_value()) {
+      DiscardingSink nothing;
+      BlockSink& first = connect_some(chain, s + 1, nothing);
+      CD_TRY(chain.source->push_likely_first(
+          *key, first, [&] { return !stage.known_bounds().empty(); }));
+      stage.forget_rows();
+      return {};
+    }
+    if (!stage.can_be_sampled()) return {};
+  }
+  return {};
+}
+
+// As connect(), with a meter in front of each part.
 BlockSink& connect_metered(Chain& chain, BlockSink& sink, Meters& meters) {
   auto& parts = meters.parts;
   parts.resize(chain.stages.size() + 1);
@@ -235,44 +207,52 @@ Status run_metered(OperatorRun& run, Chain& chain, BlockSink& sink, Meters& mete
   return {};
 }
 
-// Hands the source those conditions of the filters behind it that are on one column and cannot fail. A filter that has
-// no others is left out.
-Status prepare_source(Chain& chain) {
-  Source::Demand demand;
-  auto& taken = demand.conditions;
+// The conditions of the filters right behind the source that are on one column and cannot fail, a list for each column.
+// `taken`: a filter that has no others is left out, since the source applies them.
+std::vector<std::vector<expressions::ExpressionPtr>> source_conditions(Chain& chain, bool taken) {
+  std::vector<std::vector<expressions::ExpressionPtr>> lists;
   auto& stages = chain.stages;
-  for (size_t s = 0; s < stages.size() && chain.source_tests;) {
-    if (!stages[s]->only_drops_rows()) break;
+  for (size_t s = 0; s < stages.size() && stages[s]->only_drops_rows();) {
     const auto conditions = stages[s]->conditions();
     size_t left = conditions.size();
     for (const expressions::ExpressionPtr& condition : conditions) {
       const std::vector<int> columns = columns_of({condition});
       if (columns.size() != 1 || can_fail(*condition)) continue;
       --left;
-      const auto same = std::find_if(taken.begin(), taken.end(), [&](const auto& list) {
+      const auto same = std::find_if(lists.begin(), lists.end(), [&](const auto& list) {
         return columns_of(list) == columns;
       });
-      (same != taken.end() ? *same : taken.emplace_back()).push_back(condition);
+      (same != lists.end() ? *same : lists.emplace_back()).push_back(condition);
     }
-    if (left > 0 || conditions.empty()) {
+    if (left > 0 || conditions.empty() || !taken) {
       ++s;
     } else {
       stages.erase(stages.begin() + static_cast<ptrdiff_t>(s));
     }
   }
+  return lists;
+}
+
+Status prepare_source(Chain& chain) {
+  const bool applies_conditions =
+      !chain.source_columns.empty();  // a table has them held against zones alone
+  Source::Demand demand;
+  if (chain.source_tests) demand.conditions = source_conditions(chain, applies_conditions);
   demand.columns.assign(chain.source_columns.size(), false);
-  std::vector<int> all(chain.schema.places.size());
-  std::iota(all.begin(), all.end(), 0);
-  mark_places(chain.schema, all, demand.columns);
+  if (applies_conditions) {
+    std::vector<int> all(chain.schema.places.size());
+    std::iota(all.begin(), all.end(), 0);
+    mark_places(chain.schema, all, demand.columns);
+  }
   // Behind a stage that marks rows of its build side, a row that another will drop still counts.
   bool may_test = true;
-  for (const auto& stage : stages) {
-    stage->mark_read(demand.columns);
+  for (const auto& stage : chain.stages) {
+    if (applies_conditions) stage->mark_read(demand.columns);
     if (may_test && chain.source_tests) demand.testing.push_back(stage.get());
     may_test = may_test && stage->can_be_sampled();
   }
   // A stage may drop the first row that has a value, and no other.
-  if (stages.empty() && chain.source_tests) demand.distinct_column = chain.distinct_column;
+  if (chain.stages.empty() && chain.source_tests) demand.distinct_column = chain.distinct_column;
   return chain.source->prepare(std::move(demand));
 }
 
@@ -321,7 +301,8 @@ SourceColumn Chain::source_column(int column) const {
 }
 
 Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink, Meters* meters) {
-  if (!chain.source_columns.empty()) CD_TRY(prepare_source(chain));
+  if (!chain.source_columns.empty() || chain.table != nullptr) CD_TRY(prepare_source(chain));
+  CD_TRY(show_likely_first(chain));
   if (meters != nullptr) return run_metered(run, chain, sink, *meters);
   CD_TRY(chain.source->run(run, connect(chain, sink)));
   for (const auto& stage : chain.stages) CD_TRY(stage->finish(run));
@@ -357,7 +338,7 @@ Chain table_chain(TablePtr table,
                   int threads) {
   Chain chain;
   chain.schema = batch_schema(table->schema, store.get());
-  chain.source = std::make_unique<TableSource>(store, std::move(name), threads);
+  chain.source = make_table_source(table, store, std::move(name), threads);
   chain.stores = {std::move(store)};
   chain.table = std::move(table);
   return chain;

@@ -50,6 +50,13 @@ class Source {
         -1;  // rows may be left out whose value there an earlier row has; -1: of none
   };
   virtual Status prepare(Demand /*demand*/) { return {}; }
+  // Before the run, after prepare(): pushes some rows that may be the first by this key, from worker 0, until
+  // `knows_enough`. They come again in the run.
+  virtual Status push_likely_first(const operators::SortKey& /*key*/,
+                                   BlockSink& /*first*/,
+                                   const std::function<bool()>& /*knows_enough*/) {
+    return {};
+  }
   // Adds a uint64 column to origin 0, its last one: the number of each row in the source. Before prepare(), and where
   // rows can be had by these numbers later (`Chain::by_number`).
   virtual void number_rows() {}

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "execution/known_values.hpp"
+
 namespace crossdock::execution {
 namespace {
 
@@ -15,31 +17,6 @@ using expressions::LiteralValue;
 using scan::ColumnChunk;
 using scan::ColumnForm;
 using scan::PhysicalType;
-
-// A column as a condition compares it: multiplied where the other side has more decimal places.
-struct ComparedColumn {
-  Int128 factor = 1;
-};
-
-std::optional<ComparedColumn> compared_column(const Expression& expression) {
-  switch (expression.op) {
-    case ExpressionOp::kColumn:
-      return ComparedColumn();
-    case ExpressionOp::kToInteger:
-      return compared_column(*expression.arguments[0]);
-    case ExpressionOp::kToScale: {
-      const DataType& from = expression.arguments[0]->type;
-      const int32_t from_scale = from.id == TypeId::kDecimal128 ? from.scale : 0;
-      const int32_t digits = expression.type.scale - from_scale;
-      auto inner = compared_column(*expression.arguments[0]);
-      if (!inner.has_value() || digits < 0 || digits > 18) return std::nullopt;
-      for (int32_t i = 0; i < digits; ++i) inner->factor *= 10;
-      return inner;
-    }
-    default:
-      return std::nullopt;
-  }
-}
 
 template <class T, class Result>
 std::optional<Result> stored_as(const std::optional<std::string>& bytes) {
@@ -111,97 +88,6 @@ std::optional<std::string_view> text(const ColumnForm& form,
 }
 
 template <class T>
-struct Bounds {
-  std::optional<T> min;
-  std::optional<T> max;
-
-  bool can_be(ExpressionOp op, const T& value) const {
-    const bool not_below = !max.has_value() || !(*max < value);  // some value can be >= `value`
-    const bool not_above = !min.has_value() || !(value < *min);
-    switch (op) {
-      case ExpressionOp::kEqual:
-      case ExpressionOp::kIsIn:
-        return not_below && not_above;
-      case ExpressionOp::kLess:
-        return !min.has_value() || *min < value;
-      case ExpressionOp::kLessEqual:
-        return not_above;
-      case ExpressionOp::kGreater:
-        return !max.has_value() || value < *max;
-      case ExpressionOp::kGreaterEqual:
-        return not_below;
-      default:
-        return true;
-    }
-  }
-};
-
-ExpressionOp turned(ExpressionOp op) {
-  switch (op) {
-    case ExpressionOp::kLess:
-      return ExpressionOp::kGreater;
-    case ExpressionOp::kLessEqual:
-      return ExpressionOp::kGreaterEqual;
-    case ExpressionOp::kGreater:
-      return ExpressionOp::kLess;
-    case ExpressionOp::kGreaterEqual:
-      return ExpressionOp::kLessEqual;
-    default:
-      return op;
-  }
-}
-
-// Whether `op` can be true between a value of the chunk and one of `values`.
-bool can_compare(ExpressionOp op,
-                 const Expression& column,
-                 const std::vector<LiteralValue>& values,
-                 const ColumnForm& form,
-                 const ColumnChunk& chunk) {
-  const auto compared = compared_column(column);
-  if (!compared.has_value()) return true;
-  if (chunk.statistics.null_count == chunk.values) return false;
-  const auto any = [&](auto can) {
-    return std::any_of(values.begin(), values.end(), [&](const LiteralValue& value) {
-      return !value.null && can(value);
-    });
-  };
-  switch (column.domain()) {
-    case expressions::ValueDomain::kInteger: {
-      Bounds<Int128> bounds{whole_number(form, chunk, false), whole_number(form, chunk, true)};
-      if (bounds.min.has_value()) *bounds.min *= compared->factor;
-      if (bounds.max.has_value()) *bounds.max *= compared->factor;
-      return any([&](const LiteralValue& value) { return bounds.can_be(op, value.integer); });
-    }
-    case expressions::ValueDomain::kReal: {
-      const Bounds<double> bounds{real_number(form, chunk, false), real_number(form, chunk, true)};
-      return any([&](const LiteralValue& value) {
-        return std::isnan(value.real) || bounds.can_be(op, value.real);
-      });
-    }
-    case expressions::ValueDomain::kText: {
-      const Bounds<std::string_view> bounds{text(form, chunk, false), text(form, chunk, true)};
-      return any([&](const LiteralValue& value) {
-        return bounds.can_be(op, std::string_view(value.text));
-      });
-    }
-    default:
-      return true;
-  }
-}
-
-bool can_compare(const Expression& condition, const ColumnForm& form, const ColumnChunk& chunk) {
-  const Expression& left = *condition.arguments[0];
-  const Expression& right = *condition.arguments[1];
-  if (right.op == ExpressionOp::kLiteral) {
-    return can_compare(condition.op, left, right.values, form, chunk);
-  }
-  if (left.op == ExpressionOp::kLiteral) {
-    return can_compare(turned(condition.op), right, left.values, form, chunk);
-  }
-  return true;
-}
-
-template <class T>
 bool holds_integer(const scan::BloomFilter& filter, Int128 stored) {
   const auto value = static_cast<T>(stored);
   if (static_cast<Int128>(value) != stored) return false;  // no value of the column
@@ -215,12 +101,12 @@ bool may_hold(const Expression& column,
               const LiteralValue& value,
               const ColumnForm& form,
               const scan::BloomFilter& filter) {
-  const auto compared = compared_column(column);
-  if (value.null || !compared.has_value()) return !value.null;
+  const auto scale = column_factor(column);
+  if (value.null || !scale.has_value()) return !value.null;
   switch (column.domain()) {
     case expressions::ValueDomain::kInteger: {
       Int128 factor = 0;
-      if (form.is_unsigned || __builtin_mul_overflow(form.factor, compared->factor, &factor)) {
+      if (form.is_unsigned || __builtin_mul_overflow(form.factor, *scale, &factor)) {
         return true;
       }
       const bool is_32 = form.physical == PhysicalType::kInt32;
@@ -278,29 +164,13 @@ bool can_be_held(const Expression& condition,
 }
 
 bool can_match(const Expression& condition, const ColumnForm& form, const ColumnChunk& chunk) {
-  const auto can = [&](const ExpressionPtr& part) { return can_match(*part, form, chunk); };
-  const auto& nulls = chunk.statistics.null_count;
-  switch (condition.op) {
-    case ExpressionOp::kAnd:
-      return std::all_of(condition.arguments.begin(), condition.arguments.end(), can);
-    case ExpressionOp::kOr:
-      return std::any_of(condition.arguments.begin(), condition.arguments.end(), can);
-    case ExpressionOp::kIsNull:
-      return condition.arguments[0]->op != ExpressionOp::kColumn || nulls != 0;
-    case ExpressionOp::kIsValid:
-      return condition.arguments[0]->op != ExpressionOp::kColumn || nulls != chunk.values;
-    case ExpressionOp::kEqual:
-    case ExpressionOp::kLess:
-    case ExpressionOp::kLessEqual:
-    case ExpressionOp::kGreater:
-    case ExpressionOp::kGreaterEqual:
-      return can_compare(condition, form, chunk);
-    case ExpressionOp::kIsIn:
-      return can_compare(
-          ExpressionOp::kIsIn, *condition.arguments[0], condition.values, form, chunk);
-    default:
-      return true;
-  }
+  KnownValues known;
+  known.whole = {whole_number(form, chunk, false), whole_number(form, chunk, true)};
+  known.real = {real_number(form, chunk, false), real_number(form, chunk, true)};
+  known.text = {text(form, chunk, false), text(form, chunk, true)};
+  known.may_be_null = chunk.statistics.null_count != 0;
+  known.may_have_values = chunk.statistics.null_count != chunk.values;
+  return can_match(condition, known);
 }
 
 std::optional<operators::KeyRange> value_range(const ColumnForm& form, const ColumnChunk& chunk) {

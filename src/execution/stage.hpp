@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "expressions/program.hpp"
 #include "memory/budget.hpp"
 #include "operators/run/operator_run.hpp"
+#include "operators/sort/sort_spec.hpp"
 
 namespace crossdock::plan {
 struct Node;
@@ -51,6 +53,11 @@ class Stage : public BlockSink {
   // What rows that it passes on are known to meet by now, each over one column of origin 0, for statistics to be held
   // against: a join knows the range of its keys. During the run, from any worker.
   virtual std::vector<expressions::ExpressionPtr> known_bounds() const { return {}; }
+  // For a stage that keeps the first rows of an order by one column of origin 0, that key: it knows sooner what it will
+  // drop if it sees those rows first.
+  virtual std::optional<operators::SortKey> first_key() const { return std::nullopt; }
+  // The rows that came so far will come again: what they have shown stays known, but none of them counts.
+  virtual void forget_rows() {}
   virtual std::string describe() const = 0;
 
   // The node of the plan that it works for.

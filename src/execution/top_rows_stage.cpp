@@ -100,6 +100,7 @@ class KeyWords {
         rows, [&](int32_t i) { return column.is_valid(i) ? words[i] : null_word; }, words);
   }
 
+  const operators::SortKey& key() const { return key_; }
   // What values meet whose word is at most `word`; nothing where that is not known.
   std::vector<expressions::ExpressionPtr> bounds(const expressions::ExpressionPtr& column,
                                                  uint64_t word) const {
@@ -190,7 +191,10 @@ class BestWords {
   }
   void put(uint64_t word, Bound& bound) {
     words_.push_back(word);
-    if (words_.size() < words_.capacity()) return;
+    if (words_.size() == words_.capacity()) narrow(bound);
+  }
+  void narrow(Bound& bound) {
+    if (words_.size() < static_cast<size_t>(best_rows_)) return;
     const auto last = words_.begin() + best_rows_ - 1;
     std::nth_element(words_.begin(), last, words_.end());
     uint64_t known = bound.load(std::memory_order_relaxed);
@@ -249,6 +253,20 @@ class TopRows final : public Stage {
   std::vector<expressions::ExpressionPtr> known_bounds() const override {
     if (input_.places[key_].origin != 0) return {};
     return words_.bounds(source_column(input_, key_), bound_.load(std::memory_order_relaxed));
+  }
+
+  std::optional<operators::SortKey> first_key() const override {
+    const ColumnPlace& place = input_.places[key_];
+    if (place.origin != 0) return std::nullopt;
+    operators::SortKey key = words_.key();
+    key.column = place.column;
+    return key;
+  }
+  void forget_rows() override {
+    for (auto& worker : workers_) {
+      if (worker != nullptr) worker->best.narrow(bound_);
+      worker.reset();
+    }
   }
 
   Status push(int index, const RowBlock& block) override {

@@ -270,6 +270,7 @@ TablePtr with_places(const Table& table, const ComputedColumns& columns) {
     }
   }
   auto extended = std::make_shared<Table>(table);
+  extended->zones.clear();
   auto schema = std::make_shared<Schema>(*table.schema);
   for (size_t i = 0; i < columns.names.size(); ++i) {
     const auto& step = columns.program->steps()[columns.program->outputs()[i]];

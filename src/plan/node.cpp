@@ -94,6 +94,9 @@ Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std:
   }
   narrow->schema = schema;
   narrow->rows = table->rows;
+  for (const int place : places) {
+    if (!table->zones.empty()) narrow->zones.push_back(table->zones[place]);
+  }
   for (const Batch& batch : table->batches) {
     Batch view{schema, batch.rows, {}, batch.owner};
     for (const int place : places) view.columns.push_back(batch.columns[place]);

@@ -51,6 +51,10 @@ Table side_by_side(const Table& left, const Table& right) {
       ++next[side];
     }
   }
+  if (!left.zones.empty() && !right.zones.empty()) {
+    both.zones = left.zones;
+    both.zones.insert(both.zones.end(), right.zones.begin(), right.zones.end());
+  }
   return both;
 }
 

@@ -56,11 +56,14 @@ bool same_memory(const ColumnView& a, const ColumnView& b);
 // Bytes of the buffers that the rows of a batch use; views are counted with their heaps.
 int64_t buffer_bytes(const Batch& batch);
 
+class ColumnZones;
+
 // An immutable table: batches of one schema. Thread-safe to read.
 struct Table {
   SchemaPtr schema;
   std::vector<Batch> batches;
   int64_t rows = 0;
+  std::vector<std::shared_ptr<ColumnZones>> zones = {};  // by column, nullptr: none; empty: of none
 };
 using TablePtr = std::shared_ptr<const Table>;
 

@@ -15,15 +15,15 @@ using namespace arrow_test;
 
 constexpr int64_t kNoGatherLimit = std::numeric_limits<int64_t>::max();
 
-struct Stored {
+struct StoredRows {
   std::vector<Batch> batches;
   std::unique_ptr<RowStore> rows;
   std::vector<RowRef> refs;        // of all rows, in order
   std::vector<std::string> cells;  // what they hold
 };
 
-Stored store(const std::vector<Columns>& batches) {
-  Stored stored;
+StoredRows store(const std::vector<Columns>& batches) {
+  StoredRows stored;
   for (const Columns& columns : batches) stored.batches.push_back(make_batch(columns));
   stored.rows = std::make_unique<RowStore>(stored.batches[0].schema);
   for (const Batch& batch : stored.batches) {
@@ -41,7 +41,7 @@ Stored store(const std::vector<Columns>& batches) {
 // Positions among all rows, -1 for none.
 using Pick = std::vector<int64_t>;
 
-void expect_gathered(const Stored& stored, const Pick& pick) {
+void expect_gathered(const StoredRows& stored, const Pick& pick) {
   std::vector<RowRef> refs;
   for (const int64_t p : pick) refs.push_back(p < 0 ? kNullRef : stored.refs[p]);
   const auto memory = Memory::create(kNoGatherLimit);
@@ -63,7 +63,7 @@ void expect_gathered(const Stored& stored, const Pick& pick) {
   EXPECT_TRUE(checked.ok()) << checked.error().message;
 }
 
-void expect_all_picks(const Stored& stored, Random& random) {
+void expect_all_picks(const StoredRows& stored, Random& random) {
   const auto rows = static_cast<int64_t>(stored.refs.size());
   Pick random_pick;
   Pick with_missing;
@@ -126,7 +126,7 @@ TEST_P(GatherPlain, BatchesOfSeveralChunks) {
 
 TEST_P(GatherPlain, WithoutRowsAllAreNull) {
   Random random(4);
-  const Stored stored = store({{{"c", random_array(GetParam(), 0, 0.0, random)}}});
+  const StoredRows stored = store({{{"c", random_array(GetParam(), 0, 0.0, random)}}});
   expect_gathered(stored, Pick{});
   expect_gathered(stored, Pick(70, -1));
 }
@@ -162,7 +162,7 @@ TEST(GatherDictionary, WithoutBatchesAllAreNull) {
 }
 
 TEST(GatherViews, HeapsAreSharedOnlyWhenNeeded) {
-  const Stored stored =
+  const StoredRows stored =
       store({{{"c", strings("vu", {"short", "long enough for a heap", std::nullopt})}},
              {{"c", strings("vu", {"another one that is long", "tiny"})}}});
   const auto memory = Memory::create(kNoGatherLimit);
@@ -181,7 +181,7 @@ TEST(GatherViews, HeapsAreSharedOnlyWhenNeeded) {
 
 TEST(GatherStrings, MoreThanTheOffsetsReachIsAnError) {
   const std::string text(int64_t{1} << 20, 'x');
-  const Stored stored = store({{{"comment", strings("u", {text})}}});
+  const StoredRows stored = store({{{"comment", strings("u", {text})}}});
   const auto memory = Memory::create(kNoGatherLimit);
   const std::vector<RowRef> refs(2048, 0);  // one byte too many
   const auto gathered = gather(stored.rows->column(0), refs, nullptr, *memory);
@@ -193,7 +193,7 @@ TEST(GatherStrings, MoreThanTheOffsetsReachIsAnError) {
 
 TEST(GatherMemory, IsReservedFromTheBudgetAndGivenBack) {
   Random random(7);
-  const Stored stored = store({{{"c", random_array("l", 1000, 0.0, random)}}});
+  const StoredRows stored = store({{{"c", random_array("l", 1000, 0.0, random)}}});
   const auto memory = Memory::create(8192);
   {
     const auto gathered = gather(stored.rows->column(0), stored.refs, nullptr, *memory);

@@ -8,7 +8,6 @@
 #include "base/check.hpp"
 #include "operators/group_by/word_scan.hpp"
 #include "table/key_word.hpp"
-#include "table/word_range.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -205,47 +204,13 @@ void KeyRangeScanner::scan(const ColumnView& column, int64_t begin, int32_t coun
     return;
   }
   if (reader_.form() == ValueForm::kReal) return;
-  uint64_t low[kGroupRows];
-  uint64_t high[kGroupRows];
-  uint8_t valid[kGroupRows];
   CD_CHECK(count <= kGroupRows, "rows {}", count);
-  const bool any_null = reader_.valid(column, begin, count, valid);
-  const auto take = [&](Int128 value) {
-    range_->min = range_->empty ? value : std::min(range_->min, value);
-    range_->max = range_->empty ? value : std::max(range_->max, value);
-    range_->empty = false;
-  };
-  if (reader_.form() == ValueForm::kWide) {
-    reader_.wide(column, begin, count, low, high);
-    for (int32_t i = 0; i < count; ++i) {
-      if (any_null && valid[i] == 0) continue;
-      take(static_cast<Int128>(static_cast<UInt128>(high[i]) << 64 | low[i]));
-    }
-    return;
-  }
-  const uint64_t* words = reader_.words(column, begin, count, low);
-  const bool is_unsigned = reader_.form() == ValueForm::kUnsigned;
-  if (!any_null && !is_unsigned) {
-    const WordRange range = word_range(words, count);
-    if (range.min <= range.max) {
-      take(range.min);
-      take(range.max);
-    }
-    return;
-  }
-  for (int32_t i = 0; i < count; ++i) {
-    if (any_null && valid[i] == 0) continue;
-    take(is_unsigned ? static_cast<Int128>(words[i])
-                     : static_cast<Int128>(static_cast<int64_t>(words[i])));
-  }
+  range_->add(reader_, column, begin, count);
 }
 
 void merge_ranges(const KeyColumnRange& from, KeyColumnRange& into) {
   into.text_bytes = std::max(into.text_bytes, from.text_bytes);
-  if (from.empty) return;
-  into.min = into.empty ? from.min : std::min(into.min, from.min);
-  into.max = into.empty ? from.max : std::max(into.max, from.max);
-  into.empty = false;
+  into.add(from);
 }
 
 std::optional<KeyColumnRange> range_without_scan(const ChunkedColumn& column) {

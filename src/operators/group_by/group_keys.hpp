@@ -24,6 +24,7 @@
 #include "operators/group_by/accumulator.hpp"
 #include "table/key_hash.hpp"
 #include "table/row_compare.hpp"
+#include "table/value_range.hpp"
 #include "table/value_words.hpp"
 #include "table/word_mix.hpp"
 
@@ -53,11 +54,8 @@ struct GroupKeyPart {
 constexpr uint32_t kNullCode = UINT32_MAX;
 
 // What a scan of a key column says of it.
-struct KeyColumnRange {
+struct KeyColumnRange : ValueRange {
   bool known = false;
-  bool empty = true;  // no value at all
-  Int128 min = 0;
-  Int128 max = 0;
   int64_t text_bytes = 0;
 };
 
