@@ -67,7 +67,7 @@ PYTHON_REFERENCE = {
         *("arg_min", "arg_max", "bool_and", "bool_or", "var", "stddev", "count_distinct"),
         *("approx_distinct", "median", "median_exact", "quantile", "quantile_exact"),
         *("quantile_disc", "string_agg", "list_agg", "mode", "product", "bit_and", "bit_or"),
-        *("bit_xor",),
+        *("bit_xor", "entropy", "mad", "skewness", "kurtosis", "kurtosis_pop"),
     ],
     "Window functions": [
         *("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"),

@@ -11,7 +11,8 @@ namespace crossdock {
 
 struct AggregateItem {
   // count sum min max mean var stddev first last any arg_min arg_max bool_and bool_or count_distinct
-  // mode approx_distinct quantile quantile_exact quantile_disc bit_and bit_or bit_xor product
+  // mode entropy approx_distinct quantile quantile_exact quantile_disc mad bit_and bit_or bit_xor product skewness
+  // kurtosis kurtosis_pop
   std::string function;
   std::string column;           // "": rows (count only)
   std::string filter;           // "", or a bool column: rows where it is not true do not count
@@ -33,7 +34,7 @@ struct GroupByOptions {
 };
 
 // Keys first, then aggregates. NULLs form a group, -0.0 = 0.0, NaN = NaN; the order of rows is not
-// defined. Aggregates leave NULLs out; of no values they are NULL (counts: 0). Sums of integers that
+// defined. Aggregates leave NULLs out; of no values they are NULL (counts, entropy: 0). Sums of integers that
 // do not fit 64 bits are CD-303, decimals beyond 38 digits too. Approximate: approx_distinct (standard
 // error 1.6 %, exact up to 192 values), quantile (0.1 % of the value, exact up to 512 values; of dates and
 // times: of the distance from the column's earliest; NaN is left out). quantile_exact and quantile_disc keep

@@ -32,7 +32,7 @@ struct WindowFunctionItem {
   std::string
       function;  // row_number rank dense_rank percent_rank cume_dist ntile lag lead has_lag has_lead
   // first_value last_value nth_value string_agg count_distinct quantile_exact quantile_disc frame_begin frame_end count
-  // sum mean var stddev min max bool_and bool_or bit_and bit_or bit_xor product
+  // sum mean var stddev min max bool_and bool_or bit_and bit_or bit_xor product skewness kurtosis kurtosis_pop
   std::string column;  // "" = none
   std::string name;    // of the result's column
   int64_t n = 1;       // parts of ntile, rows of lag and lead, the row of nth_value

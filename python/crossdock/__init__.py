@@ -69,9 +69,13 @@ if TYPE_CHECKING:
         count,
         count_distinct,
         count_if,
+        entropy,
         first,
+        kurtosis,
+        kurtosis_pop,
         last,
         list_agg,
+        mad,
         max,
         mean,
         median,
@@ -82,6 +86,7 @@ if TYPE_CHECKING:
         quantile,
         quantile_disc,
         quantile_exact,
+        skewness,
         stddev,
         string_agg,
         sum,
@@ -147,8 +152,9 @@ _HOMES = {
     ),
     "expressions.aggregates": (
         "Aggregate any approx_distinct arg_max arg_min bit_and bit_or bit_xor bool_and bool_or "
-        "count count_distinct count_if first last list_agg max mean median median_exact min mode "
-        "product quantile quantile_disc quantile_exact stddev string_agg sum var"
+        "count count_distinct count_if entropy first kurtosis kurtosis_pop last list_agg mad max "
+        "mean median median_exact min mode product quantile quantile_disc quantile_exact skewness "
+        "stddev string_agg sum var"
     ),
     "expressions.expression": "Expr col lit sql_expr when",
     "expressions.free_functions": "coalesce concat greatest least make_date nullif",
@@ -180,14 +186,15 @@ __all__ = [
     "Simulation", "SqlError", "Topology", "TopologyError", "TypeError", "__version__", "any",
     "approx_distinct", "arg_max", "arg_min", "asc", "bit_and", "bit_or", "bit_xor", "bool_and",
     "bool_or", "build_info", "coalesce", "col", "concat", "connect", "count", "count_distinct",
-    "count_if", "cume_dist", "current_settings", "default_dock", "dense_rank", "desc",
+    "count_if", "cume_dist", "current_settings", "default_dock", "dense_rank", "desc", "entropy",
     "error_table", "first", "first_value", "from_arrow", "from_substrait", "greatest", "join_group",
-    "lag", "last", "last_value", "lead", "least", "list_agg", "lit", "machine_info", "make_date",
-    "max", "mean", "median", "median_exact", "min", "mode", "nth_value", "ntile", "nullif",
-    "percent_rank", "product", "quantile", "quantile_disc", "quantile_exact", "rank", "read",
-    "read_csv", "read_csv_rejects", "read_delta", "read_iceberg", "read_ipc", "read_json",
-    "read_json_rejects", "read_parquet", "register", "row_number", "simulate", "simulate_plan",
-    "sql", "sql_expr", "stddev", "string_agg", "sum", "to_prometheus", "var", "when",
+    "kurtosis", "kurtosis_pop", "lag", "last", "last_value", "lead", "least", "list_agg", "lit",
+    "machine_info", "mad", "make_date", "max", "mean", "median", "median_exact", "min", "mode",
+    "nth_value", "ntile", "nullif", "percent_rank", "product", "quantile", "quantile_disc",
+    "quantile_exact", "rank", "read", "read_csv", "read_csv_rejects", "read_delta", "read_iceberg",
+    "read_ipc", "read_json", "read_json_rejects", "read_parquet", "register", "row_number",
+    "simulate", "simulate_plan", "skewness", "sql", "sql_expr", "stddev", "string_agg", "sum",
+    "to_prometheus", "var", "when",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from crossdock.sql_frontend.text.rewritten import HIDDEN, KEEPS_ALL
 from crossdock.sql_frontend.text.templates import OF_GROUPS as GROUP_TEMPLATES
 from crossdock.sql_frontend.text.templates import OF_ROWS as ROW_TEMPLATES
 from crossdock.sql_frontend.translation.aggregation import AGGREGATES
-from crossdock.sql_frontend.translation.called_aggregates import MARKED
+from crossdock.sql_frontend.translation.called_aggregates import HISTOGRAM, MARKED
 from crossdock.sql_frontend.translation.functions import FUNCTIONS
 from crossdock.sql_frontend.translation.pair_aggregates import COMPOSED
 from crossdock.sql_frontend.translation.window_values import WINDOW_FUNCTIONS
@@ -164,10 +164,11 @@ def _also(names: frozenset[str], templates: Mapping[tuple[str, int], str]) -> fr
 
 def named() -> dict[str, frozenset[str]]:
     """The functions that there are, by the heading of the page."""
+    marked = {str(mark).removeprefix(HIDDEN) for mark in (*MARKED, HISTOGRAM)}
     return {
         "Of a row": _also(frozenset(FUNCTIONS) - {KEEPS_ALL}, ROW_TEMPLATES),
         "Of groups": _also(
-            AGGREGATES | COMPOSED | {str(mark).removeprefix(HIDDEN) for mark in MARKED},
+            AGGREGATES | COMPOSED | marked,
             GROUP_TEMPLATES,
         ),
         "Of windows": WINDOW_FUNCTIONS,

@@ -12,7 +12,8 @@ from crossdock_cli import results
 FUNCTIONS = (
     "count, count_distinct, approx_distinct, sum, min, max, mean, var, stddev, median, quantile, "
     "median_exact, quantile_exact, quantile_disc, first, last, any, arg_min, arg_max, string_agg, "
-    "list_agg, count_if, bool_and, bool_or, bit_and, bit_or, bit_xor, product"
+    "list_agg, count_if, bool_and, bool_or, bit_and, bit_or, bit_xor, product, entropy, mad, "
+    "skewness, kurtosis, kurtosis_pop"
 )
 OPTIONS = (
     "sum(x, wide=true), sum(x, floats=exact), mean(x, floats=exact), var(x, ddof=0), "

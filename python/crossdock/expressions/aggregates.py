@@ -33,15 +33,16 @@ OF_ROWS = frozenset(("first", "last", "arg_min", "arg_max"))
 BY_POSITION = OF_ROWS | {"mode"}
 # Functions that of whole partitions are computed as groups, and those of them that see frames, too.
 OF_PARTITIONS = frozenset(
-    ("count_distinct", "mode", "approx_distinct", "quantile", "quantile_exact", "quantile_disc",
-     "arg_min", "arg_max", "string_agg", "list_agg")
+    ("count_distinct", "mode", "entropy", "mad", "approx_distinct", "quantile", "quantile_exact",
+     "quantile_disc", "arg_min", "arg_max", "string_agg", "list_agg")
 )  # fmt: skip
-_OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max", "mode"}
+_OF_FRAMES = OF_PARTITIONS - {"arg_min", "arg_max", "mode", "entropy", "mad"}
 IGNORE_NULLS = ("ignore_nulls", True)  # of list_agg over windows
 _OF_BITS = frozenset(("bit_and", "bit_or", "bit_xor"))
 _SAME_TYPE = BY_POSITION | {"any", "min", "max"}
 _OF_NUMBERS = _OF_BITS | {
     "sum", "product", "mean", "var", "stddev", "quantile", "quantile_exact", "quantile_disc",
+    "skewness", "kurtosis", "kurtosis_pop", "mad",
 }  # fmt: skip
 _FLOAT_SUMS = ("fast", "exact")
 
@@ -307,6 +308,34 @@ def mode(column: str | Expr) -> Aggregate:
     return Aggregate("mode", _argument(column))
 
 
+def entropy(column: str | Expr) -> Aggregate:
+    """How evenly rows spread over the different values, but for NULL, in bits (Shannon's): float64;
+    0 of one value alone, and of none."""
+    return Aggregate("entropy", _argument(column))
+
+
+def skewness(column: str | Expr) -> Aggregate:
+    """How far the values that are not NULL lean to one side, as of a sample: float64; NULL of fewer
+    than three values, and of equal ones. Computed in float64, from moments about the mean."""
+    return Aggregate("skewness", _argument(column))
+
+
+def kurtosis(column: str | Expr) -> Aggregate:
+    """How heavy the tails of the values are that are not NULL, beyond those of a normal
+    distribution, as of a sample: float64; NULL of fewer than four values, and of equal ones."""
+    return Aggregate("kurtosis", _argument(column))
+
+
+def kurtosis_pop(column: str | Expr) -> Aggregate:
+    """`kurtosis` of a population; NULL of fewer than two values, and of equal ones."""
+    return Aggregate("kurtosis_pop", _argument(column))
+
+
+def mad(column: str | Expr) -> Aggregate:
+    """The median distance of the numbers that are not NULL from their median: float64."""
+    return Aggregate("mad", _argument(column))
+
+
 def approx_distinct(column: str | Expr) -> Aggregate:
     """About `count_distinct`, in little memory: int64, by HyperLogLog, with a standard error of
     1.6 %; exact up to 192 different values."""
@@ -364,6 +393,8 @@ def aggregate_type(aggregate: Aggregate, argument_type: pa.DataType | None) -> p
         raise _not_taken(aggregate, argument_type, "a boolean", "a comparison, such as x > 0")
     if function == "quantile" and is_moment(argument_type):
         return argument_type
+    if function == "entropy":
+        return pa.float64()
     if not (is_number(argument_type) or pa.types.is_boolean(argument_type)):
         raise _not_taken(aggregate, argument_type, "a number", "xd.count, xd.min or xd.max of it")
     if function == "sum":

@@ -193,6 +193,24 @@ def _median(lists: Datum, _: None) -> pa.Array:
     return pc.add(low, pc.divide(pc.subtract(high, low), 2.0))
 
 
+def _mad(lists: Datum, _: None) -> pa.Array:
+    """The median distance of the known numbers from their median: float64; NULL of none."""
+    each = Elements(lists)
+    values = cast(each.values, pa.float64())
+    middle = _median(each.with_values(values), None).take(each.rows)
+    return _median(each.with_values(pc.abs(pc.subtract(values, middle))), None)
+
+
+def _entropy(lists: Datum, _: None) -> pa.Array:
+    """How evenly the known values spread over the different ones, in bits."""
+    each = Elements(_counts(lists, None))
+    counts = each.values.cast(pa.float64())
+    weighted = each.aggregated(pc.multiply(counts, pc.log2(counts)), "sum")
+    whole = each.aggregated(counts, "sum")
+    bits = pc.subtract(pc.log2(whole), pc.divide(weighted, whole))
+    return pc.max_element_wise(bits, 0.0, skip_nulls=False)
+
+
 def _spread(function: str, ddof: int) -> Callable[[Datum, None], pa.Array]:
     options = pc.VarianceOptions(ddof=ddof, min_count=ddof + 1)
 
@@ -390,6 +408,8 @@ OF_LISTS: dict[str, Callable[[Datum, Any], pa.Array]] = {
     "list_mean": _aggregate("mean"),
     "list_mode": _mode,
     "list_median": _median,
+    "list_mad": _mad,
+    "list_entropy": _entropy,
     "list_product": _product,
     "list_counts": _counts,
     "list_stddev_samp": _spread("stddev", 1),

@@ -15,8 +15,9 @@ from crossdock.plan.nodes import JoinOptions, Node, Project
 from crossdock.plan.planning import plan_join, plan_keyless_join, plan_project
 
 _ORDERLESS = frozenset(
-    ("count_distinct", "mode", "approx_distinct", "quantile", "quantile_exact", "quantile_disc")
-)
+    ("count_distinct", "mode", "entropy", "mad", "approx_distinct", "quantile", "quantile_exact",
+     "quantile_disc")
+)  # fmt: skip
 
 
 def project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> Project:

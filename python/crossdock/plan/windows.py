@@ -52,7 +52,7 @@ _NEED_ORDER = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 _VALUES = frozenset(("lag", "lead", "first_value", "last_value", "nth_value"))
 _AGGREGATES = frozenset(
     ("count", "sum", "mean", "var", "stddev", "min", "max", "bool_and", "bool_or", "bit_and",
-     "bit_or", "bit_xor", "product")
+     "bit_or", "bit_xor", "product", "skewness", "kurtosis", "kurtosis_pop")
 )  # fmt: skip
 _FIRST = frozenset(("first", "last", "any"))
 # Functions of groups that see frames, as the engine has them.

@@ -8,7 +8,6 @@ sums of floats), the rows themselves go by key. One row over all is put together
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +25,7 @@ from crossdock.plan.lowering import unused_name
 from crossdock.plan.nodes import Filter, GroupBy, Node, Project, Scan
 from crossdock.plan.row_planning import SortOptions, plan_sort
 from crossdock.ranks.group_choice import may_go_first, rows_go_first
+from crossdock.ranks.merged_moments import SHAPES, SPREADS, parts_of, value_over_ranks
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.ranks.spread import Spread
 
@@ -33,7 +33,6 @@ _SAME = frozenset(
     ("min", "max", "any", "first", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "product")
 )
 _DISTINCT = frozenset(("count_distinct", "approx_distinct"))
-_MOMENTS = frozenset(("var", "stddev"))
 _RANK = "rank"
 
 
@@ -143,7 +142,7 @@ def _merged_row(
     partial = plan_plain_group(source, (), asked)
     rows = spread.ranks.to_all(spread.table(partial))  # in the order of the ranks
     final = spread.table(plan_plain_group(scan_of(rows), (), _finals(merged)))
-    moments = {p.name: _moment(rows, p) for p in merged if p.item.function in _MOMENTS}
+    moments = {p.name: _moment(rows, p) for p in merged if p.item.function in SPREADS | SHAPES}
     return {
         part.name: moments[part.name]
         if part.name in moments
@@ -200,10 +199,8 @@ def _parts(
     if function in _SAME and not item.options:
         return {"value": item}
     counted = Aggregate("count", item.argument, (), item.condition)
-    if function in _MOMENTS and moments:
-        mean = Aggregate("mean", item.argument, (), item.condition)
-        var = Aggregate("var", item.argument, (("ddof", 0),), item.condition)
-        return {"count": counted, "mean": mean, "var": var}
+    if function in SPREADS | SHAPES and moments:
+        return parts_of(item)
     if function not in ("sum", "mean") or ("floats", "exact") in item.options:
         return None
     assert item.argument is not None
@@ -220,7 +217,7 @@ def _finals(merged: list[Merged]) -> dict[str, Aggregate]:
     for merge in merged:
         for part, (column, _) in merge.parts.items():
             function = merge.item.function if part == "value" else "sum"
-            if part not in ("mean", "var"):
+            if part not in ("mean", *SPREADS, *SHAPES):
                 finals[column] = Aggregate(function, Column(column))
     return finals
 
@@ -261,21 +258,9 @@ def _narrowed(total: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _moment(rows: pa.Table, part: Merged) -> pa.Scalar:
-    """Variance or deviation of all rows by those of each rank (Chan, Golub and LeVeque, 1979)."""
-    columns = [rows.column(part.column(name)).to_pylist() for name in ("count", "mean", "var")]
-    count, mean, squares = 0, 0.0, 0.0
-    for more, its_mean, its_var in zip(*columns, strict=True):
-        if more:
-            both = count + more
-            distance = its_mean - mean
-            squares += its_var * more + distance * distance * count * more / both
-            mean += distance * more / both
-            count = both
-    freedom = count - dict(part.item.options).get("ddof", 1)
-    value = squares / freedom if freedom > 0 else None
-    if value is not None and part.item.function == "stddev":
-        value = math.sqrt(value)
-    return pa.chunked_array([[value]], pa.float64())
+    """Of all rows by the moments of each rank."""
+    columns = [rows.column(column).to_pylist() for column, _ in part.parts.values()]
+    return pa.chunked_array([[value_over_ranks(part.item, columns)]], pa.float64())
 
 
 def _rank_name(partial: Node) -> str:

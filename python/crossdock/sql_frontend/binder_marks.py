@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from crossdock.sql_frontend.added_functions import never_run
 from crossdock.sql_frontend.text.rewritten import (
-    COUNTED,
     ELEMENT,
     FILTERED,
     INVERTED,
@@ -45,7 +44,7 @@ _OPERATORS: dict[str, tuple[list[pa.DataType], pa.DataType]] = {
 _MARKS = {
     KEEPS_ALL: pa.bool_(), WHOLE: pa.int8(), INVERTED: pa.int64(), UNNEST: pa.int64(),
     RANDOM: pa.float64(), UUID: pa.string(),
-    **dict.fromkeys((ELEMENT, PLACE, TRANSFORMED, FILTERED, COUNTED), pa.int64()),
+    **dict.fromkeys((ELEMENT, PLACE, TRANSFORMED, FILTERED), pa.int64()),
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from crossdock.errors import CrossdockError, make_error, public_errors
 from crossdock.values.engine_types import empty_table, engine_table, is_late
 
 _OF_ANY_TYPE = frozenset(("count", "first", "any"))
-_BY_ORDER = _OF_ANY_TYPE | {"min", "max", "mode", "count_distinct", "approx_distinct"}
+_BY_ORDER = _OF_ANY_TYPE | {"min", "max", "mode", "entropy", "count_distinct", "approx_distinct"}
 
 
 def require_comparable(

@@ -13,6 +13,7 @@
 #include "base/int128.hpp"
 #include "base/result.hpp"
 #include "memory/budget.hpp"
+#include "operators/group_by/moments.hpp"
 #include "operators/group_by/state_array.hpp"
 #include "table/row_store.hpp"
 #include "table/value_words.hpp"
@@ -71,6 +72,8 @@ enum class AccumulatorKind : uint8_t {
   kArgMin,  // of all but strings
   kArgMax,
   kMoments,
+  kHigherMoments,
+  kEntropy,
   kDistinctSketch,
   kQuantileSketch,
   kQuantileValues,
@@ -204,6 +207,25 @@ class FoldAccumulator : public Accumulator {  // kBitAnd, kBitOr, kBitXor, kProd
   AccumulatorSpec spec_;
 };
 
+// How evenly rows spread over values, of the numbers of rows that have each.
+class EntropyAccumulator : public Accumulator {  // kEntropy
+ public:
+  EntropyAccumulator(Memory& memory, int input) : states_(memory), input_(input) {}
+  Status resize(int64_t groups) override { return states_.grow(groups, {}); }
+  void clear() override { states_.clear(); }
+  Status update(const GroupBlock& block) override;
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override;
+  double bits(uint32_t group) const;  // Shannon's; 0 of no row
+
+ private:
+  struct Spread {
+    double rows = 0;
+    double weighted = 0;  // sum of n * log2(n)
+  };
+  StateArray<Spread> states_;
+  int input_;
+};
+
 // Keeps a row by reference.
 class RefAccumulator
     : public Accumulator {  // kFirstRef, kLastRef, kMinRef, kMaxRef, kArgMin, kArgMax
@@ -218,22 +240,9 @@ class RefAccumulator
   StateArray<RowRef> refs_;
 };
 
-// Count, mean and sum of squared distances from the mean, by Welford's update and Chan's merge.
-struct Moments {
-  int64_t count = 0;
-  double mean = 0;
-  double squares = 0;
-
-  void add(double value) {
-    ++count;
-    const double delta = value - mean;
-    mean += delta / static_cast<double>(count);
-    squares += delta * (value - mean);
-  }
-  void merge(const Moments& other);
-};
-
-class MomentsAccumulator : public Accumulator {  // kMoments
+// State: Moments or HigherMoments.
+template <class State>
+class MomentsAccumulator : public Accumulator {  // kMoments, kHigherMoments
  public:
   MomentsAccumulator(Memory& memory, const AccumulatorSpec& spec)
       : moments_(memory), input_(spec.input), form_(spec.form), unit_(spec.unit) {}
@@ -241,10 +250,10 @@ class MomentsAccumulator : public Accumulator {  // kMoments
   void clear() override { moments_.clear(); }
   Status update(const GroupBlock& block) override;
   Status merge(const Accumulator& from, const GroupPairs& pairs) override;
-  const Moments& moments(uint32_t group) const { return moments_[group]; }
+  const State& moments(uint32_t group) const { return moments_[group]; }
 
  private:
-  StateArray<Moments> moments_;
+  StateArray<State> moments_;
   int input_;
   ValueForm form_;
   double unit_;

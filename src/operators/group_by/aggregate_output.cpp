@@ -47,6 +47,16 @@ class AggregateWriter {
       case AggregateFunction::kVar:
       case AggregateFunction::kStddev:
         return write_variance();
+      case AggregateFunction::kSkewness:
+        return write_shape(Shape::kSkewness);
+      case AggregateFunction::kKurtosis:
+        return write_shape(Shape::kKurtosis);
+      case AggregateFunction::kKurtosisPop:
+        return write_shape(Shape::kKurtosisPop);
+      case AggregateFunction::kEntropyOfCounts:
+        return write_words([&](uint32_t group) {
+          return __builtin_bit_cast(uint64_t, main<EntropyAccumulator>().bits(group));
+        });
       case AggregateFunction::kApproxDistinct: {
         const auto& state = main<DistinctSketchAccumulator>();
         return write_words(
@@ -55,7 +65,13 @@ class AggregateWriter {
       case AggregateFunction::kQuantile:
         return write_quantile();
       case AggregateFunction::kQuantileExact:
-        return write_exact_quantile();
+        return write_exact_quantile([&](const QuantileValuesAccumulator& state, uint32_t group) {
+          return state.quantile(group, planned_.spec.quantile);
+        });
+      case AggregateFunction::kMad:
+        return write_exact_quantile([](const QuantileValuesAccumulator& state, uint32_t group) {
+          return state.median_distance(group);
+        });
       case AggregateFunction::kQuantileDisc:
         return write_discrete_quantile();
       case AggregateFunction::kBitAnd:
@@ -73,6 +89,7 @@ class AggregateWriter {
       }
       case AggregateFunction::kCountDistinct:
       case AggregateFunction::kMode:
+      case AggregateFunction::kEntropy:
         break;
     }
     CD_CHECK(false, "'{}' is counted by a plan of its own", planned_.spec.name);
@@ -220,7 +237,7 @@ class AggregateWriter {
   }
 
   Result<ColumnView> write_variance() {
-    const auto& state = main<MomentsAccumulator>();
+    const auto& state = main<MomentsAccumulator<Moments>>();
     const int ddof = planned_.spec.ddof;
     const bool root = planned_.spec.function == AggregateFunction::kStddev;
     CD_ASSIGN(ColumnView column, write_words([&](uint32_t group) {
@@ -233,6 +250,17 @@ class AggregateWriter {
       const Moments& moments = state.moments(group);
       return moments.count > ddof && moments.count > 0;
     }));
+    return column;
+  }
+
+  Result<ColumnView> write_shape(Shape shape) {
+    const auto& state = main<MomentsAccumulator<HigherMoments>>();
+    CD_ASSIGN(ColumnView column, write_words([&](uint32_t group) {
+                return __builtin_bit_cast(uint64_t,
+                                          shape_of(shape, state.moments(group)).value_or(0));
+              }));
+    CD_TRY(write_validity(
+        column, [&](uint32_t group) { return shape_of(shape, state.moments(group)).has_value(); }));
     return column;
   }
 
@@ -250,10 +278,11 @@ class AggregateWriter {
     return column;
   }
 
-  Result<ColumnView> write_exact_quantile() {
+  template <class NumberOf>
+  Result<ColumnView> write_exact_quantile(const NumberOf& number_of) {
     const auto& state = main<QuantileValuesAccumulator>();
     CD_ASSIGN(ColumnView column, write_words([&](uint32_t group) {
-                return __builtin_bit_cast(uint64_t, state.quantile(group, planned_.spec.quantile));
+                return __builtin_bit_cast(uint64_t, number_of(state, group));
               }));
     CD_TRY(write_validity(column, [&](uint32_t group) { return state.count(group) > 0; }));
     return column;

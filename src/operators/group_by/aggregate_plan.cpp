@@ -90,7 +90,8 @@ class AggregatePlanner {
     std::vector<double> shares;
     for (const AggregateSpec& one : spec_.aggregates) {
       const bool is_exact = one.function == AggregateFunction::kQuantileExact ||
-                            one.function == AggregateFunction::kQuantileDisc;
+                            one.function == AggregateFunction::kQuantileDisc ||
+                            one.function == AggregateFunction::kMad;
       if (is_exact && one.column == quantile.column && one.filter == quantile.filter) {
         shares.push_back(one.quantile);
       }
@@ -119,6 +120,7 @@ class AggregatePlanner {
     switch (spec.function) {
       case AggregateFunction::kCountDistinct:
       case AggregateFunction::kMode:
+      case AggregateFunction::kEntropy:
         CD_CHECK(false, "'{}' is for the plan of distinct values", spec.name);
         return {};
       case AggregateFunction::kFrequency:
@@ -232,7 +234,16 @@ class AggregatePlanner {
         return {};
       case AggregateFunction::kQuantileExact:
       case AggregateFunction::kQuantileDisc:
+      case AggregateFunction::kMad:
         planned.main = accumulator(AccumulatorKind::kQuantileValues, input, planned);
+        return {};
+      case AggregateFunction::kEntropyOfCounts:
+        planned.main = accumulator(AccumulatorKind::kEntropy, input, planned);
+        return {};
+      case AggregateFunction::kSkewness:
+      case AggregateFunction::kKurtosis:
+      case AggregateFunction::kKurtosisPop:
+        planned.main = accumulator(AccumulatorKind::kHigherMoments, input, planned);
         return {};
       default:
         planned.main = accumulator(AccumulatorKind::kMoments, input, planned);

@@ -11,6 +11,10 @@ namespace {
 
 bool is_distinct(const AggregateSpec& aggregate) { return is_of_values(aggregate.function); }
 
+bool is_zero_of_none(AggregateFunction function) {
+  return function == AggregateFunction::kCountDistinct || function == AggregateFunction::kEntropy;
+}
+
 // The columns of a table, by number and under names that are their places: no two are alike.
 TablePtr pick_columns(const Table& table, const std::vector<int>& columns) {
   auto schema = std::make_shared<Schema>();
@@ -149,7 +153,7 @@ OperatorPlan DistinctGroupBy::describe() const {
   return plan;
 }
 
-// Keys and the number of distinct values of one column, or the one that most rows have.
+// Keys and the number of distinct values of one column, the one that most rows have, or their entropy.
 Result<TablePtr> DistinctGroupBy::look_at_values(const DistinctColumn& distinct,
                                                  const Stage& stage) const {
   const size_t key_count = spec_.keys.size();
@@ -162,11 +166,13 @@ Result<TablePtr> DistinctGroupBy::look_at_values(const DistinctColumn& distinct,
     columns.push_back(distinct.filter);
   }
   const bool is_mode = distinct.function == AggregateFunction::kMode;
-  if (is_mode) {
+  const bool is_entropy = distinct.function == AggregateFunction::kEntropy;
+  if (is_mode || is_entropy) {
     pairs.aggregates.resize(1);
-    pairs.aggregates[0].function = AggregateFunction::kFrequency;
+    pairs.aggregates[0].function =
+        is_mode ? AggregateFunction::kFrequency : AggregateFunction::kCount;
     pairs.aggregates[0].column = static_cast<int>(key_count);
-    pairs.aggregates[0].name = "frequency";
+    pairs.aggregates[0].name = "rows";
   }
   CD_ASSIGN(auto inner, TableGroupBy::create(pairs, pick_columns(*table_, columns), environment_));
   CD_ASSIGN(const TablePtr values, stage.collect(*inner, "distinct values"));
@@ -179,12 +185,16 @@ Result<TablePtr> DistinctGroupBy::look_at_values(const DistinctColumn& distinct,
     counts.aggregates[0].function = AggregateFunction::kArgMax;
     counts.aggregates[0].by = static_cast<int>(key_count) + 1;
   }
+  if (is_entropy) {
+    counts.aggregates[0].function = AggregateFunction::kEntropyOfCounts;
+    counts.aggregates[0].column = static_cast<int>(key_count) + 1;
+  }
   CD_ASSIGN(auto outer, TableGroupBy::create(counts, values, environment_));
   return stage.collect(*outer, "count values");
 }
 
 // Rows of all tables, side by side: keys, then each aggregate. Of an aggregate that a table does not
-// have, distinct counts are 0, which changes no maximum, and others are null.
+// have, distinct counts and entropies are 0, which changes no maximum, and others are null.
 Result<TablePtr> DistinctGroupBy::unite(const Table& main,
                                         const std::vector<TablePtr>& counts) const {
   const size_t key_count = spec_.keys.size();
@@ -213,7 +223,7 @@ Result<TablePtr> DistinctGroupBy::unite(const Table& main,
         if (has) {
           wide.columns.push_back(batch.columns[is_distinct(aggregate) ? key_count : next_other]);
         } else {
-          const bool is_null = aggregate.function != AggregateFunction::kCountDistinct;
+          const bool is_null = !is_zero_of_none(aggregate.function);
           CD_ASSIGN(ColumnView zeros, zero_column(type, batch.rows, is_null, *memory));
           if (type.id == TypeId::kDictionary) {  // that of the rows; one group may be of none
             const auto place = std::find(distincts_.begin(), distincts_.end(), distinct);
@@ -244,8 +254,8 @@ GroupSpec DistinctGroupBy::final_spec() const {
   spec.batch_rows = spec_.batch_rows;
   for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
     AggregateSpec aggregate;
-    const bool is_count = spec_.aggregates[a].function == AggregateFunction::kCountDistinct;
-    aggregate.function = is_count ? AggregateFunction::kMax : AggregateFunction::kAny;
+    const bool is_number = is_zero_of_none(spec_.aggregates[a].function);
+    aggregate.function = is_number ? AggregateFunction::kMax : AggregateFunction::kAny;
     aggregate.column = static_cast<int>(key_count + a);
     aggregate.name = fmt::format("a{}", a);
     spec.aggregates.push_back(std::move(aggregate));

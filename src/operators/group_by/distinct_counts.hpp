@@ -1,7 +1,7 @@
-// Exact counts of distinct values, and values that most rows have, made of group-bys: the distinct
-// (keys, value) pairs first, which spread over all workers even where there is one group, then their
-// number per group, or the one of most rows. The other
-// aggregates are grouped on their own, and a last group-by by key brings all columns together.
+// Exact counts of distinct values, values that most rows have, and entropies, made of group-bys: the
+// distinct (keys, value) pairs first, which spread over all workers even where there is one group, then
+// their number per group, the one of most rows, or how evenly rows spread over them. The other aggregates
+// are grouped on their own, and a last group-by by key brings all columns together.
 #pragma once
 
 #include <memory>

@@ -123,7 +123,11 @@ std::unique_ptr<Accumulator> make_accumulator(const AccumulatorSpec& spec,
       return std::make_unique<ExtremeAccumulator>(
           memory, spec.input, spec.form, spec.kind == AccumulatorKind::kMin);
     case AccumulatorKind::kMoments:
-      return std::make_unique<MomentsAccumulator>(memory, spec);
+      return std::make_unique<MomentsAccumulator<Moments>>(memory, spec);
+    case AccumulatorKind::kHigherMoments:
+      return std::make_unique<MomentsAccumulator<HigherMoments>>(memory, spec);
+    case AccumulatorKind::kEntropy:
+      return std::make_unique<EntropyAccumulator>(memory, spec.input);
     case AccumulatorKind::kDistinctSketch:
       return std::make_unique<DistinctSketchAccumulator>(memory, spec.input);
     case AccumulatorKind::kQuantileSketch:

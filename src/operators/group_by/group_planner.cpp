@@ -61,6 +61,10 @@ int64_t accumulator_bytes(const PlannedAccumulator& planned) {
   switch (planned.spec.kind) {
     case AccumulatorKind::kMoments:
       return sizeof(Moments);
+    case AccumulatorKind::kHigherMoments:
+      return sizeof(HigherMoments);
+    case AccumulatorKind::kEntropy:
+      return 16;
     case AccumulatorKind::kExactRealSum:
       return 576;
     case AccumulatorKind::kDistinctSketch:

@@ -26,6 +26,8 @@ constexpr Choice<AggregateFunction> kFunctions[] = {
     {"bool_or", AggregateFunction::kBoolOr},
     {"count_distinct", AggregateFunction::kCountDistinct},
     {"mode", AggregateFunction::kMode},
+    {"entropy", AggregateFunction::kEntropy},
+    {"entropy_of_counts", AggregateFunction::kEntropyOfCounts},
     {"frequency", AggregateFunction::kFrequency},
     {"approx_distinct", AggregateFunction::kApproxDistinct},
     {"quantile", AggregateFunction::kQuantile},
@@ -35,6 +37,10 @@ constexpr Choice<AggregateFunction> kFunctions[] = {
     {"bit_or", AggregateFunction::kBitOr},
     {"bit_xor", AggregateFunction::kBitXor},
     {"product", AggregateFunction::kProduct},
+    {"skewness", AggregateFunction::kSkewness},
+    {"kurtosis", AggregateFunction::kKurtosis},
+    {"kurtosis_pop", AggregateFunction::kKurtosisPop},
+    {"mad", AggregateFunction::kMad},
 };
 
 constexpr Choice<GroupStrategy> kStrategies[] = {
@@ -116,7 +122,8 @@ Status check_options(const AggregateSpec& aggregate, const Schema& schema) {
 }  // namespace
 
 bool is_of_values(AggregateFunction function) {
-  return function == AggregateFunction::kCountDistinct || function == AggregateFunction::kMode;
+  return function == AggregateFunction::kCountDistinct || function == AggregateFunction::kMode ||
+         function == AggregateFunction::kEntropy;
 }
 
 bool takes_order(AggregateFunction function) {
@@ -142,6 +149,9 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kCountDistinct:
     case AggregateFunction::kApproxDistinct:
       return int64_type();
+    case AggregateFunction::kEntropy:
+    case AggregateFunction::kEntropyOfCounts:
+      return float64_type();
     case AggregateFunction::kFrequency:
       return parse_arrow_format("L").value();
     case AggregateFunction::kSum:
@@ -152,6 +162,10 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
     case AggregateFunction::kStddev:
     case AggregateFunction::kQuantileExact:
     case AggregateFunction::kProduct:
+    case AggregateFunction::kSkewness:
+    case AggregateFunction::kKurtosis:
+    case AggregateFunction::kKurtosisPop:
+    case AggregateFunction::kMad:
       if (!is_number(type.id)) return no_meaning(aggregate, field, "a number or bool");
       return float64_type();
     case AggregateFunction::kQuantile:
@@ -222,6 +236,7 @@ bool reads_computed_as_numbers(const GroupSpec& spec,
         switch (aggregate.function) {
           case AggregateFunction::kCountDistinct:
           case AggregateFunction::kMode:
+          case AggregateFunction::kEntropy:
             return false;  // made of other group-bys, which have these columns as keys
           case AggregateFunction::kFirst:
           case AggregateFunction::kLast:

@@ -29,7 +29,9 @@ enum class AggregateFunction : uint8_t {
   kBoolAnd,
   kBoolOr,
   kCountDistinct,
-  kMode,       // the value that most rows have, the first of several
+  kMode,             // the value that most rows have, the first of several
+  kEntropy,          // of how many rows each value has, in bits; 0 of none
+  kEntropyOfCounts,  // of kEntropy: of these numbers of rows
   kFrequency,  // of kMode: order of groups by how many rows they have, then by their first row
   kApproxDistinct,
   kQuantile,
@@ -39,6 +41,10 @@ enum class AggregateFunction : uint8_t {
   kBitOr,
   kBitXor,
   kProduct,
+  kSkewness,     // of a sample
+  kKurtosis,     // of a sample, beyond that of a normal distribution
+  kKurtosisPop,  // the same of a population
+  kMad,          // of numbers: the median distance from the median
 };
 
 // How sums of floats are made. Fast: one addition per value in the order of arrival, so the last bits

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <span>
 
@@ -62,6 +63,28 @@ class QuantileValues final : public QuantileValuesAccumulator {
     const double share = place - static_cast<double>(rank);
     const double low = number(of.words[rank]);
     return share <= 0 ? low : between(low, number(of.words[rank + 1]), share);
+  }
+
+  double median_distance(uint32_t group) const override {
+    const Values& of = groups_[group];
+    if (of.count == 0) return 0;
+    const double median = quantile(group, 0.5);
+    const auto distance = [&](Word word) {
+      const double between = std::abs(number(word) - median);
+      return std::isnan(between) ? ~uint64_t{0} : ordered_bits(between);
+    };
+    Word* middle = of.words + (of.count - 1) / 2;
+    std::nth_element(of.words, middle, of.words + of.count, [&](Word a, Word b) {
+      return distance(a) < distance(b);
+    });
+    of.selected = 0;  // they lie in another order now
+    const uint64_t low = distance(*middle);
+    if (of.count % 2 == 1) return ordered_value(low);
+    uint64_t high = ~uint64_t{0};
+    for (Word* word = middle + 1; word != of.words + of.count; ++word) {
+      high = std::min(high, distance(*word));
+    }
+    return between(ordered_value(low), ordered_value(high), 0.5);
   }
 
   UInt128 discrete_quantile(uint32_t group, double q) const override {

@@ -125,6 +125,8 @@ class QuantileValuesAccumulator : public Accumulator {  // kQuantileValues
   virtual int64_t count(uint32_t group) const = 0;
   // Between the two values next to rank q * (n - 1), by distance. 0 where there is none.
   virtual double quantile(uint32_t group, double q) const = 0;
+  // Of the distances from the median, the one at 0.5, which is among the shares. 0 where there is none.
+  virtual double median_distance(uint32_t group) const = 0;
   // The first value up to which at least the share q lies, as a lane has it. 0 where there is none.
   virtual UInt128 discrete_quantile(uint32_t group, double q) const = 0;
 };

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <optional>
 
-#include "operators/group_by/accumulator.hpp"
 #include "operators/window/fold_ops.hpp"
+#include "operators/window/moments_ops.hpp"
 #include "operators/window/sliding_state.hpp"
 #include "operators/window/window_function.hpp"
 #include "table/row_order.hpp"
@@ -75,18 +75,6 @@ struct IntegerSumOps {
     state.sum += later.sum;
     state.count += later.count;
   }
-};
-
-// Moments of parts are put together without a look at their values, so frames of equal ones have a variance of 0.
-struct MomentsOps {
-  using State = Moments;
-  const WindowValues* values = nullptr;
-  double unit = 1;  // of decimals
-  static State empty() { return {}; }
-  void add(State& state, uint32_t position) const {
-    if (values->is_valid(position)) state.add(values->number(position, unit));
-  }
-  static void combine(State& state, const State& later) { state.merge(later); }
 };
 
 // The position of the value that comes first in an order.
@@ -168,6 +156,11 @@ class SumWriter {
         valid_[i] == 0 ? 0 : state.squares / static_cast<double>(state.count - item_->ddof);
     words_[i] = __builtin_bit_cast(
         uint64_t, item_->function == WindowFunction::kStddev ? std::sqrt(variance) : variance);
+  }
+  void set(int32_t i, const HigherMoments& state) {
+    const std::optional<double> number = shape_of(shape_of(item_->function), state);
+    valid_[i] = number.has_value() ? 1 : 0;
+    words_[i] = __builtin_bit_cast(uint64_t, number.value_or(0));
   }
   void set(int32_t i, const FoldState& state) {
     words_[i] = state.word;
@@ -429,6 +422,13 @@ Prepared prepare_sum(const WindowContext& context,
   return std::unique_ptr<PreparedFunction>(std::move(sum));
 }
 
+template <class Moments>
+Prepared prepare_moments(const WindowContext& context, const WindowItem& item, DataType type) {
+  MomentsOps<Moments> ops;
+  ops.unit = decimal_unit(context.rows->store()->schema()->fields[item.column].type);
+  return prepare_sum<MomentsOps<Moments>>(context, item, std::move(type), ops);
+}
+
 Prepared prepare_count(const WindowContext& context, const WindowItem& item, DataType type) {
   if (item.column < 0) {
     return std::unique_ptr<PreparedFunction>(std::make_unique<PreparedRowCount>(std::move(type)));
@@ -447,11 +447,12 @@ Prepared prepare_aggregate(const WindowContext& context, const WindowItem& item,
     case WindowFunction::kCount:
       return prepare_count(context, item, std::move(type));
     case WindowFunction::kVar:
-    case WindowFunction::kStddev: {
-      MomentsOps ops;
-      ops.unit = decimal_unit(context.rows->store()->schema()->fields[item.column].type);
-      return prepare_sum<MomentsOps>(context, item, std::move(type), ops);
-    }
+    case WindowFunction::kStddev:
+      return prepare_moments<Moments>(context, item, std::move(type));
+    case WindowFunction::kSkewness:
+    case WindowFunction::kKurtosis:
+    case WindowFunction::kKurtosisPop:
+      return prepare_moments<HigherMoments>(context, item, std::move(type));
     case WindowFunction::kBitAnd:
       return prepare_sum<FoldOps<BitAnd>>(context, item, std::move(type));
     case WindowFunction::kBitOr:

@@ -44,6 +44,9 @@ constexpr Choice<WindowFunction> kFunctions[] = {
     {"bit_or", WindowFunction::kBitOr},
     {"bit_xor", WindowFunction::kBitXor},
     {"product", WindowFunction::kProduct},
+    {"skewness", WindowFunction::kSkewness},
+    {"kurtosis", WindowFunction::kKurtosis},
+    {"kurtosis_pop", WindowFunction::kKurtosisPop},
 };
 
 bool needs_column(WindowFunction function) {
@@ -83,6 +86,12 @@ AggregateFunction aggregate_of(WindowFunction function) {
       return AggregateFunction::kBitXor;
     case WindowFunction::kProduct:
       return AggregateFunction::kProduct;
+    case WindowFunction::kSkewness:
+      return AggregateFunction::kSkewness;
+    case WindowFunction::kKurtosis:
+      return AggregateFunction::kKurtosis;
+    case WindowFunction::kKurtosisPop:
+      return AggregateFunction::kKurtosisPop;
     default:
       return AggregateFunction::kCount;
   }

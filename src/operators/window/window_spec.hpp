@@ -47,6 +47,9 @@ enum class WindowFunction : uint8_t {
   kBitOr,
   kBitXor,
   kProduct,
+  kSkewness,
+  kKurtosis,
+  kKurtosisPop,
 };
 
 const char* window_function_name(WindowFunction function);

@@ -128,3 +128,16 @@ select skewness(a), kurtosis(a), kurtosis_pop(a), mad(a), sem(a), entropy(a), hi
 select s, histogram(a), entropy(b), mad(b) filter (where a > 1), histogram(s) from t group by s;
 select s, a, skewness(a) over (partition by s) as x, entropy(b) over (partition by s) as y from t;
 select skewness(m + 1e9), kurtosis(m + 1e6), entropy(s) from t;
+select s, skewness(distinct a), mad(distinct a), entropy(distinct b), histogram(distinct a) from t group by s;
+select s, histogram(distinct a) filter (where a > 1), kurtosis_pop(distinct a) filter (where a > 1) from t group by s;
+select quantile_disc(distinct a, 0.5), product(distinct a), s, entropy(distinct a) filter (where a > 100) from t group by s;
+select entropy(s) + 1, round(entropy(s), 3), mad(a) / 2, skewness(a) > 0.1, cardinality(histogram(s)) from t;
+select s, entropy(bo), histogram(bo), histogram(m), histogram(d), entropy(d) from t group by s;
+select entropy(x), histogram(x), mad(x) from (values (1.5::double), (-0.0::double), (0.0::double), (null)) u(x);
+select skewness(x), kurtosis(x), kurtosis_pop(x) from (values (0.1::double), (0.1), (0.1), (0.1)) u(x);
+select mad(x) from (values (1::double), ('nan'::double), (4::double), ('inf'::double)) u(x);
+select s, a, skewness(m) over (partition by s order by a rows 3 preceding) x, kurtosis(a) over (order by a) y, kurtosis_pop(m) over () z from t;
+select s, a, entropy(s) over (order by a rows 3 preceding) x, mad(a) over (order by a) y, histogram(s) over (order by a rows 2 preceding) z from t;
+select a, mad(a) over (partition by s) x, histogram(s) over () y, entropy(b) filter (where a > 1) over (partition by s) z from t;
+select s, skewness(a), entropy(a), histogram(s) from t group by grouping sets ((s), ());
+select s from t group by s having entropy(a) > 0.5 or mad(a) > 1;

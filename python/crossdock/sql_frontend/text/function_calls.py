@@ -11,7 +11,7 @@ from crossdock.sql_frontend.added_functions import (
 )
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.pieces import Pieces
-from crossdock.sql_frontend.text.rewritten import HIDDEN, INVERTED, RANDOM, UUID, WHOLE
+from crossdock.sql_frontend.text.rewritten import FOLDS, HIDDEN, INVERTED, RANDOM, UUID, WHOLE
 from crossdock.sql_frontend.text.tokens import quoted, words_of
 
 # Words behind which an operand begins.
@@ -88,7 +88,7 @@ class FunctionCalls(Pieces):
             self._write_operator(number, "+")
         elif word == "if" and not is_name:
             self._choice(number)
-        elif word in ("mode", "product") and not is_name:
+        elif word in FOLDS and not is_name:
             self._fold(number, word)
         elif word in ("quantile", "quantile_disc") and not is_name:
             self._discrete_quantile(number)
@@ -282,18 +282,17 @@ class FunctionCalls(Pieces):
         self.pieces[end] = ") END)"
 
     def _fold(self, number: int, word: str) -> None:
-        """mode(x) and product(x), which DataFusion does not know, as a value in an order that a
-        constant marks."""
+        """mode(x) and others of FOLDS."""
         end = self.behind_bracket(number + 1) - 1
         if self.commas(number + 1, end) or end == number + 2:
             raise sql_error(
                 f"{word} takes one value", self.text, self.tokens[number].start, f"{word}(x)"
             )
-        is_product = word == "product"
+        before, behind = FOLDS[word].split("{}")
+        distinct = number + 2 if self.word_at(number + 2) == "distinct" else 0
         self.pieces[number] = "first_value"
-        self.pieces[number + 1] = "(cast(" if is_product else "("
-        cast = " as double)" if is_product else ""
-        self.pieces[end] = f"{cast} ORDER BY '{HIDDEN}{word}')"
+        self.behind[distinct or number + 1] = f" {before}"
+        self.pieces[end] = f"{behind} ORDER BY '{HIDDEN}{word}')"
 
     def _discrete_quantile(self, number: int) -> None:
         """quantile_disc(x, q), as `_fold`, with q before the constant."""

@@ -26,7 +26,15 @@ ELEMENT = HIDDEN + "element"
 PLACE = HIDDEN + "place"
 TRANSFORMED = HIDDEN + "transformed"
 FILTERED = HIDDEN + "filtered"
-COUNTED = HIDDEN + "counted"  # the same of how often each value is in a list
+# Aggregates that DataFusion does not know, as values in an order that a constant marks; by name how
+# the value is written, which says the type.
+FOLDS = {
+    "mode": "{}", "product": "cast({} AS double)", "mad": "cast({} AS double)",
+    "skewness": "cast({} AS double)", "kurtosis": "cast({} AS double)",
+    "kurtosis_pop": "cast({} AS double)",
+    "entropy": "cast(array_length(make_array({})) AS double)",
+    "histogram": "map(make_array({}), make_array(cast(0 AS bigint)))",
+}  # fmt: skip
 SHARE_MARK = 1 << 62  # added to the share of LIMIT 10%, in millionths of a percent
 ZONED = HIDDEN + "zoned"  # instants of AT TIME ZONE, and the times that clocks show
 LOCAL = HIDDEN + "local"

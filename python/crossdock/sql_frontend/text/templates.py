@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from crossdock.sql_frontend.text.derived import replaced
 from crossdock.sql_frontend.text.lambdas import without_lambdas
-from crossdock.sql_frontend.text.rewritten import COUNTED
 from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
-from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_of
+from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
 
 # By name and number of arguments, which are $1, $2 and so on.
 OF_ROWS = {
@@ -32,37 +31,13 @@ OF_ROWS = {
     ("transaction_timestamp", 0): "now()",
 }
 # The same of aggregates: $0 is what stands behind the call, FILTER and OVER.
-_N = "count($1)$0"
-_MEAN = "avg($1)$0"
-_SPREAD = "nullif(var_pop($1)$0, 0)"
-# Moments about the mean lose no digits, as sums of powers do.
-_CENTRAL = f"list_avg(list_transform(array_agg($1)$0, x -> power(x - {_MEAN}, {{}})))"
-_THIRD, _FOURTH = _CENTRAL.format(3), _CENTRAL.format(4)
-_COUNTS = f"array_slice([0], {quoted(COUNTED)}(0), cast(array_length(array_agg($1)$0) AS bigint))"
 OF_GROUPS = {
     ("count_star", 0): "count(*)$0",
-    ("sem", 1): f"(stddev_pop($1)$0 / sqrt({_N}))",
+    ("sem", 1): "(stddev_pop($1)$0 / sqrt(count($1)$0))",
     ("geomean", 1): "exp(avg(ln($1))$0)",
     ("geometric_mean", 1): "exp(avg(ln($1))$0)",
     ("favg", 1): "avg(($1)::double)$0",
     **{(name, 1): "sum(($1)::double)$0" for name in ("fsum", "kahan_sum", "sumkahan")},
-    ("skewness", 1): (
-        f"CASE WHEN {_N} > 2 THEN sqrt({_N} * ({_N} - 1.0::double)) / ({_N} - 2) "
-        f"* {_THIRD} / power({_SPREAD}, 1.5) END"
-    ),
-    ("kurtosis_pop", 1): f"CASE WHEN {_N} > 1 THEN {_FOURTH} / power({_SPREAD}, 2) - 3 END",
-    ("kurtosis", 1): (
-        f"CASE WHEN {_N} > 3 THEN ({_N} - 1.0::double) / (({_N} - 2.0::double) * ({_N} - 3)) "
-        f"* (({_N} + 1) * ({_FOURTH} / power({_SPREAD}, 2) - 3) + 6) END"
-    ),
-    ("mad", 1): "list_median(list_transform(array_agg($1)$0, x -> abs(x - median($1)$0)))",
-    ("histogram", 1): (
-        f"CASE WHEN {_N} > 0 THEN map(list_sort(list_distinct(array_agg($1)$0)), {_COUNTS}) END"
-    ),
-    ("entropy", 1): (
-        f"CASE WHEN {_N} > 0 THEN log2({_N}) - list_sum(list_transform("
-        f"{_COUNTS}, n -> n * log2(n))) / {_N} ELSE 0 END"
-    ),
 }
 _NAMES = frozenset(name for name, _ in (*OF_ROWS, *OF_GROUPS))
 _PLACES = re.compile(r"\$(\d)")

@@ -11,6 +11,7 @@ from crossdock.sql_frontend.text.pieces import Pieces
 from crossdock.sql_frontend.text.rewritten import (
     DISTINCT_MARK,
     EXCLUDE_MARK,
+    FOLDS,
     GROUPS_MARK,
     HIDDEN,
     INTERVAL_MARK,
@@ -28,7 +29,7 @@ _BOUNDS = ("preceding", "following", "row")
 _ORDER_BY = " ORDER BY "
 _ALL_ROWS = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _MARKS = {"rows": 0, "range": RANGE_MARK, "groups": GROUPS_MARK}
-_FOLDS = frozenset(HIDDEN + name for name in ("mode", "product", "quantile_disc"))
+_FOLDS = frozenset(HIDDEN + name for name in (*FOLDS, "quantile_disc"))
 _LISTS = frozenset(("list", "array_agg"))  # which have NULLs, too
 _OF_ROWS = frozenset(("first_value", "last_value", "nth_value", "lag", "lead", "first", "last"))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crossdock.expressions.aggregates import Aggregate, count
+from crossdock.expressions.aggregates import Aggregate, count, list_agg
 from crossdock.expressions.expression import (
     Call,
     Column,
@@ -24,12 +24,16 @@ from crossdock.sql_frontend.translation.building import Builder, name_for, unuse
 from crossdock.sql_frontend.translation.called_aggregates import (
     AGGREGATES,
     DISTINCT,
+    ENTROPY,
     EXTREMES,
+    HISTOGRAM,
     MARKED,
+    MODE,
     OF_ORDER,
     QUANTILES,
     SAME_WHEN_DISTINCT,
     called,
+    of_marked,
     quantile_of,
 )
 from crossdock.sql_frontend.translation.folding import constant
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 _ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))
+_OF_NONE = {"count": 0, ENTROPY: 0.0}
 Item = tuple[str, Aggregate]
 
 
@@ -53,8 +58,9 @@ class OfOnce:
     name: str
     values: tuple[Expr, ...]
     condition: Expr | None
-    aggregate: Callable[[str], Aggregate]
-    of_none: int | None = None  # what it is of no value
+    aggregate: Callable[[str], Aggregate] | None  # None: a map of how many rows have each
+    of_none: float | None = None  # what it is of no value
+    counts_once: bool = False  # a map: of values that count once
 
 
 class Aggregation:
@@ -125,6 +131,10 @@ class Aggregation:
         """Whether a measure is of distinct values, and no function knows them by itself."""
         measure = message.measure
         name = self._name_of(measure)
+        if name == HISTOGRAM:
+            return True
+        if name in MARKED:  # which of equally many values is the mode depends on their order
+            return name != MODE and measure.invocation == DISTINCT
         if name == "count" and measure.invocation == DISTINCT and len(measure.arguments) == 1:
             return bool(_fields(self._values(measure.arguments[0].value)))
         is_known = name == "count" or name in SAME_WHEN_DISTINCT or name not in AGGREGATES
@@ -132,7 +142,7 @@ class Aggregation:
 
     def _of_once(self, message: Message, number: int) -> str:
         measure = message.measure
-        function = self._functions[measure.function_reference]
+        function = self._name_of(measure)
         value, *others = (self._values(argument.value) for argument in measure.arguments)
         for order in self._orders(measure):
             if identity(order.by) != identity(value):
@@ -144,14 +154,19 @@ class Aggregation:
         def aggregate(column: str) -> Aggregate:
             if function == "count":
                 return count()
+            if function in MARKED:
+                return MARKED[function](Column(column), *self._shares_of(measure))
             known = called(function, [Column(column), *others], self._values, distinct=False)
             orders = [replace(order, by=Column(column)) for order in self._orders(measure)]
             return replace(known, orders=tuple(orders)) if function in OF_ORDER else known
 
         condition = self._values(message.filter) if message.HasField("filter") else None
-        name, of_none = f"{function} of once {number}", 0 if function == "count" else None
+        value = of_marked(function, value)
+        name, of_none = f"{function} of once {number}", _OF_NONE.get(function)
         values = _fields(value) or (value,)
-        self.of_once.append(OfOnce(name, values, condition, aggregate, of_none))
+        build = None if function == HISTOGRAM else aggregate
+        is_once = measure.invocation == DISTINCT
+        self.of_once.append(OfOnce(name, values, condition, build, of_none, is_once))
         return self.of_once[-1].name
 
     def _parts(self, message: Message) -> tuple[dict[str, Aggregate], Expr]:
@@ -165,7 +180,8 @@ class Aggregation:
             shown = name.removeprefix(HIDDEN)
             raise unsupported(f"{shown}(DISTINCT ...)", try_="a SELECT DISTINCT below")
         if name in MARKED:
-            parts = {"item": MARKED[name](*arguments, *self._shares_of(measure))}
+            value = of_marked(name, arguments[0])
+            parts = {"item": MARKED[name](value, *self._shares_of(measure))}
             whole: Expr = Column("item")
         else:
             parts, whole = composed(name, arguments)
@@ -177,7 +193,7 @@ class Aggregation:
     def _name_of(self, measure: Message) -> str:
         """The function of a measure, which a mark behind its order may name."""
         mark = self._values(measure.sorts[-1].expr) if len(measure.sorts) else None
-        if isinstance(mark, Literal) and mark.value in MARKED:
+        if isinstance(mark, Literal) and (mark.value in MARKED or mark.value == HISTOGRAM):
             return str(mark.value)
         return self._functions[measure.function_reference]
 
@@ -267,14 +283,8 @@ def with_distinct(
     """Groups, by their keys, with an aggregate of the distinct values of `node`."""
     base, keys = groups
     rows = node if once.condition is None else builder.filter(node, [once.condition])
-    taken = [name for name, _ in keys]
-    for _ in once.values:
-        taken.append(unused("value", taken))
-    values = taken[len(keys) :]
-    distinct = builder.group(rows, [*keys, *zip(values, once.values, strict=True)], {})
     names = {name: unused(f"{name} of {once.name}", base.schema.names) for name, _ in keys}
-    key_columns = [(names[name], Column(name)) for name, _ in keys]
-    aggregated = builder.group(distinct, key_columns, {once.name: once.aggregate(values[0])})
+    aggregated = _of_values(builder, rows, [(names[name], key) for name, key in keys], once)
     if not keys:
         return builder.join(base, aggregated, (), "inner")
     same = [same_value(Column(name), Column(names[name])) for name, _ in keys]
@@ -284,3 +294,31 @@ def with_distinct(
     items: list[tuple[str, Expr]] = [(name, Column(name)) for name in whole.schema.names]
     known = dict(items) | {once.name: coalesce(Column(once.name), once.of_none)}
     return builder.project(whole, list(known.items()))
+
+
+def _of_values(
+    builder: Builder, rows: Node, keys: Sequence[tuple[str, Expr]], once: OfOnce
+) -> Node:
+    """Keys, and the aggregate of the different values that they have."""
+    taken = [name for name, _ in keys]
+    for _ in once.values:
+        taken.append(unused("value", taken))
+    values = taken[len(keys) :]
+    columns: list[tuple[str, Expr]] = [(name, Column(name)) for name, _ in keys]
+    by_value = [*keys, *zip(values, once.values, strict=True)]
+    if once.aggregate is not None:
+        distinct = builder.group(rows, by_value, {})
+        return builder.group(distinct, columns, {once.name: once.aggregate(values[0])})
+    value, number = Column(values[0]), unused("rows", taken)
+    counted = builder.group(rows, by_value, {number: count()})
+    if once.counts_once:
+        counted = builder.group(counted, [(n, Column(n)) for n, _ in by_value], {number: count()})
+    order = (Order(value),)
+    lists = {
+        name: replace(list_agg(column), orders=order).where(value.is_not_null())
+        for name, column in (("keys", value), ("values", Column(number)))
+    }
+    named = {unused(name, taken): item for name, item in lists.items()}
+    grouped = builder.group(counted, columns, named)
+    whole = Call("map_of", tuple(Column(name) for name in named))
+    return builder.project(grouped, [*columns, (once.name, whole)])

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from crossdock.expressions import aggregates
 from crossdock.expressions.aggregates import Aggregate
-from crossdock.expressions.expression import Expr, Literal
+from crossdock.expressions.expression import Call, Expr, Literal
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.translation.folding import constant
@@ -35,9 +35,16 @@ EXTREMES: dict[object, Callable[..., Aggregate]] = {
 # What a constant behind the order of a call says that it is, as DataFusion does not know it.
 QUANTILE_DISC = HIDDEN + "quantile_disc"
 MODE = HIDDEN + "mode"
+HISTOGRAM = HIDDEN + "histogram"
+ENTROPY = HIDDEN + "entropy"
 MARKED: dict[object, Callable[..., Aggregate]] = {
     MODE: aggregates.mode,
     HIDDEN + "product": aggregates.product,
+    ENTROPY: aggregates.entropy,
+    HIDDEN + "mad": aggregates.mad,
+    HIDDEN + "skewness": aggregates.skewness,
+    HIDDEN + "kurtosis": aggregates.kurtosis,
+    HIDDEN + "kurtosis_pop": aggregates.kurtosis_pop,
     QUANTILE_DISC: aggregates.quantile_disc,
 }
 _SPREADS = {
@@ -115,6 +122,17 @@ def _separator(arguments: Sequence[Expr]) -> str:
         return ","
     separator = constant(arguments[1], "a separator of string_agg")
     return "" if separator is None else str(separator)
+
+
+def of_marked(mark: object, value: Expr) -> Expr:
+    """What a marked aggregate is of, of the value that says its type: FOLDS of rewritten.py."""
+    if mark not in (ENTROPY, HISTOGRAM):
+        return value
+    while isinstance(value, Call):
+        if value.function == "list_of":
+            return value.arguments[0]
+        value = value.arguments[0]
+    raise unsupported(f"{str(mark).removeprefix(HIDDEN)} of a constant", try_="a column")
 
 
 def quantile_of(value: Expr, share: float, *, is_sketch: bool) -> Aggregate:

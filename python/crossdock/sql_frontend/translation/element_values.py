@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from crossdock.expressions.expression import Call, Column, Expr, of_elements
+from crossdock.expressions.expression import Column, Expr, of_elements
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import (
-    COUNTED,
     ELEMENT,
     FILTERED,
     PLACE,
@@ -53,8 +52,6 @@ class Elements:
         mark = mark_of(arguments[1], self._functions) if len(arguments) > 1 else ""
         if mark == ELEMENT:
             return self._column(ELEMENT, _number(_call(arguments[1])))
-        if mark == COUNTED:
-            return Call("list_counts", (reading(_call(arguments[2]).arguments[0].value),))
         if mark == FILTERED:
             return self._function(reading, arguments[1], arguments[0], arguments[2])
         if mark == TRANSFORMED:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from crossdock.expressions import window_expressions
 from crossdock.expressions.aggregates import OF_PARTITIONS, Aggregate, list_agg
 from crossdock.expressions.expression import Call, Expr, Literal, identity
+from crossdock.expressions.free_functions import coalesce
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import (
     EXCLUSIONS,
@@ -34,11 +35,12 @@ from crossdock.sql_frontend.text.rewritten import (
 )
 from crossdock.sql_frontend.translation.called_aggregates import (
     EXTREMES,
+    HISTOGRAM,
     MARKED,
-    MODE,
     SAME_WHEN_DISTINCT,
     Reading,
     called,
+    of_marked,
 )
 from crossdock.sql_frontend.translation.folding import constant, folded
 from crossdock.sql_frontend.translation.functions import is_null
@@ -68,6 +70,8 @@ _OF_ONE: dict[str, Callable[[Expr], Windowed]] = {
 }
 _OF_PLACES = frozenset(("first_value", "last_value", "nth_value", "lag", "lead"))
 WINDOW_FUNCTIONS = frozenset((*_PLAIN, *_OF_ONE, "ntile", "lag", "lead", "nth_value"))
+# Functions of whole partitions that of frames are those of lists.
+_OF_LISTS = frozenset(("mode", "mad", "entropy"))
 _WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
 
 
@@ -96,7 +100,7 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
     if name == "first_value" and marks and marks[-1] in EXTREMES:
         by = orders[0].by if orders else Literal(marks[0])
         return _over(name, EXTREMES[marks[-1]](arguments[0], by), (keys, [], {}))
-    if name == "first_value" and marks and marks[-1] in MARKED:
+    if name == "first_value" and marks and (marks[-1] in MARKED or marks[-1] == HISTOGRAM):
         return _marked(marks, arguments[0], window)
     if is_distinct and name != "count":
         raise unsupported(
@@ -141,12 +145,18 @@ def _is_whole(frame: dict[str, Any]) -> bool:
 
 def _marked(marks: list[Any], value: Expr, window: Window) -> Expr:
     """The function that the last mark names, with the share of a quantile before it."""
-    mark = marks[-1]
-    if mark == MODE and not _is_whole(window[2]):
+    mark, value = marks[-1], of_marked(marks[-1], value)
+    function = mark.removeprefix(HIDDEN)
+    if mark == HISTOGRAM or (function in _OF_LISTS and not _is_whole(window[2])):
         values = list_agg(value).where(value.is_not_null())
-        return Call("list_mode", (_over(mark, values, window),))
+        lists = _over(mark, values, window)
+        if mark != HISTOGRAM:
+            of_frames = Call(f"list_{function}", (lists,))
+            return of_frames if function != "entropy" else coalesce(of_frames, 0.0)
+        keys = Call("list_sort", (Call("list_distinct", (lists,)),), (False, False))
+        return Call("map_of", (keys, Call("list_counts", (lists,))))
     shares = [float(mark) for mark in marks[:-1]]
-    return _over(mark.removeprefix(HIDDEN), MARKED[mark](value, *shares), window)
+    return _over(function, MARKED[mark](value, *shares), window)
 
 
 def _composed(name: str, arguments: list[Any], window: Window) -> Expr:
