@@ -154,6 +154,7 @@ NB_MODULE(_native, module) {
   bind_simulation(module);
   bind_channels(module);
   bind_csv_values(module);
+  bind_list_values(module);
   bind_key_filters(module);
   bind_cost_rates(module);
   bind_workload(module);

@@ -120,6 +120,7 @@ void bind_transfers(nb::module_& module);
 void bind_channels(nb::module_& module);
 void bind_cost_rates(nb::module_& module);
 void bind_csv_values(nb::module_& module);
+void bind_list_values(nb::module_& module);
 void bind_key_filters(nb::module_& module);
 void bind_workload(nb::module_& module);
 

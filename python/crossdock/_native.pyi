@@ -276,6 +276,23 @@ class Expr:
 def compute_columns(engine: Engine, table: Table, columns: list[tuple[str, Expr]]) -> Table:
     """The table with computed columns behind its own."""
 
+# Ends of lists (int64), words of their elements (uint64), and a byte of each, 1 where it is a
+# value, or None: buffers.
+_Lists = tuple[object, object, object]
+
+def fold_lists(function: str, type: str, lists: _Lists) -> tuple[bytes, bytes]:
+    """What a function is of each list, and a byte of each, 0 for none. type: what the words are,
+    "l", "L" or "g". OverflowError."""
+
+def find_in_lists(lists: _Lists, words: object) -> bytes:
+    """The place of the first element that has the word of its row, from 1, or 0."""
+
+def members_of_lists(lists: _Lists, among: _Lists) -> bytes:
+    """Of each element a byte, 1 where it is in the other list of its row."""
+
+def distinct_of_lists(lists: _Lists) -> bytes:
+    """Of each element a byte, 1 for the first of equal values."""
+
 class ArrowStream:
     """Whatever exports an Arrow C stream; may be consumed once."""
 

@@ -12,7 +12,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crossdock.expressions.arithmetic import cast, common_type
-from crossdock.expressions.literals import value_set
+from crossdock.expressions.list_spans import (
+    Bytes,
+    Spans,
+    first_of_equals,
+    folded,
+    members,
+    places_in,
+    places_of,
+    words_of,
+)
 from crossdock.expressions.written_values import written
 from crossdock.values.arrow_kinds import Datum
 
@@ -109,12 +118,8 @@ def _reverse(lists: Datum, _: None) -> pa.Array:
 
 def _distinct(lists: Datum, _: None) -> pa.Array:
     """Each known value once, where it is first."""
-    each = Elements(lists)
-    table = pa.table({"row": each.rows, "x": each.values, "place": each.places})
-    groups = table.filter(pc.is_valid(each.values)).group_by(["row", "x"])
-    firsts = groups.aggregate([("place", "min")])
-    kept = firsts.sort_by([("row", "ascending"), ("place_min", "ascending")]).combine_chunks()
-    return each.lists_of(kept["x"].combine_chunks(), kept["row"].combine_chunks())
+    spans = Spans(lists)
+    return spans.kept(first_of_equals(spans))
 
 
 def _mode(lists: Datum, _: None) -> pa.Array:
@@ -132,19 +137,19 @@ def _mode(lists: Datum, _: None) -> pa.Array:
 
 def _slice(lists: Datum, bounds: tuple[int, int]) -> pa.Array:
     """From one place to another, both counted from 1, and from the end where below 0."""
-    each = Elements(lists)
-    lengths = each.lengths.take(each.rows)
-    place = pc.add(each.places, 1)
-    begin, end = (pc.add(lengths, bound + 1) if bound < 0 else bound for bound in bounds)
-    return each.kept(pc.and_(pc.greater_equal(place, begin), pc.less_equal(place, end)))
+    spans = Spans(lists)
+    lengths = spans.lengths
+    begin, end = (lengths + bound + 1 if bound < 0 else bound for bound in bounds)
+    firsts = np.maximum(begin, 1) - 1
+    counts = np.maximum(np.minimum(end, lengths) - firsts, 0)
+    return spans.taken(np.where(counts > 0, firsts, 0), counts)
 
 
 def _position(lists: Datum, value: Any) -> pa.Array:
     """The place of the first element that equals `value`, from 1; NULL where there is none."""
-    each = Elements(lists)
-    is_hit = pc.is_in(each.values, value_set=value_set((value,), each.values.type))
-    places = pc.if_else(is_hit, pc.add(each.places, 1), pa.scalar(None, pa.int64()))
-    return each.aggregated(places, "min")
+    spans = Spans(lists)
+    places = places_of(spans, value)
+    return spans.of_rows(places, places)
 
 
 def _joined(lists: Datum, separator: str) -> pa.Array:
@@ -176,21 +181,33 @@ def _counts(lists: Datum, _: None) -> pa.Array:
     return each.lists_of(counted["x_count"].combine_chunks(), counted["row"].combine_chunks())
 
 
-def _median(lists: Datum, _: None) -> pa.Array:
-    """Of the known values, between the two in the middle: float64; NULL of none."""
-    each = Elements(lists)
-    known = each.kept(pc.is_valid(each.values))
-    ordered = Elements(_sort(known, (False, False)))
-    values = cast(ordered.values, pa.float64())
-    begins = pc.subtract(pc.cumulative_sum(ordered.lengths), ordered.lengths)
-    is_any = pc.greater(ordered.lengths, 0)
-    last = pc.subtract(ordered.lengths, 1)
-    halves = (pc.divide(last, 2), pc.divide(ordered.lengths, 2))
-    low, high = (
-        values.take(pc.if_else(is_any, pc.add(begins, half), pa.scalar(None, pa.int64())))
-        for half in halves
-    )
-    return pc.add(low, pc.divide(pc.subtract(high, low), 2.0))
+def _of_reals(function: str) -> Callable[[Datum, None], pa.Array]:
+    """A function of numbers as doubles: float64; NULL of too few."""
+
+    def fold(lists: Datum, _: None) -> pa.Array:
+        spans = Spans(lists)
+        return folded(function, spans, cast(spans.values, pa.float64()))
+
+    return fold
+
+
+def _fold(function: str) -> Callable[[Datum, None], pa.Array]:
+    """The sum, an extreme or the mean; of what are no numbers of 64 bits by pyarrow."""
+
+    def fold(lists: Datum, _: None) -> pa.Array:
+        spans = Spans(lists)
+        data_type = spans.values.type
+        if not (pa.types.is_integer(data_type) or pa.types.is_floating(data_type)):
+            each = Elements(lists)
+            return each.aggregated(each.values, function)
+        numbers = cast(spans.values, pa.float64()) if function == "mean" else spans.values
+        results = folded(function, spans, numbers)
+        return results.cast(data_type) if function in ("min", "max") else results
+
+    return fold
+
+
+_median = _of_reals("median")
 
 
 def _mad(lists: Datum, _: None) -> pa.Array:
@@ -211,29 +228,6 @@ def _entropy(lists: Datum, _: None) -> pa.Array:
     return pc.max_element_wise(bits, 0.0, skip_nulls=False)
 
 
-def _spread(function: str, ddof: int) -> Callable[[Datum, None], pa.Array]:
-    options = pc.VarianceOptions(ddof=ddof, min_count=ddof + 1)
-
-    def spread(lists: Datum, _: None) -> pa.Array:
-        each = Elements(lists)
-        return each.aggregated(each.values, function, options)
-
-    return spread
-
-
-def _product(lists: Datum, _: None) -> pa.Array:
-    each = Elements(lists)
-    return each.aggregated(cast(each.values, pa.float64()), "product")
-
-
-def _aggregate(function: str) -> Callable[[Datum, None], pa.Array]:
-    def aggregate(lists: Datum, _: None) -> pa.Array:
-        each = Elements(lists)
-        return each.aggregated(each.values, function)
-
-    return aggregate
-
-
 def _list_concat(values: list[Datum], _: None) -> Datum:
     """The elements of several lists as one; NULL has none."""
     rows = _rows_of(values)
@@ -252,53 +246,47 @@ def _has(values: list[Datum], _: None) -> Datum:
     """Whether an element of a list equals the value beside it; NULL where the list is, and where
     the value is and there are elements."""
     rows = _rows_of(values)
-    each, column = Elements(_column(values[0], rows)), _column(values[1], rows)
-    both = common_type([each.values.type, column.type])
-    is_equal = pc.equal(cast(each.values, both), cast(column.take(each.rows), both))
-    hits = each.rows.filter(pc.fill_null(is_equal, False)).unique()
-    has = pc.is_in(pa.arange(0, len(each.lists), 1), value_set=hits)
-    is_compared = pc.or_(pc.is_valid(column), pc.equal(each.lengths, 0))
-    is_known = pc.and_(pc.is_valid(each.lists), is_compared)
-    return pc.if_else(is_known, has, pa.scalar(None, pa.bool_()))
+    spans, column = Spans(_column(values[0], rows)), _column(values[1], rows)
+    both = common_type([spans.values.type, column.type])
+    words, sought = words_of(cast(spans.values, both), cast(column, both))
+    is_valid = np.asarray(pc.is_valid(column))
+    has = (places_in(spans, words, sought) > 0) & is_valid
+    results = spans.of_rows(has, is_valid | (spans.lengths == 0))
+    return results[0] if all(isinstance(value, pa.Scalar) for value in values) else results
 
 
-def _members(lists: list[Datum]) -> tuple[Elements, pa.Array, pa.Array]:
+def _members(lists: list[Datum]) -> tuple[Spans, Bytes, pa.Array]:
     """The elements of the first of two lists, whether each is one of the second, and where both
     lists are."""
     rows = _rows_of(lists)
-    of, among = (Elements(_column(value, rows)) for value in lists)
+    of = Spans(_column(lists[0], rows))
+    among = Spans(lists[1] if isinstance(lists[1], pa.Scalar) else _column(lists[1], rows))
     both = common_type([of.values.type, among.values.type])
-    values, others = cast(of.values, both), cast(among.values, both)
-    known = pa.table({"row": among.rows, "x": others}).filter(pc.is_valid(others))
-    once = known.group_by(["row", "x"]).aggregate([])
-    once = once.append_column("hit", pa.repeat(True, once.num_rows))
-    table = pa.table({"row": of.rows, "x": values, "i": pa.arange(0, len(values), 1)})
-    joined = table.join(once, ["row", "x"], join_type="left outer").sort_by("i")
-    is_hit = pc.fill_null(joined["hit"].combine_chunks(), False)
-    return of, is_hit, pc.and_(pc.is_valid(of.lists), pc.is_valid(among.lists))
+    of.values, among.values = cast(of.values, both), cast(among.values, both)
+    return of, members(of, among), pc.and_(pc.is_valid(of.lists), pc.is_valid(lists[1]))
 
 
 def _has_any(values: list[Datum], _: None) -> Datum:
-    of, is_hit, is_known = _members(values)
-    return _of_known(_are_rows(of, is_hit), is_known, values)
+    of, hits, is_known = _members(values)
+    return _of_known(pa.array(of.counts(hits) > 0), is_known, values)
 
 
 def _has_all(values: list[Datum], _: None) -> Datum:
     """Whether all known elements of the second list are in the first one."""
-    of, is_hit, is_known = _members(values[::-1])
-    missing = pc.and_(pc.invert(is_hit), pc.is_valid(of.values))
-    return _of_known(pc.invert(_are_rows(of, missing)), is_known, values)
+    if isinstance(values[1], pa.Scalar):  # one list is not written out for all rows
+        of, hits, is_known = _members(values)
+        sought = first_of_equals(Spans(values[1])).sum()
+        return _of_known(
+            pa.array(of.counts(hits & first_of_equals(of)) == sought), is_known, values
+        )
+    of, hits, is_known = _members(values[::-1])
+    missing = (np.asarray(pc.is_valid(of.values)) & (hits == 0)).view(np.uint8)
+    return _of_known(pa.array(of.counts(missing) == 0), is_known, values)
 
 
 def _intersect(values: list[Datum], _: None) -> Datum:
-    of, is_hit, is_known = _members(values)
-    return _of_known(_distinct(of.kept(is_hit), None), is_known, values)
-
-
-def _are_rows(each: Elements, are_of: pa.Array) -> pa.Array:
-    """Whether the rows have an element for which that is true."""
-    rows = pa.arange(0, len(each.lists), 1)
-    return pc.is_in(rows, value_set=each.rows.filter(are_of).unique())
+    of, hits, is_known = _members(values)
+    return _of_known(_distinct(of.kept(hits), None), is_known, values)
 
 
 def _of_known(results: pa.Array, is_known: pa.Array, values: list[Datum]) -> Datum:
@@ -311,14 +299,9 @@ def _element_at(values: list[Datum], _: None) -> Datum:
     """The element at a place of its row, counted from 1, and from the end where below 0; NULL where
     there is none."""
     rows = _rows_of(values)
-    each = Elements(_column(values[0], rows))
-    place = _numbers_of(values[1], rows)
-    from_end = pc.add(pc.add(each.lengths, place), 1)
-    place = pc.if_else(pc.less(place, 0), from_end, place)
-    is_there = pc.and_(pc.greater(place, 0), pc.less_equal(place, each.lengths))
-    ends = pc.cumulative_sum(each.lengths)
-    places = pc.add(pc.subtract(ends, each.lengths), pc.subtract(place, 1))
-    taken = each.values.take(pc.if_else(is_there, places, pa.scalar(None, pa.int64())))
+    spans = Spans(_column(values[0], rows))
+    place = np.asarray(pc.fill_null(_numbers_of(values[1], rows), 0))
+    taken = spans.elements_at(np.where(place < 0, place, place - 1), place != 0)
     return taken[0] if all(isinstance(value, pa.Scalar) for value in values) else taken
 
 
@@ -402,20 +385,20 @@ OF_LISTS: dict[str, Callable[[Datum, Any], pa.Array]] = {
     "list_position": _position,
     "list_join": _joined,
     "list_flatten": _flattened,
-    "list_sum": _aggregate("sum"),
-    "list_min": _aggregate("min"),
-    "list_max": _aggregate("max"),
-    "list_mean": _aggregate("mean"),
+    "list_sum": _fold("sum"),
+    "list_min": _fold("min"),
+    "list_max": _fold("max"),
+    "list_mean": _fold("mean"),
     "list_mode": _mode,
     "list_median": _median,
     "list_mad": _mad,
     "list_entropy": _entropy,
-    "list_product": _product,
+    "list_product": _of_reals("product"),
     "list_counts": _counts,
-    "list_stddev_samp": _spread("stddev", 1),
-    "list_stddev_pop": _spread("stddev", 0),
-    "list_var_samp": _spread("variance", 1),
-    "list_var_pop": _spread("variance", 0),
+    **{
+        f"list_{name}": _of_reals(name)
+        for name in ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
+    },
 }
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.expressions.literals import value_set
+from crossdock.expressions.list_spans import Spans, places_of
 from crossdock.values.arrow_kinds import ArrayLike, Datum
 
 _KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -22,24 +23,14 @@ def _list_length(lists: ArrayLike, _: None) -> Datum:
 
 def _list_element(lists: ArrayLike, index: int) -> pa.Array:
     """The element at `index`, from the end where that is below 0; NULL where there is none."""
-    lists = _of_lists(lists)
-    lengths = _list_length(lists, None)
-    places = pc.add(lengths, index) if index < 0 else pa.scalar(index, pa.int64())
-    is_there = pc.and_(pc.greater_equal(places, 0), pc.less(places, lengths))
-    before = pc.subtract(pc.cumulative_sum(pc.fill_null(lengths, 0)), pc.fill_null(lengths, 0))
-    rows = pc.if_else(is_there, pc.add(before, places), pa.scalar(None, pa.int64()))
-    return pc.list_flatten(lists).take(rows)
+    spans = Spans(lists)
+    return spans.elements_at(np.full(len(spans.lists), index))
 
 
 def _list_contains(lists: ArrayLike, value: Any) -> pa.Array:
     """Whether an element equals `value`; NULL of NULL alone."""
-    lists = _of_lists(lists)
-    flat = pc.list_flatten(lists)
-    listed = value_set((value,), flat.type)
-    rows = pc.filter(pc.list_parent_indices(lists), pc.is_in(flat, value_set=listed))
-    numbers = pa.arange(0, len(lists), 1)
-    hits = pc.is_in(numbers, value_set=rows.cast(pa.int64()).unique())
-    return pc.if_else(pc.is_valid(lists), hits, pa.scalar(None, pa.bool_()))
+    spans = Spans(lists)
+    return spans.of_rows(places_of(spans, value) > 0)
 
 
 def _of_lists(lists: ArrayLike) -> Datum:

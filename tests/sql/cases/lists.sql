@@ -34,3 +34,5 @@ select a, list_sort(list_intersect(l, [1, 2, a])), list_resize(l, 2), list_resiz
 select a, list_sort(l, 'desc', 'nulls first'), list_reverse_sort(l), list_unique(l), list_count(l), list_median(l), list_product(l) from lists;
 select a, list_stddev_samp(l), list_var_pop(l), list_first(m), list_last(m), list_where(l, [true, false]), list_select(l, [2, 1]) from lists where len(l) = 2;
 select a, l.list_sum().abs(), m[1].upper().length() from lists where m[1].length() > 0;
+select list_contains(x, 'nan'::double), list_position(x, 0.0::double), len(list_distinct(x)), list_has_any(x, [-0.0::double]), list_median(x) from (values ([1.0::double, 'nan'::double, -0.0::double]), ([]), ([null])) v(x);
+select list_has_all(x, range(0, 40, 3)), list_has_any(x, range(90, 200)), len(list_distinct(list_concat(x, x))), list_max(x), x[-1], x[2:4] from (select range(0, a::bigint * 30) as x from lists) q;
