@@ -249,6 +249,12 @@ Result<ExpressionPtr> membership(CallParts parts) {
   return node(std::move(parts), type_of("b"));
 }
 
+// Whether integers of a type are the days of a date, or the ticks of a timestamp.
+bool counts_ticks(const DataType& number, const DataType& instant) {
+  if (!is_instant(instant)) return false;
+  return number.id == (instant.id == TypeId::kDate32 ? TypeId::kInt32 : TypeId::kInt64);
+}
+
 Result<ExpressionPtr> cast(CallParts parts) {
   if (parts.arguments.size() != 1) return refuse(parts);
   const DataType from = parts.arguments[0]->type;
@@ -269,7 +275,9 @@ Result<ExpressionPtr> cast(CallParts parts) {
   if (is_real(from) && !is_real(to)) parts.op = ExpressionOp::kFromReal;
   bool fits = is_number(from);
   if (parts.op == ExpressionOp::kToReal) fits = fits && is_real(to);
-  if (parts.op == ExpressionOp::kToInteger) fits = is_integer(from) && is_integer(to);
+  if (parts.op == ExpressionOp::kToInteger) {
+    fits = (is_integer(from) && is_integer(to)) || counts_ticks(from, to) || counts_ticks(to, from);
+  }
   if (parts.op == ExpressionOp::kToScale) {
     fits = (is_integer(from) || is_decimal(from)) && is_decimal(to) && to.scale >= 0 &&
            digits_of(from).scale >= 0;

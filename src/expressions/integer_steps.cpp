@@ -89,21 +89,17 @@ Int128 floor_quotient(Int128 a, Int128 b) {
 }
 
 // By a constant, of words that doubles hold. False: they are wider.
-bool divide_words(const Frame& frame, int32_t index, bool remainder) {
-  constexpr int32_t kBitsMost = 51;
+bool divide_by_constant(const Frame& frame, int32_t index, bool remainder) {
   Value& a = frame.argument(index, 0);
   const Value& b = frame.argument(index, 1);
-  if (a.high != nullptr || b.high != nullptr || !b.constant || b.low[0] == 0) return false;
-  const int32_t bits = known_bits(a, frame.count);
+  if (b.high != nullptr || !b.constant || b.low[0] == 0) return false;
   const auto divisor = static_cast<int64_t>(b.low[0]);
-  const int32_t divisor_bits = bits_of(magnitude_of(divisor));
-  if (bits > kBitsMost || divisor_bits > kBitsMost) return false;
   Value& out = frame.values[index];
   const Slot slot = frame.slot(index);
   const auto op = remainder ? lanes::WordOp::kRemainder : lanes::WordOp::kQuotient;
-  lanes::combine_words(op, {a.low, nullptr, b.low[0]}, frame.count, slot.low);
+  if (!divide_words(op, a, divisor, frame.count, slot.low)) return false;
   out.low = slot.low;
-  out.bits = remainder ? divisor_bits : bits + (divisor == -1 ? 1 : 0);
+  out.bits = remainder ? bits_of(magnitude_of(divisor)) : a.bits + (divisor == -1 ? 1 : 0);
   const IntegerRange range = integer_range(frame.step(index).expression->type);
   if (!holds_bits(range, out.bits)) check_range(frame, index, out, range);
   return true;
@@ -114,7 +110,7 @@ void divide(const Frame& frame, int32_t index, bool remainder) {
   const Value& a = frame.argument(index, 0);
   const Value& b = frame.argument(index, 1);
   Value& out = frame.open_value(index);
-  if (divide_words(frame, index, remainder)) return;
+  if (divide_by_constant(frame, index, remainder)) return;
   CheckedWriter writer(frame, index, out, integer_range(frame.step(index).expression->type));
   const bool narrow = a.high == nullptr && b.high == nullptr;
   for (int32_t i = 0; i < frame.count; ++i) {
@@ -165,6 +161,26 @@ void relabel(const Frame& frame, int32_t index) {
   if (may_be_negative || !holds_bits(range, out.bits)) check_range(frame, index, out, range);
 }
 
+// Divided by a power of ten, of words that doubles hold and that leave nothing. False: others are among them.
+bool divide_evenly(const Frame& frame, int32_t index, int64_t power) {
+  Value& a = frame.argument(index, 0);
+  uint64_t quotients[kBlockRows];
+  if (!divide_words(lanes::WordOp::kQuotient, a, power, frame.count, quotients)) return false;
+  uint64_t left = 0;
+  for (int32_t i = 0; i < frame.count; ++i) {
+    left |= a.low[i] - quotients[i] * static_cast<uint64_t>(power);
+  }
+  if (left != 0) return false;
+  const Slot slot = frame.slot(index);
+  std::copy_n(quotients, frame.count, slot.low);
+  Value& out = frame.values[index];
+  out.low = slot.low;
+  out.bits = a.bits;
+  const IntegerRange range = integer_range(frame.step(index).expression->type);
+  if (!holds_bits(range, out.bits)) check_range(frame, index, out, range);
+  return true;
+}
+
 // Times or divided by a power of ten.
 void rescale(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
@@ -183,6 +199,8 @@ void rescale(const Frame& frame, int32_t index) {
                       MultiplyOp::bits(known_bits(a, frame.count), factor.bits) <= kWordBits;
   if (narrow) return combine<MultiplyOp>(frame, index, a, factor);
   Value& out = frame.open_value(index);
+  const bool is_word = factor.bits <= kWordBits;
+  if (shift < 0 && is_word && divide_evenly(frame, index, static_cast<int64_t>(power))) return;
   CheckedWriter writer(frame, index, out, integer_range(expression.type));
   for (int32_t i = 0; i < frame.count; ++i) {
     const Int128 value = integer_at(a, i);

@@ -1,5 +1,6 @@
 // Functions of numbers. Reals have NaN and infinities where there is no number, as divisions of them
 // do; decimals that round up beyond their digits cannot be computed.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -144,10 +145,54 @@ Int128 rounded(ExpressionOp op, Int128 value, Int128 unit) {
   }
 }
 
+// The same of words, of which `rest` is left where they are rounded down.
+int64_t rounded_word(ExpressionOp op, int64_t value, int64_t rest, int64_t unit) {
+  const int64_t below = value - rest;
+  const int64_t above = below + (rest != 0 ? unit : 0);
+  switch (op) {
+    case ExpressionOp::kFloor:
+      return below;
+    case ExpressionOp::kCeil:
+      return above;
+    case ExpressionOp::kTrunc:
+      return value < 0 ? above : below;
+    default:  // halves go away from zero
+      return rest + (value >= 0 ? rest : rest - 1) >= unit ? above : below;
+  }
+}
+
+// Of words that doubles hold, which most decimals are. False: others are among them, or in the result.
+bool round_words(const Frame& frame, int32_t index, Int128 unit, const IntegerRange& range) {
+  constexpr int32_t kUnitBitsMost = 51;
+  if (unit >= Int128{1} << kUnitBitsMost) return false;
+  const ExpressionOp op = frame.step(index).expression->op;
+  const auto word_unit = static_cast<int64_t>(unit);
+  Value& a = frame.argument(index, 0);
+  uint64_t words[kBlockRows];
+  if (!divide_words(lanes::WordOp::kRemainder, a, word_unit, frame.count, words)) return false;
+  int64_t least = 0;
+  int64_t most = 0;
+  for (int32_t i = 0; i < frame.count; ++i) {
+    const int64_t value =
+        rounded_word(op, static_cast<int64_t>(a.low[i]), static_cast<int64_t>(words[i]), word_unit);
+    least = std::min(least, value);
+    most = std::max(most, value);
+    words[i] = static_cast<uint64_t>(value);
+  }
+  if (least < range.min || most > range.max) return false;
+  const Slot slot = frame.slot(index);
+  std::copy_n(words, frame.count, slot.low);
+  Value& out = frame.values[index];
+  out.low = slot.low;
+  out.bits_known = false;
+  return true;
+}
+
 void round_decimals(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
   const Int128 unit = power_of_ten(expression.type.scale - digits_of_round(expression));
   const IntegerRange range = integer_range(expression.type);
+  if (round_words(frame, index, unit, range)) return;
   const Value& a = frame.argument(index, 0);
   const Slot slot = frame.slot(index);
   Value& out = frame.values[index];

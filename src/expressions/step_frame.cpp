@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "expressions/checked_writer.hpp"
 #include "expressions/powers.hpp"
 #include "expressions/string_lanes.hpp"
 #include "table/bitmap.hpp"
@@ -50,6 +51,14 @@ int32_t known_bits(Value& value, int32_t count) {
     value.bits_known = true;
   }
   return value.bits;
+}
+
+bool divide_words(lanes::WordOp op, Value& of, int64_t divisor, int32_t count, uint64_t* to) {
+  constexpr int32_t kBitsMost = 51;
+  if (of.high != nullptr || bits_of(magnitude_of(divisor)) > kBitsMost) return false;
+  if (known_bits(of, count) > kBitsMost) return false;
+  lanes::combine_words(op, {of.low, nullptr, static_cast<uint64_t>(divisor)}, count, to);
+  return true;
 }
 
 IntegerRange integer_range(const DataType& type) {

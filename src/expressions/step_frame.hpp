@@ -93,6 +93,10 @@ inline Int128 integer_at(const Value& value, int32_t row) {
 // The bound of the value's words, looked for if it is not known.
 int32_t known_bits(Value& value, int32_t count);
 
+// Words divided by a constant, rounded down, or what is left of them. False: they are more than doubles hold, and
+// nothing is written.
+bool divide_words(lanes::WordOp op, Value& of, int64_t divisor, int32_t count, uint64_t* to);
+
 // What integers of a type may be.
 struct IntegerRange {
   Int128 min;

@@ -3,8 +3,9 @@ and infinities, numbers without a logarithm, halves, ends of months and years, d
 
 from __future__ import annotations
 
+import random
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import Any
 
 import crossdock as xd
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 from computed_columns import computed_by_both
 from crossdock import _native
-from crossdock.expressions.engine_expressions import Compiler
+from crossdock.expressions.engine_expressions import Compiler, is_computed
 from crossdock.expressions.evaluation import evaluate
 
 duckdb = pytest.importorskip("duckdb")
@@ -199,3 +200,58 @@ def test_options_are_checked() -> None:
     for empty in (xd.concat, xd.greatest, xd.least):
         with pytest.raises(xd.ExpressionError):
             empty()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_decimals_are_rounded_at_the_limits_of_doubles(seed: int) -> None:
+    """In words and beyond them, in blocks that have one and in those that have both."""
+    draw = random.Random(seed)
+    bits = [[8, 30, 49], [50, 51, 52], [60, 62], [20, 51, 59]][seed]
+    units = [draw.choice([1, -1]) * draw.getrandbits(draw.choice(bits)) for _ in range(3000)]
+    units += [half * 500 for half in (1, -1, 3, -3, 4, 0)]
+    values = [None if n % 11 == 0 else Decimal(unit).scaleb(-3) for n, unit in enumerate(units)]
+    table = pa.table({"d": pa.array(values, pa.decimal128(24, 3))})
+    d = col("d")
+    asked = {
+        "halves": (d.round(), ROUND_HALF_UP, 0), "tenths": (d.round(1), ROUND_HALF_UP, 1),
+        "cut": (d.trunc(2), ROUND_DOWN, 2), "below": (d.floor(), ROUND_FLOOR, 0),
+        "above": (d.ceil(), ROUND_CEILING, 0), "tens": (d.round(-1), ROUND_HALF_UP, -1),
+    }  # fmt: skip
+    items = {name: item for name, (item, _, _) in asked.items()}
+    with xd.connect(threads=1) as dock:
+        ours = dock.from_arrow(table).select(**items).collect()
+    for name, (_, mode, digits) in asked.items():
+        unit = Decimal(1).scaleb(-digits)
+        expected = [None if v is None else v.quantize(unit, mode) for v in values]
+        assert ours[name].to_pylist() == expected, name
+
+
+def test_decimals_of_fewer_digits() -> None:
+    """What is cut off must be nothing; words of NULL do not count."""
+    table = pa.table({"d": pa.array([Decimal("1.500"), None, Decimal("-7.200")] * 700)})
+    with xd.connect(threads=1) as dock:
+        rows = dock.from_arrow(table)
+        cast = rows.select(x=col("d").cast(pa.decimal128(4, 1))).collect()["x"]
+        assert cast.to_pylist() == [Decimal("1.5"), None, Decimal("-7.2")] * 700
+        with pytest.raises(xd.ExpressionError):
+            rows.select(x=col("d").cast(pa.decimal128(3, 0))).collect()
+        with pytest.raises(xd.ExpressionError):  # it has more digits
+            rows.select(x=(col("d") * 1000).cast(pa.decimal128(4, 1))).collect()
+
+
+def test_ticks_are_numbers() -> None:
+    ticks = pa.array([0, -1, None, 1 << 50], pa.int64())
+    days = pa.array([0, -1, None, 20_000], pa.int32())
+    stamps = {unit: ticks.cast(pa.timestamp(unit)) for unit in ("s", "ms", "us")}
+    table = pa.table({"n": ticks, "m": days, "day": days.cast(pa.date32()), **stamps})
+    with xd.connect(threads=1) as dock:
+        rows = dock.from_arrow(table)
+        for unit in stamps:
+            there = col("n").cast(pa.timestamp(unit))
+            both = rows.select(n=(col(unit).cast("int64") + 0), t=there).collect()
+            assert both["n"].to_pylist() == ticks.to_pylist()
+            assert both["t"].cast(pa.int64()).to_pylist() == ticks.to_pylist()
+            assert is_computed(there, table.schema)
+        dated = rows.select(m=col("day").cast("int32"), day=col("m").cast(pa.date32())).collect()
+    assert dated["m"].to_pylist() == days.to_pylist()
+    assert dated["day"].to_pylist() == table["day"].to_pylist()

@@ -234,12 +234,21 @@ class Compiler:
             return bool(is_decimal or pa.types.is_integer(target))
         if pa.types.is_decimal128(source):
             return bool(pa.types.is_decimal128(target) or target == pa.float64())
+        if _are_ticks(source, target) or _are_ticks(target, source):
+            return True
         if pa.types.is_integer(source):
             if pa.types.is_decimal128(target):
                 # pyarrow refuses types that could not hold every integer.
                 return bool(target.precision - target.scale >= decimal_digits(source)[0])
             return bool(target == pa.float64() or pa.types.is_integer(target))
         return bool(source == pa.float32() and target == pa.float64())
+
+
+def _are_ticks(number: pa.DataType, instant: pa.DataType) -> bool:
+    """Whether numbers of a type are the days of a date, or the ticks of a timestamp."""
+    if pa.types.is_timestamp(instant):
+        return bool(number == pa.int64() and instant.tz is None)
+    return bool(number == pa.int32() and pa.types.is_date32(instant))
 
 
 def _column_first(call: Call) -> Call:
