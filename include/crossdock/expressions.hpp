@@ -12,7 +12,7 @@
 // a string and integers), json_extract json_extract_string json_type json_keys json_array_length json_exists (of JSON
 // documents, with paths as `values`) json_valid, character hex (of integers), strptime try_strptime (with a format);
 // power sqrt cbrt exp ln log2 log10 sin cos tan asin acos atan atan2 degrees radians floor ceil round trunc sign
-// is_nan; bit_and bit_or bit_xor bit_not shift_left shift_right gcd lcm; year iso_year quarter month week day
+// is_nan; bit_and bit_or bit_xor bit_not shift_left shift_right gcd lcm one_row; year iso_year quarter month week day
 // day_of_year weekday hour minute second millisecond microsecond epoch date last_day truncate add_months date_diff
 // strftime make_date; cast (with `type`). Types are Arrow format strings. Strings that are computed are of the type
 // "vu".

@@ -137,6 +137,7 @@ bool can_fail(const Expression& expression) {
     case ExpressionOp::kShiftLeft:
     case ExpressionOp::kGcd:
     case ExpressionOp::kLcm:
+    case ExpressionOp::kOneRow:
     case ExpressionOp::kParseTime:
     case ExpressionOp::kDateDiff:
     case ExpressionOp::kMakeDate:

@@ -115,6 +115,11 @@ void run_bits(const Frame& frame, int32_t index) {
       });
     case ExpressionOp::kLcm:
       return combine_rows(frame, index, common_multiple);
+    case ExpressionOp::kOneRow:
+      return combine_rows(frame, index, [](Int128 rows, Int128, Int128* to) {
+        *to = rows;
+        return rows <= 1;
+      });
     default:
       return run_shift(frame, index, 8 * fixed_bytes(expression.type));
   }

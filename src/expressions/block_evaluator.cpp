@@ -23,6 +23,7 @@ static_assert(kMaxEvaluatedRows == steps::kBlockRows);
 
 void run_function(const steps::Frame& frame, int32_t index) {
   if (types::is_of_json(frame.step(index).expression->op)) return steps::run_json(frame, index);
+  if (types::is_of_bits(frame.step(index).expression->op)) return steps::run_bits(frame, index);
   switch (frame.step(index).expression->op) {
     case ExpressionOp::kLength:
     case ExpressionOp::kFind:
@@ -60,15 +61,6 @@ void run_function(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kJaro:
     case ExpressionOp::kJaroWinkler:
       return steps::run_similarity(frame, index);
-    case ExpressionOp::kBitAnd:
-    case ExpressionOp::kBitOr:
-    case ExpressionOp::kBitXor:
-    case ExpressionOp::kBitNot:
-    case ExpressionOp::kShiftLeft:
-    case ExpressionOp::kShiftRight:
-    case ExpressionOp::kGcd:
-    case ExpressionOp::kLcm:
-      return steps::run_bits(frame, index);
     case ExpressionOp::kLastDay:
     case ExpressionOp::kIsoYear:
     case ExpressionOp::kMillisecond:
@@ -158,6 +150,7 @@ void run_step(const steps::Frame& frame, int32_t index) {
 const char* failure_advice(const Expression& expression) {
   if (expression.op == ExpressionOp::kCharacter) return "a condition on the number before";
   if (expression.op == ExpressionOp::kMakeDate) return "a condition on the numbers before";
+  if (expression.op == ExpressionOp::kOneRow) return "LIMIT 1, or an aggregate such as max(x)";
   if (expression.op == ExpressionOp::kHamming || expression.op == ExpressionOp::kJaccard) {
     return "a condition on the lengths before";
   }
@@ -175,6 +168,9 @@ std::string failure_text(const Expression& expression) {
   }
   if (expression.op == ExpressionOp::kCharacter) {
     return fmt::format("{} is of a number that is no code point", text);
+  }
+  if (expression.op == ExpressionOp::kOneRow) {
+    return "more than one row of a subquery that should give one value";
   }
   if (expression.op == ExpressionOp::kMakeDate) return text + " is no day of the calendar";
   if (expression.op == ExpressionOp::kHamming) return text + " is of strings of two lengths";

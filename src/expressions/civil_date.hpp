@@ -93,6 +93,9 @@ void with_ticks_per_second(int64_t per_second, const Call& call) {
 }
 
 enum class Period : uint8_t {
+  kMillennium,
+  kCentury,
+  kDecade,
   kYear,
   kQuarter,
   kMonth,
@@ -105,8 +108,25 @@ enum class Period : uint8_t {
   kMicrosecond,
 };
 
+// How many years one has that is of years: decades begin with a 0, in all systems but those of law.
+constexpr int64_t years_in(Period period) {
+  switch (period) {
+    case Period::kMillennium:
+      return 1000;
+    case Period::kCentury:
+      return 100;
+    case Period::kDecade:
+      return 10;
+    default:
+      return 1;
+  }
+}
+
 constexpr std::optional<Period> find_period(std::string_view name) {
-  constexpr std::string_view kNames[] = {"year",
+  constexpr std::string_view kNames[] = {"millennium",
+                                         "century",
+                                         "decade",
+                                         "year",
                                          "quarter",
                                          "month",
                                          "week",

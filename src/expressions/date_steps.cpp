@@ -64,8 +64,11 @@ int64_t part_of_time(ExpressionOp op, int64_t ticks) {
 int64_t first_day(Period period, int64_t days) {
   const CivilDate date = civil_date(days);
   switch (period) {
+    case Period::kMillennium:
+    case Period::kCentury:
+    case Period::kDecade:
     case Period::kYear:
-      return days_since_1970({date.year, 1, 1});
+      return days_since_1970({date.year / years_in(period) * years_in(period), 1, 1});
     case Period::kQuarter:
       return days_since_1970({date.year, (date.month - 1) / 3 * 3 + 1, 1});
     case Period::kMonth:

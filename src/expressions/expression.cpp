@@ -122,6 +122,7 @@ constexpr OpName kOpNames[] = {
     {ExpressionOp::kShiftRight, "shift_right", ">>"},
     {ExpressionOp::kGcd, "gcd", nullptr},
     {ExpressionOp::kLcm, "lcm", nullptr},
+    {ExpressionOp::kOneRow, "one_row", nullptr},
     {ExpressionOp::kQuarter, "quarter", nullptr},
     {ExpressionOp::kWeek, "week", nullptr},
     {ExpressionOp::kDayOfYear, "day_of_year", nullptr},

@@ -131,6 +131,7 @@ enum class ExpressionOp : uint8_t {
   kShiftRight,  // 0 by more than there are bits, or fewer than none
   kGcd,
   kLcm,
+  kOneRow,  // a number of rows, which must not be above 1
   kQuarter,
   kWeek,  // as ISO 8601 counts
   kDayOfYear,

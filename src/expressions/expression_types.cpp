@@ -321,7 +321,8 @@ Result<ExpressionPtr> of_one(CallParts parts) {
 }  // namespace
 
 Result<ExpressionPtr> types::bits_call(CallParts parts) {
-  const size_t takes = parts.op == ExpressionOp::kBitNot ? 1 : 2;
+  const bool is_of_one = parts.op == ExpressionOp::kBitNot || parts.op == ExpressionOp::kOneRow;
+  const size_t takes = is_of_one ? 1 : 2;
   bool fits = parts.arguments.size() == takes;
   for (const ExpressionPtr& each : parts.arguments) fits = fits && is_integer(each->type);
   if (!fits) return refuse(parts);

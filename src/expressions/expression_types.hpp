@@ -88,6 +88,10 @@ constexpr bool is_of_json(ExpressionOp op) {
   return op >= ExpressionOp::kJsonExtract && op <= ExpressionOp::kJsonValid;
 }
 
+constexpr bool is_of_bits(ExpressionOp op) {
+  return op >= ExpressionOp::kBitAnd && op <= ExpressionOp::kOneRow;
+}
+
 // Functions of values that take no part in choices: kLength ... kAddMonths.
 constexpr bool is_function(ExpressionOp op) {
   return op >= ExpressionOp::kLength && op <= ExpressionOp::kAddMonths &&

@@ -260,6 +260,7 @@ Status types::check_regular(const CallParts& parts) {
 }
 
 Result<ExpressionPtr> types::function_call(CallParts parts) {
+  if (is_of_bits(parts.op)) return bits_call(std::move(parts));
   switch (parts.op) {
     case ExpressionOp::kPower:
     case ExpressionOp::kSqrt:
@@ -287,15 +288,6 @@ Result<ExpressionPtr> types::function_call(CallParts parts) {
     case ExpressionOp::kSign:
     case ExpressionOp::kIsNan:
       return of_number(std::move(parts));
-    case ExpressionOp::kBitAnd:
-    case ExpressionOp::kBitOr:
-    case ExpressionOp::kBitXor:
-    case ExpressionOp::kBitNot:
-    case ExpressionOp::kShiftLeft:
-    case ExpressionOp::kShiftRight:
-    case ExpressionOp::kGcd:
-    case ExpressionOp::kLcm:
-      return types::bits_call(std::move(parts));
     case ExpressionOp::kMillisecond:
     case ExpressionOp::kMicrosecond:
     case ExpressionOp::kEpoch:

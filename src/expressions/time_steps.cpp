@@ -33,8 +33,11 @@ Int128 period_of(Period period, int64_t ticks) {
   constexpr int64_t kPerDay = per_second == 0 ? 1 : per_second * kDaySeconds;
   constexpr Int128 kSeconds = per_second == 0 ? kDaySeconds : 1;  // of a unit's second
   switch (period) {
+    case Period::kMillennium:
+    case Period::kCentury:
+    case Period::kDecade:
     case Period::kYear:
-      return civil_date(floor_divide(ticks, kPerDay)).year;
+      return civil_date(floor_divide(ticks, kPerDay)).year / years_in(period);
     case Period::kQuarter:
       return floor_divide(month_of(floor_divide(ticks, kPerDay)), 3);
     case Period::kMonth:

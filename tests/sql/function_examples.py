@@ -8,7 +8,7 @@ from typing import Any
 
 import crossdock as xd
 from crossdock.sql_frontend.text.function_calls import DATE_PARTS, SYNONYMS
-from crossdock.sql_frontend.text.rewritten import HIDDEN, KEEPS_ALL
+from crossdock.sql_frontend.text.rewritten import HIDDEN, KEEPS_ALL, ONE_ROW
 from crossdock.sql_frontend.text.templates import OF_GROUPS as GROUP_TEMPLATES
 from crossdock.sql_frontend.text.templates import OF_ROWS as ROW_TEMPLATES
 from crossdock.sql_frontend.translation.aggregation import AGGREGATES
@@ -50,6 +50,8 @@ SCALARS = {
     "regexp_replace": "regexp_replace(s, '(.)e', '<\\1>', 'g')",
     "regexp_extract": "regexp_extract(s, '([a-z]+) ', 1)", "strpos": "strpos(s, 'L')",
     "string_split": "string_split(s, ' ')",
+    "string_split_regex": "string_split_regex(s, '[ e]+')",
+    "regexp_extract_all": "regexp_extract_all(s, '([A-Z])[a-z]', 1)",
     "reverse": "reverse(s)", "repeat": "repeat(s, b)", "split_part": "split_part(s, ' ', -1)",
     "initcap": "initcap(lower(s))", "ltrim": "ltrim(s, 'An')", "rtrim": "rtrim(s, 'e')",
     "ascii": "ascii(s)", "chr": "chr(a + 60)", "hex": "hex(a + 20)",
@@ -108,6 +110,14 @@ SCALARS = {
     "strip_accents": "strip_accents('élan')", "url_encode": "url_encode(s)",
     "url_decode": "url_decode('Ann%20Lee')", "translate": "translate(s, 'ne', 'm')",
     "bin": "bin(a)", "to_base": "to_base(a + 20, 16)", "factorial": "factorial(a::int)",
+    "isinf": "isinf(f / 0)", "isfinite": "isfinite(f)", "typeof": "typeof(f)", "mod": "mod(a, b)",
+    "date_add": "date_add(d, interval 1 month)", "if": "if(a > b, 'more', 'less')",
+    "to_years": "d + to_years(a)", "to_months": "d + to_months(a::int)",
+    "to_weeks": "d + to_weeks(b::int)", "to_days": "d + to_days(a::int)",
+    "to_hours": "ts + to_hours(a)", "to_minutes": "ts + to_minutes(a)",
+    "to_seconds": "ts + to_seconds(a)",
+    "make_timestamp": "make_timestamp(2024, b, a, 13, 45, 10.5)",
+    "make_timestamp_ms": "make_timestamp_ms(a * 1000)",
     "even": "even(f)", "date_part": "extract(month from d)",
     "date_trunc": "date_trunc('month', ts)",
 }  # fmt: skip
@@ -132,7 +142,8 @@ OF_GROUPS = {
     "approx_percentile_cont": "approx_percentile_cont(k, 0.25)",
     "quantile_cont": "quantile_cont(k, 0.25)",
     "array_agg": "list(s order by k desc)",
-    "count_star": "count_star()", "sem": "sem(k)", "geomean": "geomean(k)",
+    "count_star": "count_star()", "count_if": "count_if(k > 20)", "countif": "countif(t)",
+    "sem": "sem(k)", "geomean": "geomean(k)",
     "geometric_mean": "geometric_mean(k)", "favg": "favg(k)",
     "fsum": "fsum(k)", "kahan_sum": "kahan_sum(k)", "sumkahan": "sumkahan(k)",
     "skewness": "skewness(k)", "kurtosis": "kurtosis(k)", "kurtosis_pop": "kurtosis_pop(k)",
@@ -166,7 +177,7 @@ def named() -> dict[str, frozenset[str]]:
     """The functions that there are, by the heading of the page."""
     marked = {str(mark).removeprefix(HIDDEN) for mark in (*MARKED, HISTOGRAM)}
     return {
-        "Of a row": _also(frozenset(FUNCTIONS) - {KEEPS_ALL}, ROW_TEMPLATES),
+        "Of a row": _also(frozenset(FUNCTIONS) - {KEEPS_ALL, ONE_ROW}, ROW_TEMPLATES),
         "Of groups": _also(
             AGGREGATES | COMPOSED | marked,
             GROUP_TEMPLATES,
@@ -216,7 +227,7 @@ def _text(value: Any) -> str:
 _HEAD = (
     "# Functions of SQL\n\n"
     "All functions that SQL and `xd.sql_expr` may call beside `+ - * / % //`, `~`, `pi()`, "
-    "`mod(x, y)`, `now()`, CASE and CAST, and queries also `random()` and `uuid()`, each "
+    "`now()`, CASE and CAST, and queries also `random()` and `uuid()`, each "
     "with an example. The page is made from the tables of the frontend by "
     "`GOLDEN_UPDATE=1 pytest tests/sql/test_function_reference.py`, which runs every\n"
     "example, here and in DuckDB. What is not here is refused by name; what there is beside "

@@ -133,8 +133,23 @@ def _facts(random: Random, rows: int, first_id: int) -> pa.Table:
                         pa.list_(pa.int64())),
             "st": column(lambda: {"a": random.randrange(4), "b": random.choice(["p", None])},
                          pa.struct([("a", pa.int64()), ("b", pa.string())])),
+            "w": column(lambda: [random.choice(["a", "B", "", "é", "a b", None])
+                                 for _ in range(random.randrange(4))], pa.list_(pa.string())),
+            "j": column(lambda: _document(random, 2), pa.string()),
         }
     )  # fmt: skip
+
+
+def _document(random: Random, depth: int) -> str:
+    """A value of JSON, an object mostly."""
+    kind = random.randrange(10 if depth else 5)
+    if kind < 5 and depth < 2:
+        return random.choice(["1", "-7", "2.5", '"x"', '"é \\"q\\""', "true", "null", '""', "1e3"])
+    if kind > 7:
+        return f"[{', '.join(_document(random, depth - 1) for _ in range(random.randrange(4)))}]"
+    names = random.sample(['"a"', '"b"', '"x y"', '"0"'], random.randrange(4))
+    fields = (f"{name}: {_document(random, depth - 1)}" for name in names)
+    return f"{{{', '.join(fields)}}}"
 
 
 def _dimension(random: Random, rows: int) -> pa.Table:

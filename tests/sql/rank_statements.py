@@ -23,12 +23,14 @@ import pyarrow.parquet as pq
 from queries.sources import files_of
 from sql.conftest import are_same, made_tables, rows_of
 from sql.random_analyses import random_analysis
+from sql.random_nested import random_nested
 from sql.random_sql import random_query, random_top
 from sql.random_statements import Statement, random_statement, random_tables
 from sql.test_cases import cases
 
 STATEMENTS_PER_TABLES = 15
-KINDS = ("random", "analysis", "random", "case", "tpch")  # one after the other, with their tables
+# One after the other, with their tables.
+KINDS = ("random", "nested", "analysis", "random", "case", "tpch")
 CASES = cases()
 HANGS_S = 300
 PLACES = ("even", "random", "one rank", "ends", "file", "replicated", "single rows")
@@ -96,7 +98,7 @@ class Run:
         if kind == "case":
             _, text, is_ordered = Random(seed).choice(CASES)
             return Statement(text, is_ordered)
-        return random_statement(seed)
+        return random_nested(seed) if kind == "nested" else random_statement(seed)
 
     def _open_tables(self, number: int) -> None:
         if number == self._opened:
@@ -104,7 +106,7 @@ class Run:
         self._opened = number
         random = Random(f"{self._seed} places {number}")
         kind = KINDS[number % len(KINDS)]
-        if kind == "random":
+        if kind in ("random", "nested"):
             tables = random_tables(self._seed * 1000 + number)
         elif kind == "tpch":
             files = files_of("tpch", 0.01).by_name

@@ -284,6 +284,8 @@ def test_settings(dock: xd.Dock) -> None:
     dock.sql("set default_null_order = nulls_first")
     assert rows(dock.sql("select a from t order by a")) == [(None,), (1,), (2,)]
     assert rows(dock.sql("show default_null_order")) == [("nulls_first",)]
+    dock.register("shown", pa.table({"a": [1]}))
+    assert rows(dock.sql("show shown")) == [("a", "BIGINT", "YES")]
     dock.sql("reset default_null_order; set join_order to 'as_written'")
     assert rows(dock.sql("show all")) == [
         ("default_null_order", "nulls_last"),
@@ -350,11 +352,13 @@ def test_variables_that_are_no_tables_are_named(dock: xd.Dock) -> None:
 
 
 def test_a_subquery_of_several_rows_is_an_error_of_the_run(dock: xd.Dock) -> None:
-    dock.register("t", pa.table({"a": [1, 2]}))
-    with pytest.raises(
-        xd.ExpressionError, match=r"^\[CD-304\] 2 rows of a subquery(.*\n)*.*LIMIT 1"
-    ):
-        dock.sql("select (select a from t)").collect()
+    dock.register("t", pa.table({"a": [1, 2], "b": [3, 3]}))
+    correlated = "select (select x.a from t x where x.a > 0 and x.b = t.b) from t"
+    for text in ("select (select a from t)", correlated):
+        with pytest.raises(
+            xd.ExpressionError, match=r"^\[CD-304\] more than one row of a subquery(.*\n)*.*LIMIT 1"
+        ):
+            dock.sql(text).collect()
     text = "select (select a from t where a = 2), (select a from t where a > 5)"
     assert rows(dock.sql(text)) == [(2, None)]
 
@@ -388,6 +392,16 @@ def test_copy_to_csv(tmp_path: Path, dock: xd.Dock, options: str) -> None:
     dock.sql(f"copy {query} to '{ours}' {options}")
     duckdb.sql(f"copy {query} to '{theirs}' {options}")
     assert ours.read_text().replace('"', "") == theirs.read_text()
+
+
+def test_files_like_a_pattern(tmp_path: Path, dock: xd.Dock) -> None:
+    for name in ("b.csv", "a.csv", "c.txt"):
+        (tmp_path / name).write_text("x\n1\n")
+    assert_same_rows(dock, f"select file from glob('{tmp_path}/*.csv')")
+    with pytest.raises(xd.PathError):
+        dock.sql(f"from glob('{tmp_path}/*.json')")
+    with pytest.raises(xd.SqlError, match="one pattern"):
+        dock.sql("from glob(1)")
 
 
 def test_copy_options_of_other_files(tmp_path: Path, dock: xd.Dock) -> None:

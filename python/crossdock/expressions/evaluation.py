@@ -42,7 +42,6 @@ from crossdock.expressions.function_kernels import (
     concat,
     decoded,
     extreme,
-    of_one_row,
     power,
 )
 from crossdock.expressions.json_kernels import json_keys
@@ -196,8 +195,6 @@ def _applied(expression: Call, values: list[Datum]) -> Datum:
         return concat(values)
     if function == "power":
         return power(*values)
-    if function == "of_one_row":
-        return of_one_row(*values)
     if function in ("greatest", "least"):
         return extreme(function, values)
     if function in COMPUTED or (function in OF_STRINGS and len(values) > 1):

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.errors import make_error
 from crossdock.expressions.arithmetic import cast, common_type
+from crossdock.expressions.match_kernels import all_matches, split_matches
 from crossdock.expressions.native_kernels import add_months, computed, truncate
 from crossdock.expressions.try_casts import try_cast
 from crossdock.expressions.written_values import (
@@ -51,17 +51,6 @@ def concat(values: Sequence[Datum]) -> Datum:
         raise pa.ArrowTypeError(f"concat takes strings, not {types}")
     strings = [cast(decoded(value), both) for value in values]
     return pc.binary_join_element_wise(*strings, pa.scalar("", both))
-
-
-def of_one_row(value: Datum, rows: Datum) -> Datum:
-    """The value of a subquery, of which `rows` says how many it has. ExpressionError of several."""
-    several = pc.max(rows).as_py() or 0
-    if several > 1:
-        raise make_error(
-            "CD-304", f"{several} rows of a subquery that should give one value",
-            try_="LIMIT 1, or an aggregate such as max(x)",
-        )  # fmt: skip
-    return value
 
 
 def extreme(function: str, values: Sequence[Datum]) -> Datum:
@@ -189,6 +178,8 @@ OF_VALUES: dict[str, Kernel] = {
     "cast": cast,
     "instant_of_zone": instant_of_zone,
     "local_time": local_time,
+    "all_matches": lambda value, option: all_matches(decoded(value), option),
+    "split_matches": lambda value, by: split_matches(decoded(value), by),
     "split": lambda value, by: pc.split_pattern(decoded(value), by),
     "try_cast": try_cast,
     "parsed_as": parsed_as,

@@ -41,7 +41,7 @@ TOTAL_FUNCTIONS = (
 )  # fmt: skip
 PERIODS = (
     "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond",
-    "microsecond",
+    "microsecond", "decade", "century", "millennium",
 )  # fmt: skip
 _MOST_PADDED = 1_000_000
 
@@ -430,9 +430,9 @@ class DateFunctions(Functions[Expr]):
         return self._called("last_day")
 
     def date_diff(self, until: object, period: str) -> Expr:
-        """How many years, quarters, months, days, hours, minutes, seconds, milliseconds or
-        microseconds begin between this date or timestamp and `until`, and how many weeks of seven
-        days are between them: int64."""
+        """How many millenniums, centuries, decades, years, quarters, months, days, hours, minutes,
+        seconds, milliseconds or microseconds begin between this date or timestamp and `until`, and
+        how many weeks of seven days are between them: int64."""
         unit = require_choice(period, PERIODS, "date_diff()")
         return self._called("date_diff", unit, until)
 
@@ -441,8 +441,8 @@ class DateFunctions(Functions[Expr]):
         return self._called("date")
 
     def truncate(self, period: str) -> Expr:
-        """The beginning of the year, quarter, month, week (Monday), day, hour, minute or second in
-        which a date or timestamp lies. The type stays."""
+        """The beginning of the millennium, century, decade (2020), year, quarter, month, week
+        (Monday), day, hour, minute or second in which a date or timestamp lies. The type stays."""
         return self._called("truncate", require_choice(period, PERIODS, "truncate()"))
 
     def add_months(self, months: int) -> Expr:

@@ -22,6 +22,7 @@ CALENDAR_PARTS = frozenset(("year", "quarter", "month", "week", "day", "day_of_y
 _SAFE_DAYS = 10_000_000
 _FORMAT_PARTS = re.compile(r"%-?.|[^%]+|%", re.S)
 _TIMES = frozenset(("hour", "minute", "second", "millisecond", "microsecond"))  # of date_diff
+_OF_YEARS = frozenset(("millennium", "century", "decade"))  # which pyarrow does not know
 _OF_ZONE = frozenset(("%z", "%Z"))
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
@@ -43,7 +44,7 @@ COMPUTED = OF_JSON | frozenset((
     "matches", "replace_matches", "extract", "find", "lstrip", "rstrip", "initcap", "reverse",
     "repeat", "split_part", "code_point", "character", "hex", "strptime", "try_strptime",
     "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "trunc",
-    "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "gcd", "lcm",
+    "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "gcd", "lcm", "one_row",
     "iso_year", "millisecond", "microsecond", "epoch", "strftime", "date_diff", "make_date",
     "last_day", "round_even", "md5", "sha1", "sha256", "url_encode", "translate", "levenshtein",
     "hamming", "jaccard", "jaro_similarity", "jaro_winkler_similarity",
@@ -154,10 +155,12 @@ def truncate(value: Datum, period: str) -> Datum:
     """The beginning of the period in which a date or timestamp lies."""
     if pa.types.is_date(value.type) and period.endswith(("hour", "minute", "second")):
         return value
-    if not _leaves_16_bits(value):
+    is_of_years = period in _OF_YEARS
+    if not is_of_years and not _leaves_16_bits(value):
         return pc.floor_temporal(value, unit=period)
     if getattr(value.type, "tz", None):
-        raise pa.ArrowNotImplementedError(f"truncate of years as far as these in {value.type}")
+        what = period if is_of_years else "years as far as these"
+        raise pa.ArrowNotImplementedError(f"truncate of {what} in {value.type}")
     return _computed("truncate", value, literals=[(period, "u")])
 
 

@@ -83,14 +83,19 @@ def write_partitioned(
 ) -> int:
     """Rows written into folders below `path`; gives their number.
 
-    The folder appears when all is written. overwrite: folders of the same values are replaced then,
-    and others stay. Errors: PathError, ColumnError, OptionError, those of `batches`.
+    The folder appears when all is written; of no rows it has one file with all columns, so that it
+    can be read. overwrite: folders of the same values are replaced then, and others stay.
+    Errors: PathError, ColumnError, OptionError, those of `batches`.
     """
     layout.check(schema)
     require_free_parts(path, overwrite)
     whole = replacing_parts(path) if overwrite else replacing_folder(path)
     with whole as folder:
-        return write_parts(batches, schema, folder, layout)
+        rows = write_parts(batches, schema, folder, layout)
+        if not rows and not overwrite:
+            with _Parts(folder, plain_schema(schema), replace(layout, keys=())) as parts:
+                parts.open_empty()
+        return rows
 
 
 def write_parts(
@@ -153,6 +158,10 @@ class _Parts:
             self._hold(place, pa.RecordBatch.from_arrays(taken, schema=self._schema))
         while self._held_bytes > _HELD_BYTES:
             self._write(max(self._parts.values(), key=lambda part: part.bytes))
+
+    def open_empty(self) -> None:
+        """A file of no rows beside the folders."""
+        self._open_file(_Part(Path()))
 
     def _hold(self, place: Path, rows: pa.RecordBatch) -> None:
         part = self._parts.get(place)

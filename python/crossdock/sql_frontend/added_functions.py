@@ -36,6 +36,10 @@ ADDED = {
     **{f"list_{name}": Added((_NUMBERS,), pa.float64()) for name in LIST_FOLDS},
     "regexp_full_match": Added((_STRING, _STRING, _STRING), pa.bool_(), ("''",)),
     "regexp_extract": Added((_STRING, _STRING, _NUMBER, _STRING), _STRING, ("0", "''")),
+    "regexp_extract_all": Added(
+        (_STRING, _STRING, _NUMBER, _STRING), pa.list_(_STRING), ("0", "''")
+    ),
+    "string_split_regex": Added((_STRING, _STRING, _STRING), pa.list_(_STRING), ("''",)),
     "string_split": Added((_STRING, _STRING), pa.list_(_STRING)),
     "hex": Added((_NUMBER,), _STRING),
     "strftime": Added((_INSTANT, _STRING), _STRING),

@@ -16,6 +16,7 @@ from crossdock.sql_frontend.text.rewritten import (
     KEEPS_ALL,
     LOCAL,
     MULTIPLIED,
+    ONE_ROW,
     PLACE,
     RANDOM,
     TIMES,
@@ -72,7 +73,9 @@ def marks(library: ModuleType) -> list[ScalarUDF]:
         library.udf(never_run, [pa.int64()], result, "volatile", name=name)
         for name, result in _MARKS.items()
     ]
-    return places + [
+    # What a subquery without rows gives is asked of it.
+    one_row = library.udf(lambda rows: rows, [pa.int64()], pa.int64(), "immutable", name=ONE_ROW)
+    return [one_row, *places] + [
         library.udf(never_run, of, result, "immutable", name=name)
         for name, (of, result) in _OPERATORS.items()
     ]

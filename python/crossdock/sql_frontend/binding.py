@@ -61,6 +61,16 @@ _REPEATED = re.compile(
 _OTHER_TYPES = re.compile(
     r"Function '(\w+)' failed to match any signature|satisfy a call to '(\w+)' function"
 )
+# What to write of values that a function does not take.
+_OF_TYPES = {
+    "array_slice": "substr(s, 1, 3) of strings", "array_element": "substr(s, 2, 1) of strings",
+    "date_part": "make_timestamp_ms(x) of numbers, x::timestamp of strings",
+}  # fmt: skip
+_INSTEAD = {
+    "age": "date_diff('day', a, b)", "list_reduce": "list_sum(l), or UNNEST with a GROUP BY",
+    "sniff_csv": "DESCRIBE FROM 'file.csv'", "make_time": "'12:30:00'::time",
+    "format": "s || ', ' || round(x, 2)", "printf": "s || ', ' || round(x, 2)",
+}  # fmt: skip
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
 # What is no column, such as Int64(5), before IN: its comparison becomes a filter of the subquery,
 # where NULLs are gone.
@@ -115,6 +125,10 @@ class UnknownNameError(Exception):
 
 class RepeatedNameError(Exception):
     """A name that a star and a select item have; args = (the name, the error that says so)."""
+
+
+class NumbersError(Exception):
+    """A function of times is of numbers; args = (its name, the error that says so)."""
 
 
 class AmbiguousNameError(Exception):
@@ -376,14 +390,17 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
             f"the function {match[1]!r}",
             text.original,
             place_of_word(text.original, match[1]),
-            _instead(match[1]),
+            _INSTEAD.get(match[1].lower(), ""),
         )
     if (match := _OTHER_TYPES.search(message)) is not None:
         name = match[1] or match[2]
-        return sql_error(
+        error = sql_error(
             f"{name}() does not take values of these types", text.original,
-            place_of_word(text.original, name), "a cast of the arguments, x::double",
+            place_of_word(text.original, name),
+            _OF_TYPES.get(name, "a cast of the arguments, x::double"),
         )  # fmt: skip
+        is_epoch = name == "date_part" and place_of_word(text.original, "epoch_ms") is not None
+        return NumbersError("epoch_ms", error) if is_epoch else error
     if (match := _NOT_GROUPED.search(message)) is not None:
         name = match[1].rpartition(".")[2]
         return sql_error(
@@ -455,14 +472,6 @@ def _place_of_column(text: str, name: str) -> int | None:
 
 def _listed(names: Collection[str]) -> str:
     return "one of " + ", ".join(sorted(names)[:12]) if names else "a FROM, which has columns"
-
-
-def _instead(function: str) -> str:
-    others = {
-        "month": "extract(month from x)", "year": "extract(year from x)",
-        "day": "extract(day from x)", "len": "length(x)", "ifnull": "coalesce(x, y)",
-    }  # fmt: skip
-    return others.get(function.lower(), "")
 
 
 def _plain(message: str) -> str:

@@ -323,6 +323,10 @@ class _Expansion:
         names = self._source_columns(query)
         if first.kind == "string" and close == number + 3:
             return [name for name in names if re.search(first.value, name)]
+        if first.lower == "lambda" and self._is_at(number + 4, ":"):
+            return self._met(names, number + 3, (number + 5, close))
+        if self._is_at(number + 3, "->"):
+            return self._met(names, number + 2, (number + 4, close))
         if first.is_operator("["):
             listed = self._tokens[number + 3 : close - 1]
             if all(t.kind == "string" or t.is_operator(",") for t in listed):
@@ -332,6 +336,16 @@ class _Expansion:
             "COLUMNS of other than *, a pattern and a list of strings", self._text,
             self._tokens[number].start, "COLUMNS('^price'), or COLUMNS(* EXCLUDE (a))",
         )  # fmt: skip
+
+    def _met(self, names: list[str], name: int, condition: tuple[int, int]) -> list[str]:
+        """The columns whose names meet the condition of `lambda c: c like 'a%'`."""
+        values = ", ".join(f"({quoted_string(each)})" for each in names)
+        column = self._tokens[name].text
+        chosen = self._plan(
+            f"SELECT {column} FROM (VALUES {values}) t({column}) WHERE {self._sql(*condition)}"
+        )
+        kept = set(chosen.collect().column(0).to_pylist())
+        return [each for each in names if each in kept]
 
 
 def _are_fields(dot: Token, star: Token) -> bool:

@@ -16,6 +16,7 @@ from crossdock.plan.planning import plan_project, plan_scan
 from crossdock.sql_frontend.binding import (
     AmbiguousNameError,
     Bound,
+    NumbersError,
     RepeatedNameError,
     UnknownNameError,
     UnknownTableError,
@@ -183,9 +184,11 @@ def _planned_with_items(
         except ZonedValueError as zoned:
             meant.of_instants.add(zoned.args[0])
             rewritten = rewrite(rewritten.original, columns_of, meant)
-        except (UnknownNameError, RepeatedNameError, AmbiguousNameError) as unclear:
+        except (UnknownNameError, RepeatedNameError, AmbiguousNameError, NumbersError) as unclear:
             name, error = unclear.args
-            if isinstance(unclear, RepeatedNameError):
+            if isinstance(unclear, NumbersError):
+                names = meant.of_numbers
+            elif isinstance(unclear, RepeatedNameError):
                 sorted_by = {each.rpartition(".")[2] for each in rewritten.of_tables}
                 names = meant.renamed if name in sorted_by else meant.of_stars
             elif isinstance(unclear, AmbiguousNameError):

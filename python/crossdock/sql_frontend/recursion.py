@@ -84,6 +84,8 @@ class _Recursion:
                 behind = self._pieces.behind_bracket(opened)
                 columns = tuple(t.name for t in self._pieces.tokens[opened + 1 : behind - 1 : 2])
                 opened = behind
+            if self._pieces.word_at(opened) == "using":
+                raise self._refused("USING KEY", opened, "a GROUP BY of the key behind the tables")
             while self._pieces.word_at(opened) in ("as", "not", "materialized"):
                 opened += 1
             if name is None or not self._pieces.is_at(opened, "("):

@@ -174,7 +174,10 @@ class SqlSession:
     def _show_settings(self, *_: object) -> Relation:
         return self._rows({"name": list(self._settings), "value": list(self._settings.values())})
 
-    def _show(self, statement: Statement, _: object) -> Relation:
+    def _show(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        """A setting, or the columns of a table."""
+        if statement.name.lower() not in _SETTINGS and self.catalog.find(statement.name):
+            return self._describe(statement, query)
         name = _setting_named(statement.name)
         return self._rows({name: [self._settings[name]]})
 

@@ -51,6 +51,17 @@ def test_folders_come_back(dock: xd.Dock, tmp_path: Path, keys: list[str]) -> No
     assert whole.count() == sum(year == 2024 for year in TABLE["year"].to_pylist())
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv", "arrow"])
+def test_a_folder_of_no_rows_can_be_read(dock: xd.Dock, tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "out"
+    names = [f.name for f in TABLE.schema if form != "csv" or not pa.types.is_nested(f.type)]
+    dock.register("t", TABLE.slice(0, 0).select(names))
+    dock.sql(f"copy t to '{folder}' (format {form}, partition_by (year, city))")
+    back = dock.read(folder)
+    assert sorted(back.columns) == sorted(names)
+    assert back.count() == 0
+
+
 @pytest.mark.parametrize("batch_rows", [7, 1000])
 def test_rows_keep_their_order_in_a_folder(tmp_path: Path, batch_rows: int) -> None:
     batches = TABLE.to_batches(batch_rows)

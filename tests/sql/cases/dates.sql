@@ -79,3 +79,13 @@ select count(*) from events where ts - timestamp '2020-01-01 12:00:00' between i
 select interval '1 year' = interval '12 months', interval '1 month' = interval '30 days', interval '1 day' < interval '25 hours';
 select extract(epoch from ts - timestamp '2020-01-01 20:00:00') x, epoch(ts - timestamp '2020-01-01') y from events;
 select extract(day from ts - timestamp '2020-01-02 20:00:00') x, extract(hour from ts - timestamp '2020-01-02 20:00:00') y, extract(minute from ts - timestamp '2020-01-02 20:00:00') z, extract(second from ts - timestamp '2020-01-02 20:00:00') w from events;
+select date_trunc('decade', d), date_trunc('century', d), date_trunc('millennium', ts) from t, events;
+select date_diff('decade', date '1969-05-05', d), date_diff('century', d, date '1969-05-05'), date_diff('millennium', date '1969-05-05', d) from t;
+select generate_series(timestamp '2020-01-01', timestamp '2020-01-03', interval 1 day), range(date '2020-01-01', null, interval 1 day);
+select d, unnest(generate_series(d, d + 2, interval '12 hours'))::date x from t where a < 3;
+select range(d, date '2000-01-03', interval 1 day) from t;
+select sum(a) over (order by d range between to_days(2) preceding and current row) from t;
+select * from range(date '2020-01-01', date '2020-01-03', to_days(1));
+select epoch_ms(a), epoch_ms(1700000000123), epoch_ms(a + 5)::date from t;
+select make_timestamp(2020, a, 2, 3, 4, 5.5), make_timestamp(a), make_timestamp_ms(a) from t where a < 13 or a is null;
+select to_days(a::int) + d, d - to_months(2) from t;

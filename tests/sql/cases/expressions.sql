@@ -130,3 +130,7 @@ select a top, rank() over (order by a) = 1 percent, {'x': a} s from t;
 select [{'p': a}][1].p, {'x': a}.x + 1 from t;
 select ceil(m)::varchar, floor(-m)::varchar from t;
 select 'x' in ('y', null), null in (null), 2 in (1, null), not (1 in (1, null)) from t;
+select 1_000_000, 1_0.5_5 + 1, a + 1_000, 1_0e2 from t;
+select count_if(a > 1), countif(a > 1) filter (where b > 10), if(true, if(false, 1, 2), 3), mod(sum(a), 3) from t;
+select isinf(f), isfinite(f), xor(a, 3), xor(a::int, b) from t;
+with mad(a) as (select 1), mod(x, y, z) as (select 1, 2, 3) select * from mad, mod;

@@ -17,3 +17,6 @@ select f, f in ('nan'::double, 1.5), f not in (2.5, 'nan'::double), nullif(f, 'n
 select case f when 'nan'::double then 'none' when 1.5 then 'some' end, f in (b, 'nan'::double) from (select f, b from t union all select 'nan'::double, 1) x;
 select f in (1.5), f in (1.5, 2.5), f in (1.5, -1, 2), f not in (2.5), f in (b / 20, 1.5) from t;
 select x = 0.1, x in (0.1, 0.3), x in (0.1, 2), x <= 0.2, x between 0.1 and 0.2 from (select (b / 100)::float x from t);
+values (0.0, 1), ('nan'::double, 2.5), ('inf'::double, null);
+select x from (values (1.5), (null), ('inf'::double)) v(x) where x > 0.5;
+select x * 2 from (values (1), (2.25), (1e20::double)) t(x);

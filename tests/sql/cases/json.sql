@@ -14,3 +14,5 @@ select count(*), min(s ->> '$.b[#-1]') from (select case when x % 3 = 0 then 'no
 select j -> 'a' -> 'b' ->> 'c', json_type(j -> 'a', 'b'), json_exists(j -> 'a', 'x'), json_array_length(j -> 'a' -> 'b') from (values ('{"a": {"b": {"c": "deep"}}}'), ('{"a": {"b": [1, 2]}}'), ('{"b": 1}'), (null)) t(j);
 select j ->> 'n' from (values ('{"n": 1.50}'), ('{"n": 1e5}'), ('{"n": 1e22}'), ('{"n": -0}'), ('{"n": 18446744073709551616}'), ('{"n": 1e400}'), ('{"n": 0.0000001}')) t(j);
 select json_extract(j, '$'), json_keys(j) from (values (' { "a" : [ 1 , ] , "a" : "\u00e9\/\u0001" , } '), ('[ ]'), ('nan')) t(j);
+select json_extract('[1, 2]', 0), json_extract('{"0": 5}', 0), json_extract_string('["a"]', 0), json_extract('[1, 2]', -1);
+select '[1, 2]'::json -> 0, cast('[1]' as json) -> 0, '{"a": [5]}'::json -> 'a' ->> 0, '[[1]]' -> 0 -> -1;

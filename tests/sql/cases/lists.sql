@@ -36,3 +36,12 @@ select a, list_stddev_samp(l), list_var_pop(l), list_first(m), list_last(m), lis
 select a, l.list_sum().abs(), m[1].upper().length() from lists where m[1].length() > 0;
 select list_contains(x, 'nan'::double), list_position(x, 0.0::double), len(list_distinct(x)), list_has_any(x, [-0.0::double]), list_median(x) from (values ([1.0::double, 'nan'::double, -0.0::double]), ([]), ([null])) v(x);
 select list_has_all(x, range(0, 40, 3)), list_has_any(x, range(90, 200)), len(list_distinct(list_concat(x, x))), list_max(x), x[-1], x[2:4] from (select range(0, a::bigint * 30) as x from lists) q;
+select a, [x for x in l if (x > 1)], [if(x > 1, x, 0) for x in l if (x > 0) and mod(x, 2) = 1] from lists;
+select a, l[-1] in [a, 2], a in [1, null], a not in [2, null], a in l, l[1] in list_sort(l), len(l) in [1, 2] from lists;
+select a from lists where a in coalesce(l, [2]) and a in (1, 2) or (a) in [3, a];
+select [x in [1, a] for x in l], [x for x in [1, 2] if x in l] from lists;
+select a from lists where not a in [x + 1 for x in l];
+select list_where([1, 2, 3], [true, false, true]), list_where([1, 2], [true, false, true]), list_where(null::int[], [true]), list_select(null::int[], [2, 1]), list_select([5], [2, 1, -1, 0]);
+select list_count(l || l) as q, count(*) from lists group by list_count(l || l);
+select [x + 1 for x in l if x > 1][1] as q, count(*) from lists group by [x + 1 for x in l if x > 1][1] order by [x + 1 for x in l if x > 1][1];
+select [x for x in l if x is distinct from 1], [extract(year from x) for x in [date '2020-01-01']] from lists;

@@ -93,3 +93,7 @@ select m from (select upper(s) m, a from t order by a limit 4) where m <> 'X' or
 select count(m), max(m) from (select upper(s) m, a from t order by a limit 4);
 -- ordered
 select upper(s) as a, a + 1 as s from t order by t.b limit 3;
+-- ordered
+select n from (values ('b', 1), ('A', 2), ('a', 3), ('B', 4)) t(s, n) order by s collate nocase desc, n;
+-- ordered
+select n, row_number() over (order by t.s collate nocase, n) r from (values ('b', 1), ('A', 2), ('a', 3)) t(s, n) order by n, t.s collate nocase;

@@ -65,3 +65,6 @@ select t.a, t.*, t.b from t order by a nulls first;
 select *, a, s from t order by b desc, a;
 select x.s, x.v from (select s, * from u) x;
 select t.a, u.* from t join u on t.a = u.a;
+select * exclude a from t;
+select t.* exclude "A", 1 from t;
+select columns(lambda c: c like 'a%' or c = 'b') + 1 from t;

@@ -50,3 +50,8 @@ select starts_with('annabel', s), ends_with('a_b', s), contains('ann and bob', s
 -- from the end
 select substr(s, -2), substr(s, -1), substring(s, -3, 2), substring(s, -9, 8), substr(s, 0, 2) from names;
 select strlen(s), length(s) from names;
+select regexp_escape('é a-b_c.$~');
+select regexp_extract_all(s, '[a-z]'), regexp_extract_all(s, 'n+'), regexp_extract_all(s, 'N', 0, 'i') from names;
+select regexp_extract_all('abc', 'x*'), regexp_extract_all('', 'x*'), regexp_extract_all(null, 'x'), regexp_extract_all('a', null);
+select regexp_split_to_array('hello world; 42', ';? '), string_split_regex(s, '[n_]'), string_split_regex(s, 'N', 'i') from names;
+select regexp_extract_all('a1b22c333', '[a-z](\d+)', 1), unnest(regexp_extract_all(s, '.')) from names;

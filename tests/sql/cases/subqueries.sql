@@ -107,3 +107,5 @@ select s, (select v as w from u where u.a = t.a order by w desc nulls last limit
 select x.a, y.v from t x, lateral (select -u.v as v from u where u.a = x.a order by v limit 1) y;
 select x.a, y.v from t x, lateral (select v from u where (u.a = x.a) order by v desc limit 2) y;
 select x.a, y.v from t x, lateral (select v from u where ((u.a = x.a)) and (v > 1) order by v limit 1) y;
+select a from t where b > (select u.v from u where u.a = t.a and u.v <> 2);
+select a, (select v from u where v = 1) from t;

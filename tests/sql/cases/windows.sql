@@ -104,3 +104,4 @@ select f, count(*) over (order by f range between 1.5 preceding and 0.5 followin
 -- In the order of nothing
 select a, rank() over (order by 3), dense_rank() over (partition by s), percent_rank() over (order by 'x'), cume_dist() over () from t;
 select a, rank() over (partition by s order by 1, a) from t;
+select a, count(l) over (partition by a), count(m) over (order by a) from lists;

@@ -3,6 +3,8 @@ it knows."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from crossdock.sql_frontend.added_functions import (
     ADDED,
     INSTANT,
@@ -20,16 +22,6 @@ _BEFORE_OPERANDS = words_of(
     "limit offset"
 )
 QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
-# Functions that are operators of DataFusion.
-_AS_OPERATORS = {"mod": "%", "xor": "^"}
-# Functions of one value that are written as something else: what stands before it and behind.
-_WRITTEN = {
-    "count_if": ("count(CASE WHEN (", ") THEN 1 END)"),
-    "countif": ("count(CASE WHEN (", ") THEN 1 END)"),
-    "isinf": ("(abs(", ") = cast('inf' AS double))"),
-    "isfinite": ("(abs(", ") < cast('inf' AS double))"),
-    "typeof": ("arrow_typeof((", "))"),
-}
 # Functions by other names, as DuckDB has them; and parts of dates that are functions there.
 SYNONYMS = {
     "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
@@ -43,7 +35,8 @@ SYNONYMS = {
     "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
     "list_length": "array_length", "regexp_matches": "regexp_like", "to_hex": "hex",
     "datediff": "date_diff", "str_split": "string_split", "string_to_array": "string_split",
-    "split": "string_split", "list_min": "array_min", "array_mean": "array_avg",
+    "split": "string_split", "regexp_split_to_array": "string_split_regex",
+    "str_split_regex": "string_split_regex", "list_min": "array_min", "array_mean": "array_avg",
     "unicode": "ascii", "ord": "ascii", "editdist3": "levenshtein", "mismatches": "hamming",
     "json_extract_path": "json_extract", "json_extract_path_text": "json_extract_string",
 }  # fmt: skip
@@ -64,12 +57,20 @@ class FunctionCalls(Pieces):
     """Rewrites calls of functions and operators, by the numbers of their tokens."""
 
     draws = 0  # calls of random() and uuid()
+    of_numbers: Collection[str] = ()  # functions of times that are of numbers in this text
+
+    def constant(self, number: int) -> None:
+        """A number, of which 1e3 is a double, and digits may have _ between them."""
+        plain = self.tokens[number].text.replace("_", "")
+        self.pieces[number] = f"cast('{plain}' as double)" if "e" in plain.lower() else plain
 
     def call(self, number: int) -> None:
         """The name of a function, before a bracket."""
         word, before = self.tokens[number].lower, self.at(number - 1)
         is_name = before is not None and before.is_operator(".")
-        if word in SYNONYMS:
+        if word in self.of_numbers:
+            self._time_of_number(number)
+        elif word in SYNONYMS:
             self.pieces[number] = SYNONYMS[word]
         elif word in EXTREMES:
             self._extreme(number, word)
@@ -77,17 +78,11 @@ class FunctionCalls(Pieces):
             self._row(number + 2 + (self.word_at(number + 2) == "distinct"))
         elif word in ("list_concat", "array_concat", "list_cat", "array_cat") and not is_name:
             self.pieces[self.behind_bracket(number + 1) - 1] = ", make_array())"
-        elif word in _WRITTEN and not is_name:
-            self._write_around(number, *_WRITTEN[word])
         elif word in ("string_agg", "group_concat", "listagg") and not is_name:
             self.pieces[number] = "string_agg"
             self._separated(number)
         elif word in _RANDOM and not is_name:
             self._draw(number)
-        elif word == "date_add" and not is_name:
-            self._write_operator(number, "+")
-        elif word == "if" and not is_name:
-            self._choice(number)
         elif word in FOLDS and not is_name:
             self._fold(number, word)
         elif word in ("quantile", "quantile_disc") and not is_name:
@@ -97,8 +92,8 @@ class FunctionCalls(Pieces):
         elif word in DATE_PARTS and not is_name:
             self.pieces[number] = "date_part"
             self.pieces[number + 1] = f"('{word}', "
-        elif word in _AS_OPERATORS and not is_name:
-            self._write_operator(number, _AS_OPERATORS[word])
+        elif word == "xor" and not is_name:
+            self._xor(number)
         if word not in ("over", "as"):
             self._order_by_numbers(number)
         if (name := self.pieces.get(number, word)) in ADDED:
@@ -171,30 +166,24 @@ class FunctionCalls(Pieces):
             )
         return before.lower in _BEFORE_OPERANDS
 
-    def _write_operator(self, number: int, operator: str) -> None:
-        """A call of two arguments as an operator between them."""
+    def _time_of_number(self, number: int) -> None:
+        """epoch_ms(x) of milliseconds since 1970, which is the time."""
+        self.pieces[number], self.pieces[number + 1] = "arrow_cast(", "cast("
+        end = self.behind_bracket(number + 1) - 1
+        self.pieces[end] = f" AS bigint) * 1000, '{INSTANT}')"
+
+    def _xor(self, number: int) -> None:
+        """xor(a, b) as `a ^ b`, which is that there."""
         behind = self.behind_bracket(number + 1)
         commas = self.commas(number + 1, behind - 1)
         if len(commas) != 1:
-            raise unsupported(
-                f"{self.tokens[number].text} of other than two arguments", self.text,
-                self.tokens[number].start,
-            )  # fmt: skip
+            raise sql_error(
+                "xor takes two numbers", self.text, self.tokens[number].start, "xor(a, b)"
+            )
         self.pieces[number] = ""
         self.pieces[number + 1] = "(("
-        self.pieces[commas[0]] = f") {operator} ("
+        self.pieces[commas[0]] = ") ^ ("
         self.pieces[behind - 1] = "))"
-
-    def _write_around(self, number: int, before: str, behind: str) -> None:
-        """Something else around the one argument of a call."""
-        end = self.behind_bracket(number + 1) - 1
-        if self.commas(number + 1, end) or end == number + 2:
-            word = self.tokens[number].text
-            raise sql_error(
-                f"{word} takes one value", self.text, self.tokens[number].start, f"{word}(x)"
-            )
-        self.pieces[number], self.pieces[number + 1] = "", before
-        self.pieces[end] = behind
 
     def _draw(self, number: int) -> None:
         """random() and uuid(), each call with its number."""
@@ -267,19 +256,6 @@ class FunctionCalls(Pieces):
         begin = pattern.text.index("'") + 1
         inner = pattern.text[begin:-1]
         self.pieces[number + 2] = pattern.text[:begin] + f"^(?:{inner})$'"
-
-    def _choice(self, number: int) -> None:
-        """if(condition, value, other) as CASE."""
-        end = self.behind_bracket(number + 1) - 1
-        commas = self.commas(number + 1, end)
-        if len(commas) != 2:
-            raise sql_error(
-                "if takes a condition and two values", self.text, self.tokens[number].start,
-                "if(a > 1, 'big', 'small')",
-            )  # fmt: skip
-        self.pieces[number], self.pieces[number + 1] = "(CASE WHEN ", "("
-        self.pieces[commas[0]], self.pieces[commas[1]] = ") THEN (", ") ELSE ("
-        self.pieces[end] = ") END)"
 
     def _fold(self, number: int, word: str) -> None:
         """mode(x) and others of FOLDS."""

@@ -4,6 +4,7 @@ place, what is said of it the one element of a list, and that list is sliced at 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,6 @@ from crossdock.sql_frontend.text.tokens import Token, quoted, tokens_of, words_o
 
 _TRANSFORMS = words_of("list_transform array_transform list_apply array_apply apply")
 _FILTERS = words_of("list_filter array_filter filter")
-_QUERIES = words_of("select from")
 _BEGINS = ("lambda", "for")
 
 
@@ -32,13 +32,14 @@ class _Said:
     condition: tuple[int, int] | None
 
 
-def without_lambdas(text: str) -> str:
-    """The text with the first that ends written out; itself where there is none."""
+def without_lambdas(text: str, numbers: dict[str, int]) -> str:
+    """The text with the first that ends written out; itself where there is none. `numbers` keeps
+    those of functions: of one text they are the same, as a key of GROUP BY and what is shown."""
     tokens = tokens_of(text)
     begins = [i for i, t in enumerate(tokens) if t.lower in _BEGINS or t.is_operator("->")]
     if not begins:
         return text
-    lambdas = _Lambdas(text, tokens)
+    lambdas = _Lambdas(text, tokens, numbers)
     listed = [each for number in begins if (each := lambdas.at(number)) is not None]
     if not listed:
         return text
@@ -48,7 +49,8 @@ def without_lambdas(text: str) -> str:
 
 
 class _Lambdas:
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, tokens: Sequence[Token], numbers: dict[str, int]) -> None:
+        self._numbers = numbers
         self._text = text
         self._tokens = tokens
         self._closing = brackets_of(tokens)
@@ -144,8 +146,9 @@ class _Lambdas:
         )  # fmt: skip
 
     def _require_plain(self, begin: int, end: int) -> None:
-        for token in self._tokens[begin:end]:
-            if token.lower in _QUERIES:
+        for before, token in itertools.pairwise(self._tokens[begin - 1 : end]):
+            is_query = token.lower == "from" and before.is_operator("(")
+            if is_query or token.lower == "select":
                 raise unsupported(
                     "a query in a function of elements", self._text, token.start,
                     "UNNEST of the list, joined",
@@ -155,7 +158,7 @@ class _Lambdas:
         """The calls that stand for it."""
         listed = self._text_of(said.listed)
         if said.condition is not None:
-            number = self._number()
+            number = self._number(said, said.condition)
             condition = self._substituted(said.condition, said.names, listed, number)
             listed = (
                 f"array_slice({listed}, {quoted(FILTERED)}({number}), "
@@ -163,15 +166,20 @@ class _Lambdas:
             )
         if said.value is None:
             return listed
-        number = self._number() + (said.condition is not None)
+        number = self._number(said, said.value)
         value = self._substituted(said.value, said.names, listed, number)
         of_list = f"cast(array_length({listed}) AS bigint)"
         return f"array_slice(make_array({value}), {quoted(TRANSFORMED)}({number}), {of_list})"
 
-    def _number(self) -> int:
-        """One that the text has for no other."""
-        return 1 + sum(t.kind == "quoted" and t.name in (TRANSFORMED, FILTERED)
-                       for t in self._tokens)  # fmt: skip
+    def _number(self, said: _Said, body: tuple[int, int]) -> int:
+        """That of a function, which no other one has."""
+        parts = map(self._text_of, (said.listed, body))
+        key = repr((said.condition == body, tuple(said.names), *parts))
+        if key not in self._numbers:
+            marks = (t for t in self._tokens if t.kind == "quoted")
+            count = sum(mark.name in (TRANSFORMED, FILTERED) for mark in marks)
+            self._numbers[key] = 1 + max(count, *self._numbers.values(), 0)
+        return self._numbers[key]
 
     def _text_of(self, part: tuple[int, int]) -> str:
         begin, end = part

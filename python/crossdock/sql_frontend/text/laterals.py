@@ -10,7 +10,7 @@ from typing import NoReturn
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.correlated import CONDITIONS, Correlated
 from crossdock.sql_frontend.text.derived import replaced
-from crossdock.sql_frontend.text.rewritten import HIDDEN
+from crossdock.sql_frontend.text.rewritten import HIDDEN, ONE_ROW
 from crossdock.sql_frontend.text.scopes import Query, between_commas, query_of
 from crossdock.sql_frontend.text.select_items import is_column, is_named
 from crossdock.sql_frontend.text.tokens import quoted, words_of
@@ -18,10 +18,7 @@ from crossdock.sql_frontend.text.tokens import quoted, words_of
 _SETS = words_of("union intersect except")
 _NO_VALUES = _SETS | words_of("in exists any some all lateral from join as")
 # A value of one row, and an error of the run where there are more.
-_ONE = (
-    "CASE WHEN CAST(CASE WHEN sum(1) > 1 THEN sum(1) || ' rows of a subquery that should give one "
-    "value' ELSE '1' END AS BIGINT) = 1 THEN {} END"
-)
+_ONE = f"CASE WHEN {quoted(ONE_ROW)}(sum(1)) = 1 THEN {{}} END"
 _OF_ORDER = words_of("asc desc nulls first last")
 _INSTEAD = "row_number() OVER (PARTITION BY ... ORDER BY ...) in a subquery, joined"
 

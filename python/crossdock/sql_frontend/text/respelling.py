@@ -3,6 +3,7 @@ reads a text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from crossdock.sql_frontend.text.derived import Change, replaced
@@ -13,24 +14,26 @@ from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
 _TYPES = {
     "hugeint": "decimal(38, 0)", "blob": "bytea", "ubigint": "bigint unsigned",
     "uinteger": "integer unsigned",
-    "usmallint": "smallint unsigned", "utinyint": "tinyint unsigned",
+    "json": "varchar", "usmallint": "smallint unsigned", "utinyint": "tinyint unsigned",
 }  # fmt: skip
+_OF_JSON = words_of(
+    "json_extract json_extract_string json_extract_path json_extract_path_text json_array_length "
+    "json_type json_exists json_keys"
+)
 _ARROWS = {"->": "json_extract", "->>": "json_extract_string"}
 _QUANTILES = words_of("quantile quantile_cont quantile_disc approx_quantile")
 _LIST_FOLDS = words_of("list_aggregate list_aggr array_aggregate array_aggr")
-_DURATIONS = {
-    f"to_{unit}": unit
-    for unit in ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
-}
 _WORDS = (
     words_of(
         "fetch filter materialized in strftime struct_pack percentile_disc over window "
-        "generate_subscripts"
+        "generate_subscripts grouping exclude collate"
     )
     | words_of("from group having order limit")
-    | frozenset((*_TYPES, *_QUANTILES, *_LIST_FOLDS, *_DURATIONS))
+    | frozenset((*_TYPES, *_QUANTILES, *_LIST_FOLDS, *_OF_JSON))
 )
 _ENDS = CLAUSES
+_CONSTANTS = ("string", "number")
+_BEHIND_KEYS = words_of("asc desc nulls limit offset rows range groups")
 _OF_WINDOWS = words_of("partition order rows range groups")
 # Words behind which an operand begins that is as long as it stands.
 _BEFORE = words_of("select where and or not on when then else having qualify distinct all case")
@@ -80,24 +83,34 @@ class _Respelling:
             place = last
         written += self._text[place : self._tokens[number - 1].end]
         while end + 1 < len(self._tokens) and self._tokens[end].is_operator(*_ARROWS):
-            is_from_end = self._is_at(end + 1, "-") and end + 2 < len(self._tokens)
-            path = self._tokens[end + 1 + is_from_end]
-            if is_from_end and path.kind != "number":
+            behind = end + 2 + self._is_at(end + 1, "-")
+            path, name = self._place_in_json(end + 1, behind), _ARROWS[self._tokens[end].text]
+            if path is None and self._tokens[end + 1].kind != "string":
                 break
-            if path.kind not in ("string", "number"):
-                break
-            name = _ARROWS[self._tokens[end].text]
-            said = path.text if path.kind == "string" else f"'$[{'-' * is_from_end}{path.text}]'"
-            written = f"{name}({written}, {said})"
-            end += 2 + is_from_end
+            written = f"{name}({written}, {path or self._tokens[end + 1].text})"
+            end = behind
         if end > number:
             changes.append((start, self._tokens[end - 1].end, written))
         else:
             changes += within
 
+    def _place_in_json(self, begin: int, end: int) -> str | None:
+        """The path of a place in an array, which a number says; None of what is none."""
+        said = "".join(token.text for token in self._tokens[begin:end])
+        return f"'$[{said}]'" if re.fullmatch(r"-?\d+", said) else None
+
+    def _json_place(self, number: int) -> list[Change]:
+        """`json_extract(j, 0)` with a path."""
+        arguments = self._arguments(number)
+        place = self._place_in_json(*arguments[1]) if len(arguments) == 2 else None
+        return self._over(arguments[1][0], arguments[1][1] - 1, place) if place else []
+
     def _operand_before(self, number: int) -> int:
-        """The first token of a name, a call, or what stands in brackets before a token."""
+        """The first token of a name, a call, or what stands in brackets before a token, and of
+        what is cast before it."""
         begin = number - 1
+        if self._is_at(begin - 1, "::"):
+            return self._operand_before(begin - 1)
         if self._is_at(begin, ")"):
             self._close(0)
             begin = next(opened for opened, close in self._closing.items() if close == begin)
@@ -118,9 +131,11 @@ class _Respelling:
             "in": self._in, "strftime": self._strftime, "struct_pack": self._struct_pack,
             "percentile_disc": self._percentile_disc, "over": self._over_window,
             "window": self._windows, "generate_subscripts": self._subscripts,
+            "group": self._group, "grouping": self._grouping_set, "exclude": self._exclude,
+            "collate": self._collate,
             **dict.fromkeys(_TYPES, self._type), **dict.fromkeys(_QUANTILES, self._quantiles),
             **dict.fromkeys(_LIST_FOLDS, self._list_fold),
-            **dict.fromkeys(_DURATIONS, self._duration),
+            **dict.fromkeys(_OF_JSON, self._json_place),
         }.get(word)  # fmt: skip
         return [] if change is None else change(number)
 
@@ -164,17 +179,18 @@ class _Respelling:
         return self._over(number - is_not, number, "")
 
     def _in(self, number: int) -> list[Change]:
-        """`x IN [1, 2]` with round brackets, where NULL is not among them; `x IN l` of a column."""
+        """`x IN [1, 2]` with round brackets; `x IN l` of a column, of what a call gives, and of a
+        list that may have NULL, which equals nothing there."""
         if self._is_at(number + 1, "["):
             close = self._close(number + 1)
             listed = self._tokens[number + 2 : close]
-            if not listed or any(token.lower == "null" for token in listed):
-                return []
-            opened, closed = self._tokens[number + 1], self._tokens[close]
-            inner = self._text[opened.end : closed.start]
-            return [(opened.start, closed.end, f"({inner})")]
+            are_known = all(t.kind in _CONSTANTS or t.is_operator(",", "-") for t in listed)
+            if listed and are_known and self._word(close + 1) != "for":
+                opened, closed = self._tokens[number + 1], self._tokens[close]
+                inner = self._text[opened.end : closed.start]
+                return [(opened.start, closed.end, f"({inner})")]
         is_not = self._word(number - 1) == "not"
-        begin, last = self._name_before(number - is_not), self._name_behind(number)
+        begin, last = self._value_before(number - is_not), self._value_behind(number)
         if begin < 0 or last < 0 or self._word(begin - 2) == "position":
             return []
         value, listed_column = self._said(begin, number - is_not), self._said(number + 1, last + 1)
@@ -186,26 +202,38 @@ class _Respelling:
             return ""
         return self._text[self._tokens[begin].start : self._tokens[end - 1].end]
 
-    def _name_before(self, number: int) -> int:
-        """The first token of the column or constant that ends before a token, and is all of an
-        operand; -1 where there is none."""
+    def _value_before(self, number: int) -> int:
+        """The first token of the constant, column, place in a list or call that ends before a
+        token, and is all of an operand; -1 where there is none."""
         begin = number - 1
-        if self._tokens[begin].kind not in ("word", "quoted", "string", "number"):
-            return -1
-        if self._is_at(begin - 1, "."):
+        while self._is_at(begin, ")") or self._is_at(begin, "]"):
+            self._close(0)
+            begin = next(opened for opened, close in self._closing.items() if close == begin)
+            is_owned = self._is_value(begin - 1) or self._is_at(begin - 1, ")")
+            begin -= is_owned or self._is_at(begin - 1, "]")
+        while self._is_at(begin - 1, "."):
             begin -= 2
-        before = self._tokens[begin - 1] if begin else None
+        before = self._tokens[begin - 1] if begin > 0 else None
         is_begun = before is None or before.is_operator("(", ",") or before.lower in _BEFORE
-        return begin if is_begun and self._word(begin) not in _BEFORE else -1
+        return begin if is_begun and (begin < number - 1 or self._is_value(begin)) else -1
 
-    def _name_behind(self, number: int) -> int:
-        """The last token of the column behind a token; -1 where there is none."""
+    def _is_value(self, number: int) -> bool:
+        kinds = ("word", "quoted", *_CONSTANTS)
+        return self._tokens[number].kind in kinds and self._word(number) not in _BEFORE
+
+    def _value_behind(self, number: int) -> int:
+        """The last token of the column, the list or the call behind a token; -1 where there is
+        none."""
         last = number + 1
-        if last >= len(self._tokens) or self._tokens[last].kind not in ("word", "quoted"):
+        if self._is_at(last, "["):
+            last = self._close(last)
+        elif last >= len(self._tokens) or self._tokens[last].kind not in ("word", "quoted"):
             return -1
-        if self._is_at(last + 1, "."):
+        while self._is_at(last + 1, "."):
             last += 2
-        return -1 if self._is_at(last + 1, "(") or self._is_at(last + 1, "[") else last
+        while self._is_at(last + 1, "(") or self._is_at(last + 1, "["):
+            last = self._close(last + 1)
+        return last
 
     def _strftime(self, number: int) -> list[Change]:
         """`strftime('%Y', d)` with the format behind."""
@@ -302,6 +330,57 @@ class _Respelling:
             number, self._close(number + 1), f"list_{name}({self._said(*arguments[0])})"
         )
 
+    def _group(self, number: int) -> list[Change]:
+        """`GROUP BY ()`, the row of all, as a HAVING, which asks for it, too."""
+        is_empty = [self._is_at(number + 2, "("), self._is_at(number + 3, ")")]
+        if self._word(number + 1) != "by" or not all(is_empty):
+            return []
+        return self._whole(number, number + 3)
+
+    def _grouping_set(self, number: int) -> list[Change]:
+        """`GROUPING SETS ((a, b))` of one set as its keys: DataFusion's plan does not say of one
+        that it has numbers of sets."""
+        close = self._close(number + 2)
+        if self._word(number + 1) != "sets" or close < 0:
+            return []
+        sets = between_commas(self._tokens, number + 3, close)
+        if len(sets) != 1:
+            return []
+        begin, end = sets[0]
+        if self._is_at(begin, "(") and self._close(begin) == end - 1:
+            begin, end = begin + 1, end - 1
+        if begin < end:
+            return self._over(number, close, self._said(begin, end))
+        if self._is_at(number - 1, ","):
+            return self._over(number - 1, close, "")
+        if self._is_at(close + 1, ","):
+            return self._over(number, close + 1, "")
+        return self._whole(number - 2, close)
+
+    def _whole(self, begin: int, end: int) -> list[Change]:
+        """A HAVING that one row meets in place of a GROUP BY; none beside another one."""
+        is_asked = self._word(end + 1) == "having"
+        return self._over(begin, end, "" if is_asked else "HAVING count(*) >= 0")
+
+    def _exclude(self, number: int) -> list[Change]:
+        """`* EXCLUDE a` with brackets."""
+        name = number + 1
+        if not self._is_at(number - 1, "*") or self._is_at(name, "(") or name >= len(self._tokens):
+            return []
+        return self._over(name, name, f"({self._tokens[name].text})")
+
+    def _collate(self, number: int) -> list[Change]:
+        """A key of ORDER BY without case as a function of it."""
+        begin = number - 3 if self._is_at(number - 2, ".") else number - 1
+        first, last = query_of(self._text, self._tokens, number).clause("order")
+        is_next = self._is_at(begin - 1, ",") and first < number < last
+        is_key = is_next or (self._word(begin - 2), self._word(begin - 1)) == ("order", "by")
+        behind = self._tokens[number + 2 : number + 3]
+        is_end = not behind or behind[0].is_operator(",", ")") or behind[0].lower in _BEHIND_KEYS
+        if not is_key or self._word(number + 1) != "nocase" or not is_end:
+            return []
+        return self._over(begin, number + 1, f"lower({self._said(begin, number)})")
+
     def _subscripts(self, number: int) -> list[Change]:
         """`generate_subscripts(l, 1)` as the UNNEST of the places in l."""
         arguments = self._arguments(number)
@@ -318,13 +397,3 @@ class _Respelling:
                 return []
             fields.append(f"'{self._tokens[begin].name}': {self._said(begin + 2, end)}")
         return self._over(number, self._close(number + 1), f"{{{', '.join(fields)}}}")
-
-    def _duration(self, number: int) -> list[Change]:
-        """`to_days(3)` as `interval '3 days'`, and of other values as a product."""
-        arguments = self._arguments(number)
-        if len(arguments) != 1:
-            return []
-        count, unit = self._said(*arguments[0]), _DURATIONS[self._word(number)]
-        is_count = count.isdecimal()
-        written = f"interval '{count} {unit}'" if is_count else f"(({count}) * interval '1 {unit}')"
-        return self._over(number, self._close(number + 1), written)

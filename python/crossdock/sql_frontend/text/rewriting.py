@@ -90,7 +90,7 @@ def rewrite(
 class _Rewriting(FunctionCalls):
     def __init__(self, text: str, columns_of: ColumnsOf, meant: Meant) -> None:
         super().__init__(text)
-        self._meant = meant
+        self._meant, self.of_numbers = meant, meant.of_numbers
         self._found = Rewritten(text)
         self._using = UsingJoins(self, columns_of)
         self._unnesting = Unnesting(self)
@@ -142,8 +142,8 @@ class _Rewriting(FunctionCalls):
             return self._operator(number, frame)
         if token.kind == "parameter":
             self._parameter(number)
-        elif token.kind == "number" and "e" in token.text.lower():
-            self.pieces[number] = f"cast('{token.text}' as double)"
+        elif token.kind == "number":
+            self.constant(number)
         elif token.kind == "quoted":
             self.pieces[number] = quoted(token.name.lower())
             self._note_spelling(token, number)

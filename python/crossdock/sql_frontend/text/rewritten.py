@@ -15,6 +15,8 @@ ROW_NUMBERS = HIDDEN + "rows "
 # Is true, and stands above the right side of INTERSECT ALL and EXCEPT ALL: their plans are those of
 # semi and anti joins, which count no rows.
 KEEPS_ALL = HIDDEN + "all"
+# Stands for a number of rows, of which more than one are an error.
+ONE_ROW = HIDDEN + "one row"
 # Stands for the place of an element in its list where UNNEST is: of all, a row for each.
 UNNEST = HIDDEN + "unnest"
 # Stand for random() and uuid(), with the number of the call.
@@ -71,8 +73,9 @@ class Meant:
     """Names that mean something else than a column of that name: those of select items; those of
     further columns that a subquery has under one name, k_1 and so on; those of a star's columns,
     which no item takes; those of several tables, which may be one subquery without a name; t.x of
-    tables that have no x, though a sort may be by it; and those of items beside such an x. And the
-    tokens of AT TIME ZONE of values that have a zone."""
+    tables that have no x, though a sort may be by it; and those of items beside such an x. The
+    tokens of AT TIME ZONE of values that have a zone. And functions, epoch_ms alone, that are of
+    numbers."""
 
     items: set[str] = field(default_factory=set)
     numbered: set[str] = field(default_factory=set)
@@ -81,6 +84,7 @@ class Meant:
     no_columns: set[str] = field(default_factory=set)
     renamed: set[str] = field(default_factory=set)
     of_instants: set[int] = field(default_factory=set)
+    of_numbers: set[str] = field(default_factory=set)
 
 
 AS_THEY_STAND = Meant()

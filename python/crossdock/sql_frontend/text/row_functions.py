@@ -1,4 +1,5 @@
-"""Functions in FROM that make rows of constants: range, generate_series and unnest of a list."""
+"""Functions in FROM that make rows of constants: range, generate_series and unnest of a list; and
+glob, of the names of files."""
 
 from __future__ import annotations
 
@@ -8,21 +9,24 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from crossdock.files.paths import find_files
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.text.rewritten import FileCall
 from crossdock.sql_frontend.translation.intervals import Interval
 
-ROW_FUNCTIONS = ("range", "generate_series", "unnest")
+ROW_FUNCTIONS = ("range", "generate_series", "unnest", "glob")
 _MOST_ROWS = 100_000_000
 _MOST_TIMES = 1_000_000
 
 
 def rows_of_call(call: FileCall, text: str) -> pa.Table:
-    """The rows of a call as a table of one column, which has the function's name. SqlError."""
+    """The rows of a call as a table of one column. SqlError."""
     if call.options:
         raise sql_error(f"{call.function}() has no options", text, call.place)
     if call.function == "unnest":
         return pa.table({"unnest": _elements(call, text)})
+    if call.function == "glob":
+        return pa.table({"file": _files(call, text)})
     if any(isinstance(value, datetime.datetime) for value in call.arguments):
         return pa.table({call.function: _times(call, text)})
     start, end, step = _bounds(call, text)
@@ -35,6 +39,14 @@ def rows_of_call(call: FileCall, text: str) -> pa.Table:
             call.place, try_="a table, or a join of two ranges",
         )  # fmt: skip
     return pa.table({call.function: pa.arange(numbers.start, numbers.stop, numbers.step)})
+
+
+def _files(call: FileCall, text: str) -> pa.Array:
+    """The names of files like a pattern, in their order. PathError where there is none."""
+    patterns = [value for value in call.arguments if isinstance(value, str)]
+    if len(patterns) != 1 or len(call.arguments) != 1:
+        raise sql_error("glob() takes one pattern", text, call.place, "glob('2026/*.parquet')")
+    return pa.array(find_files(patterns[0], ""), pa.string())
 
 
 def _times(call: FileCall, text: str) -> pa.Array:

@@ -188,9 +188,11 @@ class _Reader:
         if self._took("all") or self._took("settings"):
             self._end()
             return Statement("show settings")
-        name = self._name("TABLES, ALL or a setting")
+        place = self._next
+        name = self._name("TABLES, ALL, a setting or a table")
         self._end()
-        return Statement("show", name=name)
+        self._next = place
+        return Statement("show", self._query_or_table(), name)
 
     def _set(self) -> Statement:
         for scope in ("session", "global", "local"):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from crossdock.sql_frontend.text.derived import replaced
+from crossdock.sql_frontend.added_functions import INSTANT
+from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.text.derived import Change, replaced
 from crossdock.sql_frontend.text.lambdas import without_lambdas
 from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
 from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
 
+_UNITS = ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
+_INSTANT = f"arrow_cast(cast({{}} AS bigint), '{INSTANT}')"
 # By name and number of arguments, which are $1, $2 and so on.
 OF_ROWS = {
     ("list_reverse_sort", 1): "list_sort($1, 'desc')",
@@ -20,20 +24,43 @@ OF_ROWS = {
     ("list_any_value", 1): "array_element(list_filter($1, x -> x IS NOT NULL), 1)",
     ("list_first", 1): "array_element($1, 1)",
     ("list_last", 1): "array_element($1, -1)",
-    ("list_where", 2): "list_filter($1, (x, i) -> array_element($2, i))",
-    ("list_select", 2): "list_transform($2, i -> array_element($1, i))",
+    ("list_where", 2): (
+        "CASE WHEN $1 IS NOT NULL THEN list_transform(list_filter("
+        "generate_series(1, cast(array_length($2) AS bigint)), i -> array_element($2, i)), "
+        "i -> array_element($1, i)) END"
+    ),
+    ("list_select", 2): (
+        "CASE WHEN $1 IS NOT NULL THEN list_transform("
+        "$2, i -> CASE WHEN i > 0 THEN array_element($1, i) END) END"
+    ),
     ("map_contains", 2): "array_has(map_keys($1), $2)",
     ("map_contains_value", 2): "array_has(map_values($1), $2)",
-    ("regexp_escape", 1): r"regexp_replace($1, '(\W)', '\\\1', 'g')",
-    ("timezone", 2): "(($2) AT TIME ZONE $1)",
-    ("epoch_ns", 1): "(epoch_us($1) * 1000)",
+    ("regexp_escape", 1): r"regexp_replace($1, '([^\w\x{80}-\x{10FFFF}])', '\\\1', 'g')",
+    ("timezone", 2): "($2) AT TIME ZONE $1",
+    ("epoch_ns", 1): "epoch_us($1) * 1000",
     ("get_current_timestamp", 0): "now()",
     ("transaction_timestamp", 0): "now()",
+    ("isinf", 1): "abs($1) = cast('inf' AS double)",
+    ("isfinite", 1): "abs($1) < cast('inf' AS double)",
+    ("typeof", 1): "arrow_typeof($1)",
+    ("make_timestamp", 1): _INSTANT.format("$1"),
+    ("make_timestamp_ms", 1): _INSTANT.format("($1) * 1000"),
+    ("make_timestamp", 6): (
+        "(($1) || '-' || ($2) || '-' || ($3) || ' ' || ($4) || ':' || ($5) || ':' "
+        "|| cast($6 AS decimal(18, 6)))::timestamp"
+    ),
+    ("mod", 2): "($1) % ($2)",
+    ("date_add", 2): "($1) + ($2)",
+    ("if", 3): "CASE WHEN $1 THEN $2 ELSE $3 END",
+    **{(f"to_{unit}", 1): f"($1) * interval '1 {unit}'" for unit in _UNITS},
 }
+# The same of a number, which is a constant for frames and table functions.
+_OF_NUMBERS = {f"to_{unit}": f"interval '$1 {unit}'" for unit in _UNITS}
 # The same of aggregates: $0 is what stands behind the call, FILTER and OVER.
 OF_GROUPS = {
     ("count_star", 0): "count(*)$0",
-    ("sem", 1): "(stddev_pop($1)$0 / sqrt(count($1)$0))",
+    **{(name, 1): "count(CASE WHEN ($1) THEN 1 END)$0" for name in ("count_if", "countif")},
+    ("sem", 1): "stddev_pop($1)$0 / sqrt(count($1)$0)",
     ("geomean", 1): "exp(avg(ln($1))$0)",
     ("geometric_mean", 1): "exp(avg(ln($1))$0)",
     ("favg", 1): "avg(($1)::double)$0",
@@ -50,8 +77,9 @@ _BEFORE = words_of(
 
 def written_out(text: str) -> str:
     """The text without them; itself where it has none."""
+    numbers: dict[str, int] = {}
     while True:
-        longer = without_lambdas(_Templates(text).applied())
+        longer = without_lambdas(_Templates(text).applied(), numbers)
         if longer is text:
             return text
         text = longer
@@ -63,43 +91,69 @@ class _Templates:
         self._tokens: Sequence[Token] = tokens_of(text)
 
     def applied(self) -> str:
-        """The text with one call, the last of them, written with others."""
-        tokens = self._tokens
+        """The text with calls written with others: the last of them, and those before it that are
+        around none of the rest."""
+        tokens, changes = self._tokens, list[Change]()
         for number in range(len(tokens) - 2, -1, -1):
             if not tokens[number + 1].is_operator("(") or tokens[number].kind != "word":
                 continue
-            is_behind = number > 0 and tokens[number - 1].is_operator(".")
-            if is_behind and (chained := self._chained(number)) is not None:
-                return chained
-            is_named = not is_behind and tokens[number].lower in _NAMES
-            if is_named and (written := self._written(number)) is not None:
-                return written
-        return self._text
+            change = None
+            if number > 0 and tokens[number - 1].is_operator("."):
+                change = self._chained(number)
+            elif tokens[number].lower in _NAMES:
+                change = self._written(number)
+            if change is not None and (not changes or change[1] <= changes[-1][0]):
+                changes.append(change)
+        return replaced(self._text, changes[::-1])
 
     def _said(self, begin: int, end: int) -> str:
         if begin >= end:
             return ""
         return self._text[self._tokens[begin].start : self._tokens[end - 1].end]
 
-    def _written(self, number: int) -> str | None:
+    def _written(self, number: int) -> Change | None:
         close = brackets_of(self._tokens).get(number + 1, -1)
-        if close < 0:
+        if close < 0 or self._is_no_call(number, close):
             return None
         arguments = between_commas(self._tokens, number + 2, close)
         key = (self._tokens[number].lower, len(arguments))
         said = [self._said(*argument) for argument in arguments]
         words = {token.lower for token in self._tokens[number + 2 : close]}
         if key in OF_ROWS:
-            template, end = OF_ROWS[key], close + 1
-        elif key in OF_GROUPS and not words & {"distinct", "order"}:
-            template, end = OF_GROUPS[key], self._behind_clauses(close + 1)
+            is_constant = bool(said) and said[0].isdecimal() and key[0] in _OF_NUMBERS
+            template = _OF_NUMBERS[key[0]] if is_constant else f"({OF_ROWS[key]})"
+            end = close + 1
+        elif key not in OF_GROUPS:
+            raise self._other_count(number, len(arguments))
+        elif not words & {"distinct", "order"}:
+            template, end = f"({OF_GROUPS[key]})", self._behind_clauses(close + 1)
         else:
             return None
         behind = self._said(close + 1, end)
         said.insert(0, f" {behind}" if behind else "")
         written = _PLACES.sub(lambda match: said[int(match[1])], template)
         first, last = self._tokens[number].start, self._tokens[end - 1].end
-        return replaced(self._text, [(first, last, f"({written})")])
+        return first, last, written
+
+    def _is_no_call(self, number: int, close: int) -> bool:
+        """Whether a name has those of its columns behind it, or is the condition of `[x for x in l
+        if (x > 1)]`."""
+        before, behind = (
+            self._tokens[place].lower if 0 <= place < len(self._tokens) else ""
+            for place in (number - 1, close + 1)
+        )
+        is_query = behind == "as" and self._tokens[close + 2 : close + 3]
+        is_table = before == "as" or bool(is_query and is_query[0].is_operator("("))
+        is_condition = self._tokens[number].lower == "if" and before not in _BEFORE
+        return is_table or (is_condition and self._tokens[number - 1].kind != "operator")
+
+    def _other_count(self, number: int, count: int) -> Exception:
+        token = self._tokens[number]
+        known = sorted(count for name, count in (*OF_ROWS, *OF_GROUPS) if name == token.lower)
+        calls = (f"{token.lower}({', '.join('xyz'[:count])})" for count in known)
+        return sql_error(
+            f"{token.text} of {count} values", self._text, token.start, " or ".join(calls)
+        )
 
     def _behind_clauses(self, number: int) -> int:
         """Behind FILTER and OVER, where they begin at a token."""
@@ -111,7 +165,7 @@ class _Templates:
             number = number + 2 if is_named else closing.get(number + 1, number) + 1
         return number
 
-    def _chained(self, number: int) -> str | None:
+    def _chained(self, number: int) -> Change | None:
         """`s.upper()` as `upper(s)`; None where it is no value that stands before the dot."""
         begin = self._operand_before(number - 1)
         if begin < 0:
@@ -120,7 +174,7 @@ class _Templates:
         name, close = self._tokens[number].text, self._tokens[number + 2].is_operator(")")
         first, last = self._tokens[begin].start, self._tokens[number + 1].end
         call = f"{name}({operand}" + ("" if close else ", ")
-        return replaced(self._text, [(first, last, call)])
+        return first, last, call
 
     def _operand_before(self, dot: int) -> int:
         """The first token of the value before a dot; -1 where there is none."""

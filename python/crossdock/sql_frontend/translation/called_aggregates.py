@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from crossdock.expressions import aggregates
 from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Call, Expr, Literal
@@ -69,6 +71,9 @@ class Reading(Protocol):
 
     def any_of(self, message: Any) -> Any:
         """An expression, or an interval."""
+
+    def type_of(self, expression: Expr) -> pa.DataType:
+        """Its type."""
 
     def narrow(self, expression: Expr) -> Expr:
         """The argument of a sum without a cast to a wider integer, which sums have anyway."""

@@ -21,7 +21,7 @@ from crossdock.expressions.list_kernels import LIST_FOLDS
 from crossdock.expressions.native_kernels import OF_JSON
 from crossdock.expressions.row_kernels import ROW_FUNCTIONS
 from crossdock.sql_frontend.errors import unsupported
-from crossdock.sql_frontend.text.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.text.rewritten import KEEPS_ALL, ONE_ROW
 from crossdock.sql_frontend.translation.conversions import is_cast_to
 from crossdock.sql_frontend.translation.folding import constant, folded
 from crossdock.sql_frontend.translation.string_functions import FUNCTIONS as STRING_FUNCTIONS
@@ -278,6 +278,7 @@ FUNCTIONS: dict[str, Build] = {
     "and": _called("and_kleene"),
     "or": _called("or_kleene"),
     "not": _called("invert"),
+    ONE_ROW: _called("one_row"),
     KEEPS_ALL: lambda a: true(),
     "is_null": lambda a: a[0].is_null(),
     "is_not_null": lambda a: a[0].is_not_null(),

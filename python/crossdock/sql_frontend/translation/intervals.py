@@ -146,6 +146,8 @@ def computed(
     first = arguments[0]
     if name == "negate" and not isinstance(first, Expr):
         return -first
+    if name in ("range", "generate_series"):
+        return _series(name, arguments)
     if name not in ("add", "subtract") or len(arguments) != 2:
         raise unsupported(f"{name} of intervals")
     subject, moving = arguments
@@ -164,6 +166,21 @@ def computed(
     if isinstance(moving, Interval):
         return folded(_by(subject, moving))
     return folded(_by_multiple(subject, moving, type_of(subject)))
+
+
+def _series(name: str, arguments: Sequence[Expr | Moving]) -> Expr:
+    """The timestamps from one to another as a list, each an interval behind the one before it."""
+    first, last, step = arguments if len(arguments) == 3 else (None, None, None)
+    us = step.days * _DAY_US + step.microseconds if isinstance(step, Interval) else 0
+    is_plain = isinstance(step, Interval) and not step.months and us
+    if not is_plain or not isinstance(first, Expr) or not isinstance(last, Expr):
+        raise unsupported(
+            f"{name} by this interval as a value", word=name,
+            try_=f"FROM {name}(date '2026-01-01', date '2026-12-31', interval '1 month')",
+        )  # fmt: skip
+    ticks = [each.cast(pa.timestamp("us")).cast(pa.int64()) for each in (first, last)]
+    numbers = Call("list_range", (*ticks, Literal(us)), name == "generate_series")
+    return numbers.cast(pa.list_(pa.timestamp("us")))
 
 
 # Where buckets of days and less, and of months, are counted from.

@@ -487,5 +487,8 @@ def _column_of(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(data_type):  # which DataFusion's constants count in nanoseconds
         known = [s.type for s in scalars if pa.types.is_timestamp(s.type) and s.is_valid]
         data_type = _common_type(known) if known else pa.timestamp("us", data_type.tz)
+    if pa.types.is_decimal(data_type) and any(pa.types.is_floating(s.type) for s in scalars):
+        reals = [s.as_py() for s in scalars]  # where DataFusion has decimals, which no NaN fits
+        return pa.array([None if v is None else float(v) for v in reals], pa.float64())
     parts = [pa.array([scalar], scalar.type).cast(data_type) for scalar in scalars]
     return pa.concat_arrays(parts)

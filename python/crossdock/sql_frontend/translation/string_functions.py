@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
+
 from crossdock.expressions.expression import Call, Expr, Literal, when
 from crossdock.expressions.free_functions import coalesce, concat
 from crossdock.sql_frontend.errors import unsupported
@@ -166,6 +168,26 @@ def _split(arguments: list[Expr]) -> Expr:
     return Call("split", (arguments[0],), separator)
 
 
+def _split_by_pattern(arguments: list[Expr]) -> Expr:
+    pattern = _pattern(arguments, 1, _options(arguments, 2))
+    if pattern is None:
+        return Literal(pa.scalar(None, pa.list_(pa.string())))
+    if constant(Literal("").matches(pattern), "a pattern"):
+        raise unsupported(
+            f"STRING_SPLIT_REGEX by {pattern!r}, which matches an empty string",
+            try_="a pattern of a character or more",
+        )  # fmt: skip
+    return Call("split_matches", (arguments[0],), pattern)
+
+
+def _extract_all(arguments: list[Expr]) -> Expr:
+    pattern = _pattern(arguments, 1, _options(arguments, 3))
+    group = constant(arguments[2], "a group of REGEXP_EXTRACT_ALL")
+    if pattern is None:
+        return Literal(pa.scalar(None, pa.list_(pa.string())))
+    return Call("all_matches", (arguments[0],), (pattern, group or 0))
+
+
 def _ends_with(arguments: list[Expr]) -> Expr:
     text, end = arguments
     length = end.length()
@@ -192,6 +214,8 @@ FUNCTIONS: dict[str, Build] = {
     "regexp_replace": _replace_matches,
     "regexp_extract": _extract,
     "string_split": _split,
+    "string_split_regex": _split_by_pattern,
+    "regexp_extract_all": _extract_all,
     "strpos": lambda a: a[0].find(a[1]) + 1,
     "reverse": lambda a: a[0].reverse(),
     "repeat": lambda a: a[0].repeat(a[1]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crossdock.expressions import aggregates
-from crossdock.expressions.expression import Call, Column, Expr
+from crossdock.expressions.expression import Call, Column, Expr, when
 from crossdock.plan.nodes import GroupBy, Node, Project, Sort
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.translation.building import Builder, unused
@@ -75,7 +75,8 @@ class Beside:
             return node, column
         count = unused("rows of a subquery", (column,))
         row = builder.group(node, (), {column: aggregates.first(column), count: aggregates.count()})
-        checked = Call("of_one_row", (Column(column), Column(count)))
+        is_one = Call("one_row", (Column(count),)) == 1
+        checked = when(is_one).then(Column(column)).otherwise(None)
         return builder.project(row, [(column, checked)]), column
 
     def _has_rows(self, message: Message) -> Expr:

@@ -9,9 +9,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+import pyarrow as pa
+
 from crossdock.expressions import window_expressions
 from crossdock.expressions.aggregates import OF_PARTITIONS, Aggregate, list_agg
-from crossdock.expressions.expression import Call, Expr, Literal, identity
+from crossdock.expressions.expression import Call, Expr, Literal, identity, when
 from crossdock.expressions.free_functions import coalesce
 from crossdock.expressions.orders import Order
 from crossdock.expressions.window_expressions import (
@@ -109,6 +111,8 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
         )  # fmt: skip
     if name in COMPOSED:
         return _composed(name, arguments, window)
+    if name == "count" and arguments and pa.types.is_nested(values.type_of(arguments[0])):
+        arguments = [when(arguments[0].is_not_null()).then(1).otherwise(None)]
     if name not in WINDOW_FUNCTIONS:
         return _over(name, called(name, arguments, values, distinct=is_distinct), window)
     if arguments and name in _OF_PLACES and _is_chosen_of_one(arguments[0]):
