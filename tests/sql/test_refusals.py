@@ -46,6 +46,8 @@ STATEMENTS = (
     "select try_cast(s as interval) from t",
     "select mode(distinct a) from t",
     "select entropy(1) from t",
+    "select mad(distinct a) over (partition by s) from t",
+    "select entropy(a) over (order by a rows 2 preceding exclude current row) from t",
     "select count(distinct a, b) from t",
     "select a from lists where unnest(l) > 1",
     "select x from t left join lists on true, unnest(lists.l) w(x)",

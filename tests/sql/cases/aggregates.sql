@@ -139,5 +139,6 @@ select mad(x) from (values (1::double), ('nan'::double), (4::double), ('inf'::do
 select s, a, skewness(m) over (partition by s order by a rows 3 preceding) x, kurtosis(a) over (order by a) y, kurtosis_pop(m) over () z from t;
 select s, a, entropy(s) over (order by a rows 3 preceding) x, mad(a) over (order by a) y, histogram(s) over (order by a rows 2 preceding) z from t;
 select a, mad(a) over (partition by s) x, histogram(s) over () y, entropy(b) filter (where a > 1) over (partition by s) z from t;
-select s, skewness(a), entropy(a), histogram(s) from t group by grouping sets ((s), ());
+select s, skewness(a), entropy(a), histogram(s) filter (a > 1) from t group by grouping sets ((s), ());
+select s from (select s, histogram(a) as h from t group by s) q where cardinality(h) > 1;
 select s from t group by s having entropy(a) > 0.5 or mad(a) > 1;

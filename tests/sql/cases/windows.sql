@@ -74,6 +74,8 @@ select d, median(b) over (order by d range between interval '2 days' preceding a
 select d from t qualify median(b) over (order by d rows 1 preceding) > 15;
 select d, median(b) filter (where a > 1) over (order by d rows 2 preceding) x, median(b + a) over (order by s, d desc rows between 1 preceding and unbounded following) y from t;
 select s, n, median(n) over (order by n) m from (select s, count(*) n from t group by s);
+select a, kurtosis_pop(b) over (order by a rows between 2 preceding and 2 following exclude current row) x, mad(a) filter (a > 1) over (order by a) y from t;
+select a, mad(b) over w x, skewness(b) over w y, histogram(s) filter (a > 1) over w z from t window w as (partition by s);
 select d, quantile_disc(a, 0.5) over (order by d) x, quantile_disc(s, 0.9) over (order by d rows 2 preceding) y, quantile_disc(m, 0.1) over (partition by bo order by d) z from t;
 select d, mode(a) over (order by d rows between current row and current row) x, product(a) over (order by d rows 1 preceding) y, bit_xor(b) over (order by d) z from t;
 select v, count(distinct s) over w x, list(v) over w y, median(v) over (w rows 1 preceding) z from u window w as (order by v);

@@ -105,9 +105,11 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
     if name == "first_value" and marks and (marks[-1] in MARKED or marks[-1] == HISTOGRAM):
         return _marked(marks, arguments[0], window)
     if is_distinct and name != "count":
+        called_as = [mark for mark in marks if mark in MARKED or mark == HISTOGRAM]
+        shown = str(called_as[0]).removeprefix(HIDDEN) if called_as else name
         raise unsupported(
-            f"{name}(DISTINCT ...) over a window", word="distinct",
-            try_=f"{name}(DISTINCT ...) with GROUP BY in a query of its own, joined",
+            f"{shown}(DISTINCT ...) over a window", word="distinct",
+            try_=f"{shown}(DISTINCT ...) with GROUP BY in a query of its own, joined",
         )  # fmt: skip
     if name in COMPOSED:
         return _composed(name, arguments, window)
