@@ -136,15 +136,18 @@ class Partitions:
 
     @contextlib.contextmanager
     def _folder(self, target: Path) -> Iterator[Path]:
+        def replacing() -> contextlib.AbstractContextManager[Path]:
+            require_free_folder(target)
+            return replacing_folder(target)
+
         ranks = self._dock.over_ranks()
         if ranks is None:
-            require_free_folder(target)
-            with replacing_folder(target) as partial:
+            with replacing() as partial:
                 yield partial
             return
         from crossdock.ranks.writing import shared_folder
 
-        with ranks.call("write"), shared_folder(ranks, target) as partial:
+        with ranks.call("write"), shared_folder(ranks, target, replacing) as partial:
             yield partial
 
     def require_target(self, path: PathLike) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossdock.engine.execution import Execution
-from crossdock.errors import make_error
 from crossdock.files import writers
 from crossdock.files.partitioned_writes import Layout, write_partitioned
 from crossdock.files.paths import PathLike, format_of, is_file_name
@@ -54,7 +53,8 @@ class ResultFiles(ABC):
     ) -> int:
         """Runs the relation into a Parquet file, in bounded memory; gives the number of rows.
         Over ranks a name without ending is a new folder, in which each rank writes a file of its
-        rows, part-00000.parquet and so on; rank 0 writes the rows of all into a file.
+        rows, part-00000.parquet and so on, or with overwrite=True one of such files, in their
+        place; rank 0 writes the rows of all into a file.
 
         The file appears under its name when it is complete, in place of one that is there. A file
         that the relation reads, by its own name or by a link, is only replaced if overwrite=True.
@@ -92,11 +92,6 @@ class ResultFiles(ABC):
         layout.check(self.schema)
         if self._dock.over_ranks() is None:
             return write_partitioned(self.to_batches(), self.schema, path, layout, overwrite)
-        if overwrite:
-            raise make_error(
-                "CD-105", "folders of several ranks are new, and overwrite nothing",
-                try_="another folder",
-            )  # fmt: skip
         return self._written(path, layout.options, overwrite, layout.keys)
 
     def require_target(
@@ -108,7 +103,7 @@ class ResultFiles(ABC):
 
         def check() -> None:
             if ranks is not None and not any_name and not is_file_name(path):
-                require_free_folder(path)
+                require_free_folder(path, overwrite)
                 return
             if not any_name:
                 format_of(path)

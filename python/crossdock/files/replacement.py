@@ -26,6 +26,7 @@ from crossdock.files.paths import PathLike
 _BUFFER_BYTES = 1 << 20
 _ATTEMPTS = 16
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/(.*)")
+_PART = re.compile(r"part-\d{5,}\.[a-z]+")  # the name of a file of a rank, or of a partition
 _ACCESS_LIST = "system.posix_acl_access"
 _NEXT_STEPS = {
     errno.ENOSPC: "free space, or another disk",
@@ -247,12 +248,24 @@ def require_parent(target: Path) -> None:
     )  # fmt: skip
 
 
-def require_free_folder(path: PathLike) -> None:
-    """PathError for a folder that parts cannot be written to: it must not exist, or be empty."""
+def require_free_folder(path: PathLike, overwrite: bool = False) -> None:
+    """PathError for a folder that parts cannot be written to: it must not exist, or be empty;
+    overwrite: or hold nothing but parts of an earlier write, since it is replaced as a whole."""
     folder = Path(path).expanduser()
     require_parent(folder)
-    if folder.exists() and (not folder.is_dir() or next(folder.iterdir(), None) is not None):
+    if not folder.exists():
+        return
+    with path_errors(folder):
+        names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else None
+    if names == [] or (overwrite and names and all(map(_PART.fullmatch, names))):
+        return
+    if overwrite and names:
+        other = next(name for name in sorted(names) if not _PART.fullmatch(name))
         raise make_error(
-            "CD-502", f"{str(folder)!r} is there already, and is not an empty folder",
-            try_="the name of a new folder",
+            "CD-502", f"{str(folder)!r} is not replaced: it holds {other!r}, which is no part",
+            try_="another folder",
         )  # fmt: skip
+    raise make_error(
+        "CD-502", f"{str(folder)!r} is there already, and is not an empty folder",
+        try_="the name of a new folder" + (", or overwrite=True" if names else ""),
+    )  # fmt: skip

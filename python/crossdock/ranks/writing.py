@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,9 +13,14 @@ import pyarrow as pa
 
 from crossdock.errors import ControlError, make_error
 from crossdock.files import writers
-from crossdock.files.partitioned_writes import Layout, write_parts
+from crossdock.files.partitioned_writes import Layout, require_free_parts, write_parts
 from crossdock.files.paths import PathLike, is_file_name
-from crossdock.files.replacement import replacing_folder, require_free_folder, unfinished
+from crossdock.files.replacement import (
+    replacing_folder,
+    replacing_parts,
+    require_free_folder,
+    unfinished,
+)
 from crossdock.files.writers import WriteOptions
 from crossdock.plan.nodes import Node
 from crossdock.ranks.execution import RankExecution
@@ -43,8 +49,8 @@ class Target:
 def write(execution: RankExecution, node: Node, target: Target) -> int:
     """Runs a query and writes its rows; gives the number of rows of all ranks. Collective.
 
-    A folder must be new or empty, and one that all ranks see; it appears under its name when all
-    have written. Errors: PathError, OptionError, and those of the run.
+    A folder must be new or empty, or one to overwrite, and one that all ranks see; it appears under
+    its name when all have written. Errors: PathError, OptionError, and those of the run.
     """
     if target.is_folder:
         return _folder(execution, node, target)
@@ -85,7 +91,13 @@ def _folder(execution: RankExecution, node: Node, target: Target) -> int:
     ranks = execution.ranks
     options = replace(target.options, kind=target.options.kind or "parquet")
     name = f"part-{ranks.rank:05d}"
-    with ranks.call("write"), shared_folder(ranks, target.path) as partial:
+    require_free = require_free_parts if target.keys else require_free_folder
+
+    def replacing() -> AbstractContextManager[Path]:
+        require_free(target.path, target.overwrite)
+        return (replacing_parts if target.overwrite else replacing_folder)(target.path)
+
+    with ranks.call("write"), shared_folder(ranks, target.path, replacing) as partial:
         own_rows, is_used = execution.once(node)
         batches: Iterator[pa.RecordBatch] = (
             execution.local.batches(own_rows) if is_used else iter(())
@@ -99,15 +111,17 @@ def _folder(execution: RankExecution, node: Node, target: Target) -> int:
 
 
 @contextlib.contextmanager
-def shared_folder(ranks: Ranks, path: PathLike) -> Iterator[Path]:
-    """A folder that rank 0 makes and all ranks write to; it gets its name when all have done so,
-    and is removed where one fails. Inside `Ranks.call`. PathError where not all see it."""
+def shared_folder(
+    ranks: Ranks, path: PathLike, replacing: Callable[[], AbstractContextManager[Path]]
+) -> Iterator[Path]:
+    """A folder that rank 0 makes by `replacing` and all ranks write to; it takes the place of
+    `path` when all have done so, and is removed where one fails. Inside `Ranks.call`. PathError
+    where not all see it."""
     folder = Path(path).expanduser()
     with contextlib.ExitStack() as opened:
         partial = folder
         if ranks.rank == 0:
-            require_free_folder(folder)
-            partial = opened.enter_context(replacing_folder(folder))
+            partial = opened.enter_context(replacing())
         name = ranks.agree("a folder is there", partial.name)[0]
         if ranks.rank != 0:
             partial = folder.resolve().with_name(name)

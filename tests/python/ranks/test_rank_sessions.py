@@ -123,7 +123,15 @@ with xd.connect(threads=1, memory="256MiB") as dock:
     try:
         rows.write_parquet(f"{folder}/out")
     except xd.PathError as error:
-        found["twice"] = "not an empty folder" in str(error)
+        found["twice"] = "overwrite=True" in str(error)
+    for some in (rows, rows.filter("i < 10")):
+        some.write_parquet(f"{folder}/again", overwrite=True)
+    rows.filter("k = 3").write_parquet(f"{folder}/by-k", partition_by="k", overwrite=True)
+    found["over"] = [dock.read(f"{folder}/{name}").count() for name in ("again", "by-k")]
+    try:
+        rows.write_parquet(f"{folder}/by-k", overwrite=True)
+    except xd.PathError as error:
+        found["no parts"] = "'k=0', which is no part" in str(error)
     if dock.rank == 0:
         found["explained"] = str(rows.join(own, on="k").group_by("t").agg(n=xd.count()).explain())
     profile = rows.group_by("k").agg(n=xd.count()).profile()
@@ -159,7 +167,8 @@ def test_results_over_ranks(
         assert one["without seeds"] == [10, ROWS]
         assert one["by folders"] == 143
         assert sum(one["parts"][0]) == ROWS
-        assert one["twice"]
+        assert one["twice"] and one["no parts"]
+        assert one["over"] == [10, ROWS]
         assert one["profile"] == [one["place"][0], 3, True]
         assert one["phases"] == [3, "exchange", True, True]
     assert sum(one["streamed"] for one in report) == ROWS
