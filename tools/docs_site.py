@@ -54,7 +54,7 @@ PYTHON_REFERENCE = {
     "Sessions and files": [
         *("connect", "Dock", "default_dock", "read", "read_parquet", "read_csv"),
         *("read_csv_rejects", "read_json", "read_json_rejects"),
-        *("read_ipc", "read_delta", "read_iceberg", "from_arrow", "register", "sql"),
+        *("read_ipc", "read_delta", "read_iceberg", "from_arrow", "register", "unregister", "sql"),
         *("from_substrait", "current_settings"),
     ],
     "Relations": ["Relation", "Grouping", "Partitions", "Plan", "Profile", "asc", "desc", "Order"],
@@ -88,11 +88,10 @@ PYTHON_REFERENCE = {
 
 
 def home_of(name: str) -> str:
-    """The module that defines a public name, as python/crossdock/__init__.py imports it."""
-    text = (ROOT / "python" / "crossdock" / "__init__.py").read_text(encoding="utf-8")
-    for match in re.finditer(r"from (crossdock(?:\.\w+)+) import (\([^)]*\)|[^\n]*)", text):
-        if re.search(rf"\b{name}\b", match[2]):
-            return match[1]
+    """The module that defines a public name, as python/crossdock/__init__.pyi imports it."""
+    text = (ROOT / "python" / "crossdock" / "__init__.pyi").read_text(encoding="utf-8")
+    if (match := re.search(rf"from (\S+) import {name} as", text)) is not None:
+        return match[1]
     raise SystemExit(f"{name} is not public: correct PYTHON_REFERENCE")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from crossdock import _native, sizes
 from crossdock.errors import make_error, public_errors, unknown_choice
+from crossdock.familiar_options import answering
 from crossdock.files.paths import Paths
 from crossdock.machines.rates_file import use_rates_of_file
 from crossdock.plan.nodes import Node
@@ -33,6 +34,7 @@ _MOST_DIGITS = 9  # of a number that the engine can look at
 _MOVES = ("auto", "bulk", "channels")
 
 
+@answering
 def connect(
     threads: int | None = None,
     memory: str | int | None = None,
@@ -70,7 +72,7 @@ def connect(
             "CD-105",
             f"threads={wanted_threads!r} is not a number of threads",
             limits="0 to 1024",
-            try_="threads=0 for one per core",
+            try_="threads=0 for one per core; files are not opened by connect(), but read by FROM",
         )
     if ranks not in _RANKS:
         raise unknown_choice("ranks", ranks, _RANKS)
@@ -128,6 +130,7 @@ def _on_default(method: Callable[Concatenate[Dock, _Given], _Result]) -> Callabl
 
 
 register = _on_default(Dock.register)
+unregister = _on_default(Dock.unregister)
 from_arrow = _on_default(Dock.from_arrow)
 read_parquet = _on_default(Dock.read_parquet)
 read_csv = _on_default(Dock.read_csv)

@@ -254,16 +254,21 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     return by_lower[matches[0]] if matches else ""
 
 
+_COMPUTING = ("select()", "with_columns()", "group_by()", "distinct()", "agg()")
+_SIGNS = frozenset("+*/%()<>=|")  # of expressions, in place of a column's name
+
+
 def unknown_column(name: str, columns: Iterable[str], where: str) -> CrossdockError:
     """ColumnError for `name`, which is none of `columns`; proposes the nearest name."""
     known = [printable(column) for column in columns]
     close = nearest(name, known)
     shown = ", ".join(known[:12]) + (f", … {len(known) - 12} more" if len(known) > 12 else "")
+    try_ = f"{close!r}" if close else "one of the columns above"
+    if where in _COMPUTING and not _SIGNS.isdisjoint(name):
+        all_columns = "with_columns(...) keeps all columns"
+        try_ = all_columns if name == "*" else f"xd.sql_expr({name!r}), which is computed"
     return make_error(
-        "CD-101",
-        f"no column {name!r} in {where}",
-        columns=shown or "(none)",
-        try_=f"{close!r}" if close else "one of the columns above",
+        "CD-101", f"no column {name!r} in {where}", columns=shown or "(none)", try_=try_
     )
 
 

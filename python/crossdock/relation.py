@@ -13,6 +13,7 @@ from crossdock.expressions.aggregates import Aggregate
 from crossdock.expressions.expression import Alias, Column, Expr, condition_of
 from crossdock.expressions.named_items import flattened, named_aggregates, named_columns
 from crossdock.expressions.orders import Order, orders_of
+from crossdock.familiar_options import answering_class, refuse_options
 from crossdock.grouping import Grouping
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.partitions import Partitions
@@ -40,6 +41,7 @@ Columns: TypeAlias = str | Expr | Alias | Sequence[str | Expr | Alias]
 MOST_STEPS = 100  # operations one over the other: walks over them are recursive
 
 
+@answering_class
 class Relation(RowSets, ResultFiles):
     """A table that is not computed yet. Methods give new relations and read no rows, but for
     `collect`, `count`, `to_batches`, `write_parquet`, `profile`, `show`, `exchange` and Arrow
@@ -110,6 +112,7 @@ class Relation(RowSets, ResultFiles):
 
         Errors: ColumnError (unknown, or a name twice), ExpressionError.
         """
+        refuse_options("select", named, self.columns)
         columns, named = self._read(columns, named)
         items = named_columns(columns, named, "select()")
         if not items:
@@ -156,6 +159,7 @@ class Relation(RowSets, ResultFiles):
         NULL is a value like others here; -0.0 and 0.0 are one key, and so are all NaN.
         Errors: ColumnError (unknown, or a name twice), OptionError (no key), ExpressionError.
         """
+        refuse_options("group_by", computed, self.columns)
         keys, computed = self._read(keys, computed)
         return Grouping(self.grouped, group_keys(keys, computed, self.schema, "group_by()"))
 
@@ -188,6 +192,7 @@ class Relation(RowSets, ResultFiles):
         computed: columns from expressions, as in `group_by`: `distinct(year=xd.col("day").year())`.
         Row order is not defined. Errors: ColumnError, TypeError (a nested column), ExpressionError.
         """
+        refuse_options("distinct", computed, self.columns)
         columns, computed = self._read(columns, computed)
         names = columns if columns or computed else self.columns
         return self.grouped(group_keys(names, computed, self.schema, "distinct()"), {})
@@ -195,7 +200,7 @@ class Relation(RowSets, ResultFiles):
     def sort(
         self,
         *by: str | Expr | Order | Sequence[str | Expr | Order],
-        descending: bool = False,
+        descending: bool | Sequence[bool] = False,
         limit: int | None = None,
         offset: int = 0,
         stable: bool = False,
@@ -204,7 +209,8 @@ class Relation(RowSets, ResultFiles):
         """The rows in order: `sort("city", xd.desc("price"))`. NULLs come last unless the order
         says otherwise, in both directions.
 
-        descending: what names and expressions without xd.asc() or xd.desc() mean.
+        descending: what names and expressions without xd.asc() or xd.desc() mean, or a list that
+            says it of each.
         limit: only so many rows, without sorting the rest.
         offset: leaves out the first rows of the order; `limit` counts from there.
         stable: rows that are equal keep the order of the input.
@@ -212,7 +218,6 @@ class Relation(RowSets, ResultFiles):
             passes over all rows, from the last digit to the first), for comparison.
         Errors: ColumnError, TypeError (nothing to order by), OptionError, ExpressionError.
         """
-        require_flag(descending, "descending", "sort")
         orders = orders_of(flattened(self._read(*by)), "sort", descending)
         options = row_planning.SortOptions(limit, offset, stable, strategy)
         return self._with(row_planning.plan_sort(self._node, orders, options, "sort"))
@@ -406,21 +411,20 @@ class Relation(RowSets, ResultFiles):
         return run_profiled(self._dock.execution(profiling=True), self.narrowed())
 
     def show(self, rows: int = 10) -> None:
-        """Runs the relation and prints its first and last rows and their number; over ranks, in
-        rank 0."""
+        """Runs the relation and prints its first and last rows and their number. Of more than
+        10,000 rows it prints the first ones, and reads no further; over ranks it reads all, and
+        prints in rank 0."""
         require_rows(rows, "show(rows)")
         preview = self.preview(rows)
         if self._dock.rank == 0:
             print(preview.text())  # noqa: T201
 
-    def preview(self, rows: int) -> Preview:
-        """What `show` prints; over ranks, in rank 0. For modules of this project."""
-        from crossdock.reports.display import Preview
+    def preview(self, rows: int, *, whole: bool = False) -> Preview:
+        """What `show` prints; over ranks, in rank 0. whole: reads all rows. For modules of this
+        project."""
+        from crossdock.reports.previews import preview_of
 
-        execution = self._dock.execution()
-        if isinstance(execution, Execution):
-            return Preview.of_batches(execution.batches(self.narrowed()), self.schema, rows)
-        return execution.preview(self.narrowed(), rows)
+        return preview_of(self._dock.execution(), self._node, rows, whole)
 
     def narrowed(self) -> Node:
         """The query as it runs: columns and filters pushed down. For modules of this package."""
@@ -465,9 +469,9 @@ class Relation(RowSets, ResultFiles):
         return relation_text(self._node)
 
     def _repr_html_(self) -> str:
-        from crossdock.reports.display import relation_html
+        from crossdock.reports.previews import relation_html
 
-        return relation_html(self._node)
+        return relation_html(self._dock.execution(), self._node)
 
     def _read(self, *items: Any) -> list[Any]:
         """The items, with the SQL in them read."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossdock.engine.execution import Execution
+from crossdock.familiar_options import answering_class
 from crossdock.files import writers
 from crossdock.files.partitioned_writes import Layout, write_partitioned
 from crossdock.files.paths import PathLike, format_of, is_file_name
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from crossdock.plan.nodes import Node
 
 
+@answering_class
 class ResultFiles(ABC):
     """Files of results; part of every relation."""
 
@@ -72,7 +74,7 @@ class ResultFiles(ABC):
         )  # fmt: skip
         if keys:
             return self.write_folders(path, Layout(keys, options), overwrite=overwrite)
-        return self._write(path, options, overwrite)
+        return self.write_as(path, options, overwrite)
 
     def write(self, path: PathLike, *, overwrite: bool = False, **options: Any) -> int:
         """Runs the relation into a .parquet, .arrow, .csv, .ndjson or .json file, of the last two
@@ -83,7 +85,7 @@ class ResultFiles(ABC):
         """
         is_folder = self._dock.over_ranks() is not None and not is_file_name(path)
         kind = "" if is_folder else format_of(path)
-        return self._write(path, WriteOptions.checked("write", kind, options), overwrite)
+        return self.write_as(path, WriteOptions.checked("write", kind, options), overwrite)
 
     def write_folders(self, path: PathLike, layout: Layout, *, overwrite: bool = False) -> int:
         """Runs the relation into folders by the values of columns. For modules of this project.
@@ -111,7 +113,9 @@ class ResultFiles(ABC):
 
         check() if ranks is None else ranks.by_first("write", check)
 
-    def _write(self, path: PathLike, options: WriteOptions, overwrite: bool) -> int:
+    def write_as(self, path: PathLike, options: WriteOptions, overwrite: bool) -> int:
+        """Runs the relation into a file of a format that its name need not say. For modules of
+        this project. Errors as for `write_parquet`."""
         if self._dock.over_ranks() is not None:
             return self._written(path, options, overwrite)
         writers.require_target(path, self.files(), overwrite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
+from crossdock.familiar_options import answering_class
 from crossdock.option_checks import require_text
 from crossdock.plan import asof_planning, planning, set_planning
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from crossdock.plan.nodes import Node
 
 
+@answering_class
 class RowSets(ABC):
     """Unions, intersections and differences; part of every relation."""
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from crossdock import _native, sizes
 from crossdock.engine.execution import Execution, Tracker
-from crossdock.errors import make_error, nearest
+from crossdock.errors import make_error
+from crossdock.familiar_options import answering_class, unknown_option
 from crossdock.files import pickled_sources  # noqa: F401 - for relations in pickles
 from crossdock.files.csv_files import csv_rejects, open_csv
-from crossdock.files.csv_options import FAMILIAR_OPTIONS, CsvArguments
+from crossdock.files.csv_options import CsvArguments
 from crossdock.files.far_files import FileSystemLike
 from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from crossdock.sql_frontend.session import SqlSession
 
 
+@answering_class
 class Dock:
     """Where relations are opened and run. Use it in a `with` statement, or call `close()`.
 
@@ -271,11 +273,7 @@ class Dock:
             known = (*FILE_OPTIONS, *of_format.get(format, ()))
             for name in options:
                 if name not in known:
-                    raise make_error(
-                        "CD-105", f"files of {format} are read without an option {name!r}",
-                        choices=", ".join(known),
-                        try_=FAMILIAR_OPTIONS.get(name) or nearest(name, known),
-                    )  # fmt: skip
+                    raise unknown_option(f"read_{format}", name, known)
         return openers[format](paths, **options)
 
     def from_arrow(self, data: object, *, replicated: bool = False) -> Relation:

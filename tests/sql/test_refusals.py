@@ -13,6 +13,13 @@ from crossdock.sql_frontend import recursion
 
 GOLDEN = Path(__file__).parent / "golden" / "refusals.txt"
 STATEMENTS = (
+    "select a from t where a = :b",
+    "select a from t where a = %s",
+    "select a from t where a = %(b)s",
+    "select * from data/2026/x.parquet",
+    "select getdate()",
+    "select to_char(d, 'YYYY') from t",
+    "select top 5 a from t",
     "select * from folder.t.csv",
     'select a from t where s = "x"',
     "with w as (select 1 as x) select * from w v where w.x = 1",

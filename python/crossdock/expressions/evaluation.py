@@ -55,6 +55,7 @@ from crossdock.values.arrow_kinds import ArrayLike, Datum, Rows
 from crossdock.values.engine_types import with_schema
 from crossdock.values.row_taking import filter_rows
 
+_OF_VALUE = re.compile(r"Failed to parse|is of a string that is no|not in range|out of bounds")
 _NO_KERNEL = re.compile(r"Function '(\w+)' has no kernel matching input types \((.*)\)")
 _TYPES_OF_NULLS = (pa.int64(), pa.bool_(), pa.string(), pa.timestamp("us"))
 
@@ -261,11 +262,13 @@ def _refused(expression: Expr, schema: pa.Schema, error: Exception) -> Crossdock
     reason = first_line(error)
     if (unlike := _NO_KERNEL.fullmatch(reason)) is not None:
         reason = f"no {unlike[1]} of {unlike[2].replace(', ', ' and ')}"
+    is_of_value = _OF_VALUE.search(reason) is not None
+    of_types = "xd.col(...).cast(...) on one side of the operator" if types else ""
     return make_error(
         "CD-504",
         f"{expression!r} cannot be evaluated: {reason}",
         columns=types,
-        try_="xd.col(...).cast(...) on one side of the operator" if types else "",
+        try_="try_cast, which is NULL there" if is_of_value else of_types,
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from crossdock.errors import make_error, unknown_choice
 from crossdock.expressions.expression import Column, Expr
+from crossdock.option_checks import require_flag
 
 _NULLS = ("last", "first")
 
@@ -46,13 +47,26 @@ def desc(column: str | Expr, nulls: str = "last") -> Order:
     return Order(_subject(column), True, _nulls_first(nulls))
 
 
-def orders_of(by: Iterable[Any], method: str, descending: bool = False) -> tuple[Order, ...]:
-    """The orders a method was given; names stand for `asc`, or for `desc` if `descending`.
+def orders_of(
+    by: Iterable[Any], method: str, descending: bool | Sequence[bool] = False
+) -> tuple[Order, ...]:
+    """The orders a method was given; names stand for `asc`, or for `desc` if `descending`, which
+    may say it of each.
 
     Errors: OptionError (no order, or something that is none).
     """
+    items = list(by)
+    flags = descending if isinstance(descending, Sequence) else [descending] * len(items)
+    if len(flags) != len(items) and items:
+        raise make_error(
+            "CD-105", f"{method}(descending={descending!r}) is not one for each of {len(items)}",
+            try_="descending=True, or xd.desc('a') of one",
+        )  # fmt: skip
+    for flag in flags:
+        require_flag(flag, "descending", method)
     orders = tuple(
-        item if isinstance(item, Order) else Order(_subject(item), descending) for item in by
+        item if isinstance(item, Order) else Order(_subject(item), flag)
+        for item, flag in zip(items, flags, strict=True)
     )
     if not orders:
         raise make_error(

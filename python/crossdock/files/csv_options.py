@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from crossdock.errors import CrossdockError, make_error, nearest, unknown_choice
+from crossdock.errors import CrossdockError, make_error, unknown_choice
+from crossdock.familiar_options import unknown_option
 from crossdock.option_checks import require_count, require_flag, require_text, require_types
 
 if TYPE_CHECKING:
@@ -24,12 +25,6 @@ _RAGGED = ("error", "skip", "fill")
 _BAD_VALUES = ("error", "skip")
 _DELIMITERS = (",", ";", "\t", "|")  # that are looked for
 _SNIFFED_LINES = 200
-# Options of other libraries, and ours.
-FAMILIAR_OPTIONS = {"sep": "delimiter", "delim": "delimiter", "nullstr": "null_values",
-             "na_values": "null_values", "dtype": "types", "quotechar": "quote",
-             "escapechar": "escape", "skiprows": "skip", "skip_rows": "skip",
-             "usecols": "select(...) behind it", "columns": "select(...) behind it",
-             "nrows": "limit(n) behind it", "n_rows": "limit(n) behind it"}  # fmt: skip
 
 
 class CsvArguments(TypedDict, total=False):
@@ -84,10 +79,7 @@ class CsvOptions:
         known = CsvArguments.__annotations__
         for name in given:
             if name not in known:
-                raise make_error(
-                    "CD-105", f"read_csv() has no option {name!r}", choices=", ".join(known),
-                    try_=FAMILIAR_OPTIONS.get(name) or nearest(name, known),
-                )  # fmt: skip
+                raise unknown_option("read_csv", name, known)
         options = CsvOptions(
             header=_header(given.get("header", True)),
             names=_names(given.get("names")),

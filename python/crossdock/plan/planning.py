@@ -37,6 +37,14 @@ _FAMILIAR = {
     "right_on": 'on={"left": "right"}',
     "suffixes": 'suffix="_right"',
     "condition": "residual=",
+    "rsuffix": 'suffix="_right"',
+    "lsuffix": 'suffix="_right", of columns of the right side',
+    "validate": "relation.group_by(key).agg(n=xd.count()).filter('n > 1'), which has keys twice",
+    "indicator": "how='semi' and how='anti'",
+    "join_nulls": "null_equals_null=",
+    "nulls_equal": "null_equals_null=",
+    "maintain_order": "nothing: sort(...) behind it, where an order is needed",
+    "sort": "strategy='merge', or sort(...) behind it",
 }
 
 Keys: TypeAlias = str | Sequence[str | tuple[str, str]] | Mapping[str, str]

@@ -41,6 +41,7 @@ from crossdock.plan.nodes import (
     Window,
 )
 
+PLAN = "EXPLAIN"  # the name of a table of lines, which are shown as they are
 JsonValue: TypeAlias = bool | int | float | str | None
 
 _CELL_WIDTH = 32
@@ -55,6 +56,8 @@ class Preview:
     head: pa.Table
     tail: pa.Table  # empty when head has every row
     rows: int
+    has_more: bool = False  # than `rows`, which were read
+    is_plan: bool = False
 
     @staticmethod
     def of_table(table: pa.Table, limit: int = 10) -> Preview:
@@ -93,6 +96,8 @@ class Preview:
     def text(self, width: int | None = None) -> str:
         """The box, at most `width` characters wide (by default the terminal); columns that do not
         fit are left out of the middle and counted below."""
+        if self.is_plan:
+            return "\n".join(self.head[0].to_pylist())
         limit = width or shutil.get_terminal_size((120, 24)).columns
         columns = self._columns()
         if not columns:
@@ -106,6 +111,8 @@ class Preview:
 
     def html(self) -> str:
         """The same as an HTML table, all columns."""
+        if self.is_plan:
+            return f"<pre>{html.escape(self.text())}</pre>"
         columns = self._columns()
         heads = "".join(
             f"<th>{html.escape(c.name)}<br><small>{html.escape(c.type_name)}</small></th>"
@@ -139,8 +146,9 @@ class Preview:
     def _summary(self) -> str:
         shown = self.head.num_rows + self.tail.num_rows
         part = "" if shown == self.rows else f" ({shown} shown)"
+        more = "more than " if self.has_more else ""
         return (
-            f"{self.rows:,} {_plural('row', self.rows)}{part}"
+            f"{more}{self.rows:,} {_plural('row', self.rows)}{part}"
             f"   {len(self.schema)} {_plural('column', len(self.schema))}"
         )
 
@@ -179,7 +187,7 @@ def align(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) ->
     ]
 
 
-_NOT_RUN = "not run yet: .show() .collect() .count() .to_batches() .write_parquet(path)"
+NOT_RUN = "not run yet: .show() .collect() .count() .to_batches() .write_parquet(path)"
 
 
 def relation_text(node: Node) -> str:
@@ -189,19 +197,8 @@ def relation_text(node: Node) -> str:
     lines = [f"crossdock.Relation: {headline(node)}", *align(names[:20])]
     if more > 0:
         lines.append(f"  … {more} more columns")
-    lines.append(_NOT_RUN)
+    lines.append(NOT_RUN)
     return "\n".join(lines)
-
-
-def relation_html(node: Node) -> str:
-    """The same for Jupyter."""
-    cells = "".join(
-        f"<tr><td>{html.escape(f.name)}</td><td>{html.escape(str(f.type))}</td></tr>"
-        for f in node.schema
-    )
-    head = "<thead><tr><th>column</th><th>type</th></tr></thead>"
-    title = html.escape(f"crossdock.Relation: {headline(node)}")
-    return f"<b>{title}</b><table>{head}<tbody>{cells}</tbody></table><small>{_NOT_RUN}</small>"
 
 
 def headline(node: Node) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from crossdock.errors import CrossdockError, make_error, nearest
 from crossdock.expressions.evaluation import plain_type
 from crossdock.sql_frontend.added_functions import added_functions
+from crossdock.sql_frontend.advice import explained, instead_of_function, instead_of_syntax
 from crossdock.sql_frontend.binder_marks import average, marks
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
@@ -65,11 +66,6 @@ _OTHER_TYPES = re.compile(
 _OF_TYPES = {
     "array_slice": "substr(s, 1, 3) of strings", "array_element": "substr(s, 2, 1) of strings",
     "date_part": "make_timestamp_ms(x) of numbers, x::timestamp of strings",
-}  # fmt: skip
-_INSTEAD = {
-    "age": "date_diff('day', a, b)", "list_reduce": "list_sum(l), or UNNEST with a GROUP BY",
-    "sniff_csv": "DESCRIBE FROM 'file.csv'", "make_time": "'12:30:00'::time",
-    "format": "s || ', ' || round(x, 2)", "printf": "s || ', ' || round(x, 2)",
 }  # fmt: skip
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
 # What is no column, such as Int64(5), before IN: its comparison becomes a filter of the subquery,
@@ -390,7 +386,7 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
             f"the function {match[1]!r}",
             text.original,
             place_of_word(text.original, match[1]),
-            _INSTEAD.get(match[1].lower(), ""),
+            instead_of_function(match[1]),
         )
     if (match := _OTHER_TYPES.search(message)) is not None:
         name = match[1] or match[2]
@@ -429,12 +425,17 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
         typed = re.match(r"\w+", text.original[where:])
         if typed is not None:  # AS is written before names without one
             plain = plain.replace("found: AS", f"found: {typed[0]}")
-        return sql_error(plain, text.original, where)
+        return sql_error(plain, text.original, where, instead_of_syntax(text.original, where))
     for pattern, what, word, instead in _REFUSALS:
         if re.search(pattern, message):
             place = place_of_word(text.original, word)
             return unsupported(what, text.original, place, instead)
     plain = _plain(message)
+    if (known := explained(plain)) is not None:
+        what, word, instead = known
+        place = place_of_word(text.original, word) if word else None
+        refusal = unsupported if word == "top" else sql_error
+        return refusal(what, text.original, place, instead)
     if re.search("NotImplemented|(?i:not implemented)|Unsupported", message):
         return unsupported(plain, text.original)
     return sql_error(plain, text.original)

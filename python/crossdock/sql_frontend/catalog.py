@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ class Catalog:
     def advice(self, name: str) -> str:
         """What to write in place of a name that nothing has."""
         with self._lock:
-            near = self._near(name)
+            near = f"FROM '{name}'" if Path(name).exists() else self._near(name)
         return near or "dock.register(name, table), or a file: FROM 'orders.parquet'"
 
     def open(self, call: FileCall, text: str) -> Relation:
@@ -181,14 +182,14 @@ class Catalog:
                     f"{call.function}() does not read standard input", text, call.place,
                     try_="a file",
                 )  # fmt: skip
-            return self._standard_input(method, options)
+            return self.standard_input(method, options)
         relation = self._readers[method](paths, **options)
         if all_strings:
             strings = dict.fromkeys(relation.columns, "string") | options.get("types", {})
             relation = self._readers[method](paths, **(options | {"types": strings}))
         return relation
 
-    def _standard_input(self, method: str, options: dict[str, Any]) -> Relation:
+    def standard_input(self, method: str, options: dict[str, Any]) -> Relation:
         """What standard input holds, read once: Parquet, Arrow, JSON or CSV."""
         with self._lock:
             if self._stdin is None:

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
     from crossdock.relation import Relation
 
+_SYNONYMS = {"jsonl": "ndjson", "md": "markdown", "ipc": "arrow", "feather": "arrow"}
 _FORMATS = ("parquet", "csv", "arrow", "json", "ndjson", "markdown")
 _OF_PARQUET = {
     "compression": "compression", "compression_level": "level", "row_group_size": "row_group_rows",
 }  # fmt: skip
 _OF_CSV = {"delimiter": "delimiter", "delim": "delimiter", "sep": "delimiter", "header": "header"}
+_KINDS_OF_FILES = {
+    "parquet": "parquet", "csv": "csv", "arrow": "ipc", "json": "json", "ndjson": "json",
+}  # fmt: skip
 _OPTIONS = ("format", "partition_by", "overwrite", *_OF_CSV, *_OF_PARQUET)
 
 
@@ -35,7 +39,7 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
         if name not in _OPTIONS:
             raise unknown_choice("COPY option", name, _OPTIONS)
     overwrite = bool(options.get("overwrite", False))
-    kind = str(options.get("format", "")).lower()
+    kind = _kind(options)
     if kind and kind not in _FORMATS:
         raise unknown_choice("FORMAT", kind, _FORMATS)
     if "partition_by" in options:
@@ -53,15 +57,15 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
         return relation.write_parquet(target, overwrite=overwrite, **of_parquet)
     if kind in ("json", "ndjson", "markdown") or (not kind and ending in ("json", "ndjson")):
         return _text(relation, target, kind or ending, overwrite)
-    if (
-        kind
-        and {"csv": ("csv", "tsv", "gz", "zst"), "arrow": ("arrow", "feather", "ipc", "arrows")}[
-            kind
-        ].count(ending)
-        == 0
-    ):
-        raise sql_error(f"a file {target.name!r} of {kind}", try_=f"'{target.name}.{kind}'")
-    return relation.write(target, overwrite=overwrite, **_of_csv(options))
+    if not kind:
+        return relation.write(target, overwrite=overwrite, **of_csv)
+    options_of_file = WriteOptions.checked("COPY", _KINDS_OF_FILES[kind], of_csv)
+    return relation.write_as(target, options_of_file, overwrite)
+
+
+def _kind(options: dict[str, object]) -> str:
+    kind = str(options.get("format", "")).lower()
+    return _SYNONYMS.get(kind, kind)
 
 
 def _of_csv(options: dict[str, object]) -> dict[str, Any]:
@@ -107,12 +111,11 @@ def _partitioned(
     known = {name.lower(): name for name in relation.columns}
     keys = tuple(known.get(str(name).lower(), str(name)) for name in names)
     require_columns(keys, relation.schema, "PARTITION_BY")
-    kind = str(options.get("format", "parquet")).lower()
-    kinds = {"parquet": "parquet", "csv": "csv", "arrow": "ipc", "json": "json", "ndjson": "json"}
-    if kind not in kinds:
-        raise unknown_choice("FORMAT with PARTITION_BY", kind, kinds)
+    kind = _kind(options) or "parquet"
+    if kind not in _KINDS_OF_FILES:
+        raise unknown_choice("FORMAT with PARTITION_BY", kind, _KINDS_OF_FILES)
     given = _of_csv(options) if kind == "csv" else {}
-    written = WriteOptions.checked("COPY", kinds[kind], given | _of_parquet(options))
+    written = WriteOptions.checked("COPY", _KINDS_OF_FILES[kind], given | _of_parquet(options))
     return relation.write_folders(target, Layout(keys, written), overwrite=overwrite)
 
 

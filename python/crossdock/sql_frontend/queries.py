@@ -341,7 +341,11 @@ def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:
         )  # fmt: skip
     spare = [name for name in given if name not in markers]
     if spare:
-        raise sql_error(f"the text has no parameter {spare[0]!r}", text.original)
+        marks = f"in place of :{spare[0]} or %({spare[0]})s"
+        raise sql_error(
+            f"the text has no parameter {spare[0]!r}", text.original,
+            try_="? in place of %s" if spare[0].isdecimal() else f"${spare[0]} {marks}",
+        )  # fmt: skip
     return given
 
 

@@ -13,8 +13,11 @@ import pyarrow as pa
 
 from crossdock.engine.execution import Execution
 from crossdock.errors import make_error, nearest, unknown_choice
+from crossdock.files.sources import ArrowSource
+from crossdock.plan.planning import plan_scan
 from crossdock.query_dock import QueryDock
 from crossdock.relation import Relation
+from crossdock.reports.display import PLAN
 from crossdock.sql_frontend.binding import prepare
 from crossdock.sql_frontend.catalog import Catalog, Variables
 from crossdock.sql_frontend.copying import copy_to
@@ -110,11 +113,11 @@ class SqlSession:
 
     def _explain(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
         del statement
-        return self._rows({"plan": str(query().explain()).splitlines()})
+        return self._plan(str(query().explain()))
 
     def _explain_analyze(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
         del statement
-        return self._rows({"plan": query().profile().text.splitlines()})
+        return self._plan(query().profile().text)
 
     def _create_view(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
         if is_recursive(tokens_of(statement.query)):
@@ -193,6 +196,10 @@ class SqlSession:
         name = _setting_named(statement.name)
         self._settings[name] = _SETTINGS[name][0]
         return self._done(f"{name} is {self._settings[name]}")
+
+    def _plan(self, text: str) -> Relation:
+        table = pa.table({"plan": pa.array(text.splitlines(), pa.string())})
+        return self.catalog.relation(plan_scan(ArrowSource(table, PLAN, is_replicated=True)))
 
     def _done(self, what: str) -> Relation:
         return self._rows({"done": [what]})

@@ -130,7 +130,7 @@ def test_a_relation_shows_itself_without_running(
     relation = dock.from_arrow(people).join(dock.from_arrow(people), on="id")
     assert "inner join on id = id" in repr(relation)
     assert "age_right   int32" in repr(relation)
-    assert "<td>age_right</td>" in relation._repr_html_()
+    assert "<th>age_right<br>" in relation._repr_html_()
     relation.show(2)
     assert "4 rows (2 shown)" in capsys.readouterr().out
     wide = dock.from_arrow(pa.table({f"c{i}": [1] for i in range(50)}))

@@ -13,6 +13,7 @@ from crossdock.errors import CrossdockError
 from crossdock.expressions.expression import Call, Column, Expr, Literal, when
 from crossdock.expressions.result_types import TypesOver
 from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
+from crossdock.sql_frontend.advice import instead_of_function
 from crossdock.sql_frontend.errors import ZonedValueError, unsupported
 from crossdock.sql_frontend.text.rewritten import (
     HIDDEN,
@@ -193,7 +194,7 @@ class Values:
         if name == "arrow_typeof":
             return Literal(shown_type(self.type_of(arguments[0])))
         if name not in FUNCTIONS:
-            raise unsupported(f"the function {name}", word=name)
+            raise unsupported(f"the function {name}", word=name, try_=instead_of_function(name))
         if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
             return folded(of_list)
         if name in ("nullif", "signum") and self._may_be_nan(arguments[0]):
