@@ -1,10 +1,11 @@
-"""What the verbs that look at files have in common: which files, how they are read, and where the
-rows go."""
+"""What all verbs that open files have in common: how they are read, which rows and columns of them
+are taken, and where rows go."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,36 +19,48 @@ if TYPE_CHECKING:
     from crossdock.session import Dock
 
 MOST_COLUMNS = 10_000  # that a table shows of what it says of columns
-EPILOG = """FILES are Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON (.json, .ndjson,
+EPILOG = """Files are Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON (.json, .ndjson,
 .jsonl): names, folders or 'globs', which are one table; '-' is standard input. Options of the
-reader are those of Python: header=false, names=a,b, skip=1, delimiter=';', null_values=NA,-,
-types=id:int64,name:string, filename=true, union_by_name=false.
+reader are those of Python: header=false, names=a,b, skip=1, delimiter=';', quote=none,
+null_values=NA,-, types=id:int64,name:string, filename=true, union_by_name=false.
+
+Names of columns with spaces or signs stand in backquotes, and these in single quotes, or the shell
+would run them: --select '`unit price`, city'.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interrupted."""
 
 _LISTS = ("names", "null_values")
 _NUMBERS = ("skip",)
+_CHARACTERS = ("quote", "escape", "comment")
+_COMMA = re.compile(r",(?![^([]*[)\]])")  # between types, not in decimal128(10, 2)
 
 
-# Of reading, and of the dock.
-reading_options = verbs.all_of(
-    click.option("--read", "reading", multiple=True, metavar="NAME=VALUE",
-                 help="An option of the reader, such as header=false; may be given again."),
-    verbs.THREADS,
-    verbs.MEMORY,
+def read_option(name: str, what: str) -> Callable[[verbs.Decorated], verbs.Decorated]:
+    """An option that gives options of the reader."""
+    return click.option(f"--{name}", name.replace("-", "_"), multiple=True, metavar="NAME=VALUE",
+                        help=f"An option of the reader{what}; may be given again.")  # fmt: skip
+
+
+READ = read_option("read", ", such as header=false")
+FORMAT = click.option(
+    "--format", "kind", type=rows.Format(), metavar="FORMAT",
+    help=f"{', '.join(rows.KINDS)}: of --out, or of all rows on standard output; table shows the "
+    "first and last.  [default: table, or as --out ends]",
 )  # fmt: skip
-# Which rows and columns of the files are taken.
-row_options = verbs.all_of(
-    verbs.WHERE,
-    click.option("--select", metavar="A,B", help="Columns to take, in this order."),
+OVERWRITE = click.option(
+    "--overwrite", is_flag=True, help="Let --out replace an input, once the result is complete."
 )
+# Of reading, and of the dock.
+reading_options = verbs.all_of(READ, verbs.THREADS, verbs.MEMORY)
+SELECT = click.option("--select", metavar="A,B", help="Columns to take, in this order.")
+# Which rows and columns of the files are taken.
+row_options = verbs.all_of(verbs.WHERE, SELECT)
 # Where rows go.
 output_options = verbs.all_of(
-    click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
-                 help=f"{', '.join(rows.KINDS)}.  [default: table, or as --out ends]"),
+    FORMAT,
     click.option("-o", "--out", metavar="FILE",
                  help="Write to a file, in place of one that is there."),
-    click.option("--overwrite", is_flag=True, help="Let --out replace an input."),
+    OVERWRITE,
 )  # fmt: skip
 
 
@@ -58,9 +71,8 @@ def opened(files: tuple[str, ...], options: dict[str, Any]) -> Iterator[tuple[An
 
     if options.get("overwrite") and not options.get("out"):
         raise click.UsageError("--overwrite goes with --out FILE.")
-    reading = dict(map(_reader_option, options["reading"]))
     with xd.connect(threads=options["threads"], memory=options["memory"], ranks="off") as dock:
-        yield dock, _taken(_relation(dock, files, reading), options)
+        yield dock, taken(relation_of(dock, files, options["read"]), options)
 
 
 def show(dock: Dock, relation: Relation, options: dict[str, Any], most_rows: int) -> None:
@@ -75,19 +87,25 @@ def show(dock: Dock, relation: Relation, options: dict[str, Any], most_rows: int
     output.say(f"wrote {written:,} rows to {options['out']}")
 
 
-def _relation(dock: Dock, files: tuple[str, ...], reading: dict[str, Any]) -> Relation:
+def relation_of(dock: Dock, files: tuple[str, ...], reading: tuple[str, ...]) -> Relation:
+    """The relation of the files, or of standard input, with options of its reader."""
+    options = dict(map(_reader_option, reading))
     if files == ("-",):
-        from crossdock.sql_frontend.standard_input import read_standard_input
+        return dock.sql_session().catalog.standard_input("read", options)
+    if "-" in files:
+        raise click.UsageError("'-', standard input, is no table with other files.")
+    return dock.read(files[0] if len(files) == 1 else list(files), **options)
 
-        return dock.from_arrow(read_standard_input(reading))
-    return dock.read(files[0] if len(files) == 1 else list(files), **reading)
 
+def taken(relation: Relation, options: dict[str, Any]) -> Relation:
+    """The rows that --where keeps, and the columns of --select."""
+    if options.get("where"):
+        from crossdock_cli.predicates import parse_predicate
 
-def _taken(relation: Relation, options: dict[str, Any]) -> Relation:
-    from crossdock_cli import listings, results
-
-    relation = results.filtered(relation, options.get("where"))
+        relation = relation.filter(parse_predicate(options["where"]))
     if options.get("select"):
+        from crossdock_cli import listings
+
         relation = relation.select(*listings.parse_names(options["select"], "--select"))
     return relation
 
@@ -100,8 +118,10 @@ def _reader_option(given: str) -> tuple[str, Any]:
     if name in _LISTS:
         return name, value.split(",")
     if name == "types":
-        pairs = [pair.partition(":") for pair in value.split(",")]
+        pairs = [pair.partition(":") for pair in _COMMA.split(value)]
         return name, {column: data_type for column, _, data_type in pairs}
     if name in _NUMBERS and value.isdecimal():
         return name, int(value)
+    if name in _CHARACTERS and value.lower() == "none":
+        return name, None
     return name, {"true": True, "false": False}.get(value.lower(), value)

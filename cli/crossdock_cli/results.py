@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import output, rows
+from crossdock_cli import file_options, output, rows
 from crossdock_cli.termination import removing_unfinished
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = (1 << 63) - 1
 MOVES = ("auto", "bulk", "channels")
-
-EPILOG = """Names of columns with spaces or signs stand in backquotes, and these in single quotes,
-or the shell would run them: --select '`unit price`, city'.
-
-Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interrupted."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +91,8 @@ def result_options(instead: str) -> Callable[[verbs.Decorated], verbs.Decorated]
                      help="Write the result to .parquet, .arrow, .csv, .json or .ndjson, in place "
                      "of a file that is there; not of an input. Under mpirun a name without ending "
                      "is a new folder, with a file of each rank."),
-        click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
-                     help=f"{', '.join(rows.KINDS)}: of --out, or of all rows on standard output; "
-                     "table shows the first and last.  [default: table, or as --out ends]"),
-        click.option("--overwrite", is_flag=True,
-                     help="Let --out replace an input, once the result is complete."),
+        file_options.FORMAT,
+        file_options.OVERWRITE,
         click.option("--limit", type=click.IntRange(0), default=10, show_default=True,
                      metavar="N", help="Rows to show."),
         click.option("--count", is_flag=True, help="Print only the number of rows."),
@@ -136,15 +128,6 @@ def open_dock(options: dict[str, Any]) -> Dock:
     )
     output.hush(dock.rank != 0)
     return dock
-
-
-def filtered(relation: Relation, where: str | None) -> Relation:
-    """The rows that --where keeps."""
-    if not where:
-        return relation
-    from crossdock_cli.predicates import parse_predicate
-
-    return relation.filter(parse_predicate(where))
 
 
 def run(dock: Dock, relation: Relation, request: Request, done: str) -> None:
@@ -207,7 +190,7 @@ def _produce(dock: Dock, relation: Relation, request: Request) -> dict[str, Any]
     if request.out:
         target = rows.Target(Path(request.out), request.kind, overwrite=True)
         return {**report, "rows": rows.write_rows(relation, target), "out": request.out}
-    preview = relation.preview(min(request.limit, _MOST_ROWS))
+    preview = relation.preview(min(request.limit, _MOST_ROWS), whole=True)
     return {**report, "rows": preview.rows, "preview": preview}
 
 

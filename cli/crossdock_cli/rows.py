@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossdock_cli import output
+from crossdock_cli import command, output
 from crossdock_cli.progress import progress_bar
 from crossdock_cli.termination import removing_unfinished
 
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 # "table", and the formats of crossdock.files.text_formats, which help need not load.
 KINDS = ("table", "csv", "json", "ndjson", "markdown", "arrow", "parquet")
+_SYNONYMS = {"jsonl": "ndjson", "md": "markdown"}
 _BY_ENDING = {".md": "markdown"}  # that relations do not write themselves
+
+
+class Format(command.Word):
+    """One of KINDS, or another name of one."""
+
+    def __init__(self, kinds: tuple[str, ...] = KINDS) -> None:
+        super().__init__(kinds)
+
+    def convert(self, value: Any, *place: Any) -> str:
+        return super().convert(_SYNONYMS.get(value, value), *place)
 
 
 @dataclass(frozen=True)
@@ -50,9 +61,7 @@ def show(dock: Dock, done: Any, shown: Shown) -> None:
     """Runs what a statement gave and prints it; what it did is talk."""
     relation = done.relation
     if done.kind.startswith("explain"):
-        whole = relation.gather()
-        output.show("\n".join([] if whole is None else whole["plan"].to_pylist()))
-        return
+        shown = replace(shown, kind="table")
     if relation.columns == ["done"]:
         output.say(relation.collect()["done"][0].as_py())
         return

@@ -164,7 +164,7 @@ def test_standard_input(folder: Path, crossdock: Command, monkeypatch: pytest.Mo
         (["head", "none.parquet"], 1, "CD-502"),
         (["head", "people.parquet", "--overwrite"], 2, "--overwrite goes with --out FILE"),
         (["head", "people.parquet", "--read", "header"], 2, "--read takes NAME=VALUE"),
-        (["head", "people.parquet", "--read", "delimiter=;"], 1, "without an option 'delimiter'"),
+        (["head", "people.parquet", "--read", "delimiter=;"], 1, "has no option 'delimiter'"),
         (["head", "people.csv", "--read", "skip=x"], 1, "skip"),
         (["head", "people.parquet", "--where", "nope > 1"], 1, "no column 'nope'"),
         (["count", "people.parquet", "people.csv"], 1, "several formats"),
@@ -205,3 +205,62 @@ def test_convert_in_bounded_memory(
     assert crossdock("convert", "x.csv", "x.parquet").code == 0
     assert 0 < most < 90 << 20  # of 232 MB, of which a row group has 25
     assert crossdock("count", "x.parquet").out == "1200000\n"
+
+
+STDIN_VERBS = [
+    ("sort - --by n", [{"n": 1, "s": "a"}, {"n": 2, "s": "b"}]),
+    ("groupby - --by s --sort s", [{"s": "a"}, {"s": "b"}]),
+    ("join - people.parquet --on n=id --select s,name", [{"s": "a", "name": "ann"},
+                                                         {"s": "b", "name": "bob"}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "rows"), STDIN_VERBS)
+def test_operators_read_standard_input(
+    folder: Path,
+    crossdock: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    rows: list[dict[str, Any]],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(io.BytesIO(b"made by hand\n2;b\n1;a\n")))
+    read = "--read-left" if line.startswith("join") else "--read"
+    options = [part for each in ("skip=1", "header=false", "names=n,s", "delimiter=;")
+               for part in (read, each)]  # fmt: skip
+    ended = crossdock(*line.split(), "--format", "jsonl", *options)
+    assert ended.code == 0, ended.err
+    got = [json.loads(each) for each in ended.out.splitlines()]
+    assert sorted(got, key=str) == sorted(rows, key=str)
+
+
+def test_partition_reads_standard_input(
+    folder: Path, crossdock: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(io.BytesIO(b'[{"k": 3}, {"k": 3}]')))
+    ended = crossdock("partition", "-", "--by", "k", "--partitions", "2", "--json")
+    assert json.loads(ended.out)["rows"] == 2
+
+
+def test_operators_read_several_files_as_one_table(folder: Path, crossdock: Command) -> None:
+    words = ["sort", "people.parquet", "visits.parquet", "--by", "id"]
+    ended = crossdock(*words, "--read", "filename=true", "--select", "filename", "--count")
+    assert (ended.code, ended.out) == (0, "6\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("sort - people.parquet --by id", "is no table with other files"),
+     ("join - - --on id", "is one table: LEFT or RIGHT"),
+     ("join people.parquet parts --on id=who --read-left skip=1", "has no option 'skip'")],
+)  # fmt: skip
+def test_operators_refuse(folder: Path, crossdock: Command, line: str, says: str) -> None:
+    ended = crossdock(*line.split())
+    assert ended.code in (1, 2)
+    assert says in ended.err
+
+
+def test_types_with_commas(folder: Path, crossdock: Command) -> None:
+    Path("x.csv").write_text("a,b\n1.5,'x\n")
+    ended = crossdock("schema", "x.csv", "--format", "csv", "--read", "quote=none",
+                      "--read", "types=a:decimal128(10, 2),b:string")  # fmt: skip
+    assert lines(ended.out)[1][:2] == ["a", "decimal128(10, 2)"]

@@ -33,7 +33,7 @@ _COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
 @click.argument("files", nargs=-1, required=True)
 @click.option("-o", "--out", metavar="TARGET",
               help="Where to write; all arguments are FILES then.")  # fmt: skip
-@click.option("--format", "kind", type=verbs.Word(rows.KINDS[1:]), metavar="FORMAT",
+@click.option("--format", "kind", type=rows.Format(rows.KINDS[1:]), metavar="FORMAT",
               help=f"{', '.join(rows.KINDS[1:])}.  [default: as TARGET ends]")  # fmt: skip
 @click.option("--overwrite", is_flag=True,
               help="Let TARGET be an input, or a folder that is there.")  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import results
+from crossdock_cli import file_options, results
 
 FUNCTIONS = (
     "count, count_distinct, approx_distinct, sum, min, max, mean, var, stddev, median, quantile, "
@@ -28,20 +28,19 @@ OPTIONS = (
         'crossdock groupby sales.csv --by "city, year=year(day)" --agg "mean(price)" --sort city',
         'crossdock groupby log.parquet --agg "sum(ms)/count(*) as m, n=count(*) where ok" --json',
     ),
-    short_help="Aggregate the rows of a file by keys.",
-    epilog=results.EPILOG,
+    short_help="Aggregate the rows of files by keys.",
+    epilog=file_options.EPILOG,
 )
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True)
 @click.option("--by", metavar="A,B", help='Keys: columns, or name=expression: "city, y=year(day)".')
 @click.option("--agg", metavar="N=F(X)",
               help=f"Aggregates, with commas: {FUNCTIONS}. Options: {OPTIONS}.")  # fmt: skip
 @verbs.WHERE
 @click.option("--sort", metavar="A,B", help='Order of the result: "n desc, city".')
+@file_options.READ
 @results.result_options("group nothing")
-def command(file: str, **options: Any) -> None:
-    """Groups the rows of FILE by the values of keys and prints a row of aggregates for each group.
-    FILE is a file, a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or
-    JSON.
+def command(files: tuple[str, ...], **options: Any) -> None:
+    """Groups the rows of FILES by the values of keys and prints a row of aggregates for each group.
 
     Without --by there is one row over all rows; without --agg each combination of keys is shown
     once. An aggregate may have a condition of its own: sum(x) where y > 0. What ends with AS and a
@@ -58,7 +57,8 @@ def command(file: str, **options: Any) -> None:
     orders = listings.parse_orders(options["sort"], "--sort") if options["sort"] else []
     request = results.Request.from_options(options)
     with results.open_dock(options) as dock:
-        relation = results.filtered(dock.read(file), options["where"])
+        relation = file_options.relation_of(dock, files, options["read"])
+        relation = file_options.taken(relation, options)
         if not items:
             keys_by_name = group_keys((), keys, relation.schema, "group_by()")
             relation = relation.grouped(keys_by_name, {})

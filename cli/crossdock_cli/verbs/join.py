@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import results
+from crossdock_cli import file_options, results
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware", "cross")
 
@@ -20,7 +20,7 @@ KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware", "c
         "crossdock join a.arrow b.arrow --on id,day=date --how anti --count",
     ),
     short_help="Join two files, folders or globs.",
-    epilog=results.EPILOG,
+    epilog=file_options.EPILOG,
 )
 @click.argument("left")
 @click.argument("right")
@@ -34,25 +34,27 @@ KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware", "c
 @click.option("--where", metavar="EXPR", help="Rows of the result: \"qty > 10 and mode = 'AIR'\".")
 @click.option("--suffix", default="_right", show_default=True, metavar="TEXT",
               help="Put after a right column's name that the left side also has.")  # fmt: skip
+@file_options.read_option("read", " of both, such as header=false")
+@file_options.read_option("read-left", " of LEFT alone")
+@file_options.read_option("read-right", " of RIGHT alone")
 @results.result_options("join nothing")
 def command(left: str, right: str, keys: tuple[str, ...], **options: Any) -> None:
-    """Joins LEFT with RIGHT and prints the first and last rows of the result and their number. Each
-    is a file, a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON.
+    """Joins LEFT with RIGHT and prints the first and last rows of the result and their number.
 
     Only the columns that the result needs are read; simple conditions of --where reach the reader.
     """
     from crossdock_cli import listings
 
+    if left == right == "-":
+        raise click.UsageError("standard input, '-', is one table: LEFT or RIGHT.")
     if bool(keys) == (options["how"] == "cross"):
         raise click.UsageError("--on L=R says the keys; --how cross alone has none.")
     pairs = [pair for text in keys for pair in listings.parse_key_pairs(text)]
-    names = listings.parse_names(options["select"], "--select") if options["select"] else []
     request = results.Request.from_options(options)
     with results.open_dock(options) as dock:
-        relation = dock.read(left).join(
-            dock.read(right), on=pairs or None, how=options["how"], suffix=options["suffix"]
+        rows, others = (
+            file_options.relation_of(dock, (files,), options["read"] + options[f"read_{side}"])
+            for side, files in (("left", left), ("right", right))
         )
-        relation = results.filtered(relation, options["where"])
-        if names:
-            relation = relation.select(*names)
-        results.run(dock, relation, request, "read, joined and shown")
+        relation = rows.join(others, on=pairs or None, how=options["how"], suffix=options["suffix"])
+        results.run(dock, file_options.taken(relation, options), request, "read, joined and shown")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import output, results
+from crossdock_cli import file_options, output, results
 from crossdock_cli.termination import removing_unfinished
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ FORMATS = ("parquet", "arrow", "csv")
         "crossdock partition sales.csv --by day --partitions 8 --how range --out days --format csv",
         "crossdock partition 'log/*.parquet' --by user,day --partitions 16 --json",
     ),
-    short_help="Partition the rows of a file by keys.",
-    epilog=results.EPILOG,
+    short_help="Partition the rows of files by keys.",
+    epilog=file_options.EPILOG,
 )
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True)
 @click.option("--by", required=True, metavar="A,B",
               help='Keys: columns, or name=expression: "user, h=id % 7".')  # fmt: skip
 @click.option("--partitions", type=click.IntRange(1), default=64, show_default=True, metavar="N",
@@ -48,26 +48,22 @@ FORMATS = ("parquet", "arrow", "csv")
 @verbs.WHERE
 @click.option("--limit", type=click.IntRange(0), default=10, show_default=True, metavar="N",
               help="Parts to show.")  # fmt: skip
+@file_options.READ
 @results.plan_options("partition nothing")
-def command(file: str, **options: Any) -> None:
-    """Partitions the rows of FILE so that rows with equal keys are in one part, and prints the
+def command(files: tuple[str, ...], **options: Any) -> None:
+    """Partitions the rows of FILES so that rows with equal keys are in one part, and prints the
     number of rows of each part. With --out the parts are written, one file each, in the order of
-    the input. FILE is a file, a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc),
-    CSV or JSON.
+    the input.
     """
-    from crossdock_cli import listings
-
     if options["explain"] and (options["out"] or options["profile"]):
         other = "out" if options["out"] else "profile"
         raise click.UsageError(f"--explain and --{other} cannot go together.")
     if options["explain"] or options["out"]:
         results.refuse_limit("explain" if options["explain"] else "out")
     keys, computed = _keys(options["by"])
-    names = listings.parse_names(options["select"], "--select") if options["select"] else []
     with results.open_dock(options) as dock:
-        relation = results.filtered(dock.read(file), options["where"])
-        if names:
-            relation = relation.select(*names)
+        relation = file_options.relation_of(dock, files, options["read"])
+        relation = file_options.taken(relation, options)
         parts = relation.partition_by(
             *keys, partitions=options["partitions"], how=options["how"], **computed
         )

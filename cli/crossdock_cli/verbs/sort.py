@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import results
+from crossdock_cli import file_options, results
 
 
 @verbs.verb(
@@ -17,10 +17,10 @@ from crossdock_cli import results
         'crossdock sort sales.csv --by "price desc nulls first" --top 10 --select city,price',
         'crossdock sort a.arrow --by "lower(name)" --where "age > 30" --explain',
     ),
-    short_help="Sort the rows of a file.",
-    epilog=results.EPILOG,
+    short_help="Sort the rows of files.",
+    epilog=file_options.EPILOG,
 )
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True)
 @click.option("--by", required=True, metavar="A,B",
               help='Orders: "a, b desc, c nulls first"; NULLs are last otherwise.')  # fmt: skip
 @click.option("--top", type=click.IntRange(0), metavar="K",
@@ -30,22 +30,22 @@ from crossdock_cli import results
 @click.option("--stable", is_flag=True, help="Keep the input's order among equal rows.")
 @click.option("--select", metavar="A,B", help="Columns of the result, in this order.")
 @verbs.WHERE
+@file_options.READ
 @results.result_options("sort nothing")
-def command(file: str, **options: Any) -> None:
-    """Sorts the rows of FILE and prints the first and last of them, or writes them. FILE is a file,
-    a folder or a 'glob' of Parquet, Arrow IPC (.arrow, .feather, .ipc), CSV or JSON.
+def command(files: tuple[str, ...], **options: Any) -> None:
+    """Sorts the rows of FILES and prints the first and last of them, or writes them.
 
     An order is a column or an expression, then asc or desc, then nulls first or nulls last.
     """
     from crossdock_cli import listings
 
     orders = listings.parse_orders(options["by"])
-    names = listings.parse_names(options["select"], "--select") if options["select"] else []
+    selected = {"select": options.pop("select")}
     request = results.Request.from_options(options)
     with results.open_dock(options) as dock:
-        relation = results.filtered(dock.read(file), options["where"])
+        relation = file_options.relation_of(dock, files, options["read"])
+        relation = file_options.taken(relation, options)
         cut = {"limit": options["top"], "offset": options["offset"]}
         relation = relation.sort(*orders, **cut, stable=options["stable"])
-        if names:
-            relation = relation.select(*names)
+        relation = file_options.taken(relation, selected)
         results.run(dock, relation, request, "read, sorted and shown")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import output, results, rows
+from crossdock_cli import file_options, output, results, rows
 
 if TYPE_CHECKING:
     from crossdock.session import Dock
@@ -37,11 +37,10 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interr
 @click.option("-f", "--file", metavar="FILE", help="Take the statements from a file.")
 @click.option("--table", "tables", multiple=True, metavar="NAME=FILES",
               help="A name for files in FROM; may be given again.")  # fmt: skip
-@click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
-              help=f"{', '.join(rows.KINDS)}.  [default: table, or as --out ends]")  # fmt: skip
+@file_options.FORMAT
 @click.option("-o", "--out", metavar="FILE",
               help="Write the last result to a file, in place of one that is there.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Let --out replace an input.")
+@file_options.OVERWRITE
 @click.option("--limit", type=click.IntRange(0), default=40, show_default=True, metavar="N",
               help="Rows of a table to show.")  # fmt: skip
 @verbs.THREADS
