@@ -10,6 +10,7 @@ import crossdock as xd
 import duckdb
 import pyarrow as pa
 import pytest
+from crossdock.option_checks import require_type
 
 START = datetime.datetime(2024, 1, 1)
 
@@ -119,3 +120,29 @@ def test_names_and_errors() -> None:
             left.join_asof(right, ["t", "k"])
         with pytest.raises(xd.TypeError):
             left.join_asof(right, "x", direction="nearest")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("timestamp[us]", "timestamp[ns]"), ("timestamp[ns]", "timestamp[s]"),
+     ("date32[day]", "timestamp[us]"), ("timestamp[us, tz=UTC]", "timestamp[ns, tz=UTC]")],
+)  # fmt: skip
+def test_times_of_other_units(left: str, right: str) -> None:
+    days = pa.array([0, 5, 10], pa.int32()).cast("date32").cast(pa.timestamp("us"))
+    typed = {each: days.cast(require_type(each, "left")) for each in (left, right)}
+    trades = pa.table({"t": typed[left], "i": [0, 1, 2]})
+    quotes = pa.table({"t": typed[right], "p": [7, 8, 9]}).slice(1)
+    joined = xd.from_arrow(trades).join_asof(quotes, on="t").sort("i").collect()
+    assert joined["p"].to_pylist() == [None, 8, 9]
+    assert joined["t"].type == typed[left].type
+    assert joined["t_right"].type == typed[right].type
+    text = "select i, p from trades asof left join quotes on trades.t >= quotes.t order by i"
+    assert xd.sql(text).collect()["p"].to_pylist() == [None, 8, 9]
+
+
+def test_times_and_others_have_no_order() -> None:
+    stamps = pa.array([0], pa.timestamp("us"))
+    rows = xd.from_arrow(pa.table({"t": stamps}))
+    for other in (pa.array(["a"]), pa.array([1]), stamps.cast(pa.timestamp("us", "UTC"))):
+        with pytest.raises(xd.TypeError, match=r"(?s)no order of 't'.*try .*cast"):
+            rows.join_asof(pa.table({"t": other}), on="t")

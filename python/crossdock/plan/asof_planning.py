@@ -4,7 +4,6 @@ one window, ordered; there, a row of the left side looks for the last or next on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +27,7 @@ from crossdock.plan.planning import (
 from crossdock.plan.set_planning import plan_union
 from crossdock.plan.windows import project
 
+_UNITS = ("s", "ms", "us", "ns")
 _DIRECTIONS = ("backward", "forward", "nearest")
 _LEFT, _RIGHT, _AT = "\x01left", "\x01right", "\x01at"  # no column is called so
 _PLAIN = ("", None, JoinOptions())
@@ -105,22 +105,18 @@ def numbers_of_pairs(sides: tuple[Node, Node], names: tuple[str, str], asked: As
     keys = [f"\x01key {i}" for i in range(len(asked.by))]
     used = [Column(b) for _, b in asked.by] + [Column(asked.right_on)]
     right = plan_filter(right, [column.is_not_null() for column in used])
-    mine = [(key, Column(a)) for key, (a, _) in zip(keys, asked.by, strict=True)]
-    theirs = [(key, Column(b)) for key, (_, b) in zip(keys, asked.by, strict=True)]
+    mine: list[tuple[str, Expr]] = [
+        (key, Column(a)) for key, (a, _) in zip(keys, asked.by, strict=True)
+    ]
+    theirs: list[tuple[str, Expr]] = [
+        (key, Column(b)) for key, (_, b) in zip(keys, asked.by, strict=True)
+    ]
     of_left, of_right = Column(names[0]), Column(names[1])
+    of_both = _times_of_both(left, right, asked)
+    mine += [(_AT, of_both[0]), (_LEFT, of_left), (_RIGHT, nullif(of_left, of_left))]
+    theirs += [(_AT, of_both[1]), (_LEFT, nullif(of_right, of_right)), (_RIGHT, of_right)]
     rows = plan_union(
-        [
-            plan_project(
-                left,
-                _marks(mine, asked.left_on, of_left, nullif(of_left, of_left)),
-                "join_asof()",
-            ),
-            plan_project(
-                right,
-                _marks(theirs, asked.right_on, nullif(of_right, of_right), of_right),
-                "join_asof()",
-            ),
-        ]
+        [plan_project(left, mine, "join_asof()"), plan_project(right, theirs, "join_asof()")]
     )
     scope_keys = tuple(Column(key) for key in keys)
     partner = _partner(rows.schema, scope_keys, asked)
@@ -129,10 +125,25 @@ def numbers_of_pairs(sides: tuple[Node, Node], names: tuple[str, str], asked: As
     return plan_filter(pairs, [of_left.is_not_null()])
 
 
-def _marks(
-    keys: Sequence[tuple[str, Expr]], on: str, left: Expr, right: Expr
-) -> list[tuple[str, Expr]]:
-    return [*keys, (_AT, Column(on)), (_LEFT, left), (_RIGHT, right)]
+def _times_of_both(left: Node, right: Node, asked: Asof) -> tuple[Expr, Expr]:
+    """The ordered columns, dates and times of the finer unit of both. TypeError where one is a time
+    and the other is none."""
+    on = asked.left_on, asked.right_on
+    types = left.schema.field(on[0]).type, right.schema.field(on[1]).type
+    is_time = [pa.types.is_timestamp(each) or pa.types.is_date(each) for each in types]
+    if types[0] == types[1] or not any(is_time):
+        return Column(on[0]), Column(on[1])
+    stamps = [each for each in types if pa.types.is_timestamp(each)]
+    if not all(is_time) or len({each.tz for each in stamps}) > 1:
+        raise make_error(
+            "CD-103", f"join_asof() has no order of {on[0]!r} of type {types[0]} and {on[1]!r} of "
+            f"type {types[1]} together",
+            try_=f"with_columns({on[1]}=xd.col({on[1]!r}).cast({str(types[0])!r})) of the right",
+        )  # fmt: skip
+    finest = max(stamps, key=lambda each: _UNITS.index(each.unit)) if stamps else types[0]
+    cast = [Column(each) if t == finest else Column(each).cast(finest)
+            for each, t in zip(on, types, strict=True)]  # fmt: skip
+    return cast[0], cast[1]
 
 
 def _partner(schema: pa.Schema, keys: tuple[Expr, ...], asked: Asof) -> Expr:
