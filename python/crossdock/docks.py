@@ -8,12 +8,11 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from crossdock import _native, sizes
 from crossdock.errors import make_error, public_errors, unknown_choice
 from crossdock.familiar_options import answering
-from crossdock.files.paths import Paths
 from crossdock.machines.rates_file import use_rates_of_file
 from crossdock.plan.nodes import Node
 from crossdock.relation import Relation
@@ -111,11 +110,6 @@ def sql(text: str, parameters: Parameters = None) -> Relation:
     return default_dock().sql_session().run(text, parameters, sys._getframe(1))
 
 
-def read(paths: Paths, **options: Any) -> Relation:
-    """`Dock.read` on the default dock."""
-    return default_dock().read(paths, **options)
-
-
 def _on_default(method: Callable[Concatenate[Dock, _Given], _Result]) -> Callable[_Given, _Result]:
     """A method of docks as a function, which calls that of the default dock."""
 
@@ -132,6 +126,7 @@ def _on_default(method: Callable[Concatenate[Dock, _Given], _Result]) -> Callabl
 register = _on_default(Dock.register)
 unregister = _on_default(Dock.unregister)
 from_arrow = _on_default(Dock.from_arrow)
+read = _on_default(Dock.read)
 read_parquet = _on_default(Dock.read_parquet)
 read_csv = _on_default(Dock.read_csv)
 read_csv_rejects = _on_default(Dock.read_csv_rejects)

@@ -16,11 +16,12 @@ from crossdock.expressions.orders import Order, orders_of
 from crossdock.familiar_options import answering_class, refuse_options
 from crossdock.grouping import Grouping
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
+from crossdock.option_signatures import showing
 from crossdock.partitions import Partitions
 from crossdock.plan import planning, pushdown, row_planning, window_planning, windows
 from crossdock.plan.group_planning import Key, group_keys, plan_group
 from crossdock.plan.list_planning import plan_unnest
-from crossdock.plan.nodes import Node, depth_of, files_of
+from crossdock.plan.nodes import JoinOptions, Node, depth_of, files_of
 from crossdock.plan.shared_parts import narrow_whole
 from crossdock.query_dock import QueryDock
 from crossdock.result_files import ResultFiles
@@ -66,6 +67,7 @@ class Relation(RowSets, ResultFiles):
         """Column names of the result, in order."""
         return list(self._node.schema.names)
 
+    @showing(planning.JOIN_DEFAULTS, JoinOptions.__annotations__)
     def join(
         self,
         other: Relation | object,

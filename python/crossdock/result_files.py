@@ -15,6 +15,7 @@ from crossdock.files.paths import PathLike, format_of, is_file_name
 from crossdock.files.replacement import require_free_folder
 from crossdock.files.writers import WriteOptions
 from crossdock.option_checks import require_flag, require_values
+from crossdock.option_signatures import showing
 from crossdock.plan.known_orders import DECLARED, known_order
 from crossdock.query_dock import QueryDock
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from crossdock.plan.nodes import Node
+
+
+# What `write` takes besides paths.
+_WRITE_DEFAULTS = {
+    name: WriteOptions.__dataclass_fields__[name].default
+    for name in ("compression", "level", "row_group_rows", "delimiter", "header")
+}
 
 
 @answering_class
@@ -76,6 +84,7 @@ class ResultFiles(ABC):
             return self.write_folders(path, Layout(keys, options), overwrite=overwrite)
         return self.write_as(path, options, overwrite)
 
+    @showing(_WRITE_DEFAULTS, WriteOptions.__annotations__)
     def write(self, path: PathLike, *, overwrite: bool = False, **options: Any) -> int:
         """Runs the relation into a .parquet, .arrow, .csv, .ndjson or .json file, of the last two
         also with .gz or .zst; gives the number of rows. options: those of `write_parquet`, for a

@@ -17,7 +17,12 @@ from crossdock.errors import make_error
 from crossdock.familiar_options import answering_class, unknown_option
 from crossdock.files import pickled_sources  # noqa: F401 - for relations in pickles
 from crossdock.files.csv_files import csv_rejects, open_csv
-from crossdock.files.csv_options import CsvArguments
+from crossdock.files.csv_options import (
+    CSV_DEFAULTS,
+    READ_DEFAULTS,
+    CsvArguments,
+    ReadArguments,
+)
 from crossdock.files.far_files import FileSystemLike
 from crossdock.files.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.files.ipc_files import open_ipc
@@ -27,6 +32,7 @@ from crossdock.files.parquet_keys import Decryption
 from crossdock.files.paths import DELTA_LOG, Paths, detect_format, placed
 from crossdock.files.sources import ArrowSource, Source, import_arrow
 from crossdock.option_checks import require_flag
+from crossdock.option_signatures import showing
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_scan
 from crossdock.relation import Relation
@@ -135,6 +141,7 @@ class Dock:
         )
         return self._open(open_ipc, paths, options)
 
+    @showing(CSV_DEFAULTS, CsvArguments.__annotations__)
     def read_csv(
         self,
         paths: Paths,
@@ -162,6 +169,7 @@ class Dock:
         )
         return self._open(open_csv, paths, options, files)
 
+    @showing(CSV_DEFAULTS, CsvArguments.__annotations__)
     def read_csv_rejects(
         self,
         paths: Paths,
@@ -251,7 +259,8 @@ class Dock:
 
         return self._opened(lambda: open_iceberg(table, snapshot, filesystem))
 
-    def read(self, paths: Paths, **options: Any) -> Relation:
+    @showing(READ_DEFAULTS, ReadArguments.__annotations__)
+    def read(self, paths: Paths, **options: Unpack[ReadArguments]) -> Relation:
         """A relation over a file, folder, glob or list of files whose format the names' ending
         says, which must be one format; with the options of its reader. A folder with the log of a
         Delta table is read as such.
@@ -259,7 +268,7 @@ class Dock:
         Errors: PathError (nothing there, ending not known), DataError, OptionError, ClosedError.
         """
         if isinstance(paths, str | os.PathLike) and (Path(paths) / DELTA_LOG).is_dir():
-            return self.read_delta(paths, **options)
+            return self.read_delta(paths, **options)  # type: ignore[misc]
         openers: dict[str, Callable[..., Relation]] = {
             "parquet": self.read_parquet,
             "ipc": self.read_ipc,

@@ -76,6 +76,18 @@ def test_signatures_and_pickles_stay() -> None:
     assert pickle.loads(pickle.dumps(xd.connect)) is xd.connect
 
 
+def test_signatures_name_the_options() -> None:
+    for method, names in (
+        (xd.read, "filename delimiter bad_values"), (xd.read_csv, "filesystem header ragged"),
+        (xd.Relation.join, "on suffix null_equals_null"), (xd.Relation.write, "delimiter level"),
+    ):  # fmt: skip
+        parameters = inspect.signature(method).parameters
+        assert parameters.keys() >= set(names.split())
+        assert "options" not in parameters
+    delimiter = inspect.signature(xd.read_csv).parameters["delimiter"]
+    assert str(delimiter) == "delimiter: 'str | None' = None"
+
+
 def test_descending_of_each(rows: xd.Relation) -> None:
     assert rows.sort("b", "a", descending=[True, False]).collect()["a"].to_pylist() == [1, 2, 3]
     with pytest.raises(xd.OptionError, match="not one for each of 2"):

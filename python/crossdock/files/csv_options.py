@@ -6,7 +6,7 @@ import codecs
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
@@ -16,6 +16,8 @@ from crossdock.option_checks import require_count, require_flag, require_text, r
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, InvalidRow, ParseOptions, ReadOptions
+
+    from crossdock.files.far_files import FileSystemLike
 
 CSV_ADVICE = (
     "types={'column': 'string'} where the first rows mislead; ragged='fill' or 'skip' for rows of "
@@ -43,6 +45,15 @@ class CsvArguments(TypedDict, total=False):
     types: Mapping[str, Any] | None
     ragged: str
     bad_values: str
+
+
+class ReadArguments(CsvArguments, total=False):
+    """What `read` takes besides paths: options of all formats, and those of some."""
+
+    union_by_name: bool
+    hive_partitioning: bool | None
+    filename: bool | str
+    filesystem: FileSystemLike | None
 
 
 @dataclass(frozen=True)
@@ -229,6 +240,17 @@ class CsvOptions:
         whole = lines[:-1] if len(lines) > 1 and not text.endswith(("\n", "\r")) else lines
         kept = whole[self.skip :]
         return [line for line in kept if line and not (self.comment and line[0] == self.comment)]
+
+
+# As users give them: None for what is not set.
+CSV_DEFAULTS = {
+    each.name: None if each.default in ("", (), MISSING) else each.default
+    for each in fields(CsvOptions)
+}
+READ_DEFAULTS = {
+    "union_by_name": True, "hive_partitioning": None, "filename": False, "filesystem": None,
+    **CSV_DEFAULTS,
+}  # fmt: skip
 
 
 def _wrong(option: str, value: object, why: str, example: str) -> CrossdockError:

@@ -37,10 +37,10 @@ def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = Fa
     target = Path(path).expanduser()
     with path_errors(target):
         require_parent(target)
-        if target.is_dir():
+        if target.is_dir() or str(path).endswith("/"):
             raise make_error(
-                "CD-502", f"{str(target)!r} cannot be written: it is a folder",
-                try_=repr(str(target / "result.parquet")),
+                "CD-502", f"{str(path)!r} cannot be written: it is a folder",
+                try_=f"{str(target / 'result.parquet')!r}, or partition_by= for files in folders",
             )  # fmt: skip
         may_replace_input = require_flag(overwrite, "overwrite", "write")
         if not target.exists():

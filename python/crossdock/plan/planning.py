@@ -47,6 +47,7 @@ _FAMILIAR = {
     "sort": "strategy='merge', or sort(...) behind it",
 }
 
+JOIN_DEFAULTS = {name: each.default for name, each in JoinOptions.__dataclass_fields__.items()}
 Keys: TypeAlias = str | Sequence[str | tuple[str, str]] | Mapping[str, str]
 
 

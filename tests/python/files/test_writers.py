@@ -146,6 +146,8 @@ def test_a_folder_and_a_long_name_in_the_way(dock: xd.Dock, tmp_path: Path) -> N
     (tmp_path / "x.parquet").mkdir()
     with pytest.raises(xd.PathError, match=r"it is a folder(.|\n)*try"):
         dock.from_arrow(TABLE).write(tmp_path / "x.parquet")
+    with pytest.raises(xd.PathError, match=r"it is a folder(.|\n)*partition_by="):
+        dock.from_arrow(TABLE).write_parquet(f"{tmp_path}/new/")
     with pytest.raises(xd.PathError, match=r"too long(.|\n)*a shorter name"):
         dock.from_arrow(TABLE).write(tmp_path / ("x" * 300 + ".parquet"))
     with pytest.raises(xd.PathError, match=r"'/proc/x' cannot be written(.|\n)*try"):
