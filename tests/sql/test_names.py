@@ -456,3 +456,14 @@ def test_parameters_beside_columns_that_are_looked_up(dock: xd.Dock) -> None:
     assert rows(dock.sql("select columns('k') from u where v > ?", [3])) == [(2,)]
     with pytest.raises(xd.SqlError, match="looked up"):
         dock.sql("select columns(*) from (select * from u where v > ?)", [3])
+
+
+def test_copy_under_any_name(tmp_path: Path, dock: xd.Dock) -> None:
+    for form, reader in (("csv", "read_csv"), ("jsonl", "read_json"), ("feather", "read_ipc"),
+                         ("parquet", "read_parquet")):  # fmt: skip
+        path = tmp_path / f"{form}.txt"
+        dock.sql(f"copy (select 1 as a, 'x' as b) to '{path}' (format {form})")
+        rows = getattr(dock, reader)(path).collect().to_pylist()
+        assert rows == [{"a": 1, "b": "x"}]
+    dock.sql(f"copy (select 1 as a) to '{tmp_path / 't.data'}' (format md)")
+    assert (tmp_path / "t.data").read_text().splitlines()[0] == "| a |"
