@@ -19,7 +19,7 @@ from crossdock.expressions.evaluation import keep_rows
 from crossdock.expressions.expression import Expr, conjuncts
 from crossdock.files.batch_files import BatchFiles, completed, keeps
 from crossdock.files.csv_lines import behind_empty_lines, lines_in, lines_of
-from crossdock.files.csv_options import CSV_ADVICE, CsvOptions
+from crossdock.files.csv_options import CSV_ADVICE, CsvOptions, csv_cause
 from crossdock.files.csv_rejects import RowParser
 from crossdock.files.exact_integers import with_exact_integers
 from crossdock.files.far_files import of_each_far, open_stream, path_of, stream_in
@@ -137,6 +137,10 @@ class CsvSource(DatasetFiles):
         self._dialect: Dialect | None = None
         self._names: dict[str, list[str]] = {}  # of columns, by file
         super().__init__(paths, "csv", options)
+
+    def cause_and_advice(self, error: Exception) -> tuple[str, str]:
+        cause, advice = super().cause_and_advice(error)
+        return csv_cause(cause) if advice == CSV_ADVICE else (cause, advice)
 
     def scanned_files(self, columns: Sequence[str]) -> ScannedFiles | str:
         """The files for the engine's reader of CSV, which reads these columns, or why it does not.

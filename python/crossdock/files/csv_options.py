@@ -23,10 +23,29 @@ CSV_ADVICE = (
     "types={'column': 'string'} where the first rows mislead; ragged='fill' or 'skip' for rows of "
     "other lengths; bad_values='skip' for rows with values of other types"
 )
+# Where pyarrow opens a file, and what it says of a value; columns are counted from 0 there.
+_OPENED = re.compile(r"^Could not open CSV input source '.*?': Invalid: ")
+_NO_VALUE = re.compile(
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (.+?): invalid value '(.*)'"
+)
 _RAGGED = ("error", "skip", "fill")
 _BAD_VALUES = ("error", "skip")
 _DELIMITERS = (",", ";", "\t", "|")  # that are looked for
 _SNIFFED_LINES = 200
+
+
+def csv_cause(message: str) -> tuple[str, str]:
+    """What pyarrow says of a file, as users count, and what to try."""
+    message = _OPENED.sub("", message)
+    if (wrong := _NO_VALUE.search(message)) is not None:
+        what = f"{wrong[4]!r} in column {int(wrong[1]) + 1} of row {wrong[2]} is no {wrong[3]}"
+        return (
+            what,
+            "types={'column': 'string'} for this column, or bad_values='skip' for such rows",
+        )
+    if "Expected" in message:
+        return message, "ragged='fill' or 'skip'; quote= or delimiter=, where values have commas"
+    return message, CSV_ADVICE
 
 
 class CsvArguments(TypedDict, total=False):

@@ -315,3 +315,11 @@ def test_a_file_that_is_gone_says_so(dock: xd.Dock, tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(xd.PathError, match="was there when it was opened"):
         rows.collect()
+
+
+def test_a_wrong_value_is_named_as_users_count(dock: xd.Dock, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('a,price\n1,2.5\n2,"1,200.5"\n')
+    wrong = r"(?s)'1,200\.5' in column 2 of row 3 is no double.*try .*types=.*bad_values='skip'"
+    with pytest.raises(xd.DataError, match=wrong) as refused:
+        dock.read_csv(tmp_path / "x.csv", types={"price": "float64"}).collect()
+    assert "Could not open" not in str(refused.value)
