@@ -35,28 +35,32 @@ struct WireEntry {
 };
 static_assert(sizeof(WireEntry) == 4);
 
-constexpr size_t kFlowBytes = 12;
-
-// Bytes of an entry's fields, without the text.
-constexpr size_t field_bytes(NoteKind kind) {
-  switch (kind) {
-    case NoteKind::kCredit:
-      return kFlowBytes + 24;
-    case NoteKind::kTotal:
-      return kFlowBytes + 16;
-    case NoteKind::kTotalSeen:
-    case NoteKind::kAsk:
-    case NoteKind::kUnknown:
-      return kFlowBytes;
-    case NoteKind::kFailed:
-      return 10;
-    case NoteKind::kFailedSeen:
-      return 8;
-    case NoteKind::kKeepalive:
-    case NoteKind::kKeepaliveSeen:
-      return 0;
+// Calls field(entry.*) for what an entry of its kind has on wires, in their order; the text comes behind.
+template <class Entry, class Field>
+constexpr void each_field(Entry& entry, const Field& field) {
+  const auto is_any = [&](auto... kinds) { return ((entry.kind == kinds) || ...); };
+  if (is_any(NoteKind::kKeepalive, NoteKind::kKeepaliveSeen)) return;
+  field(entry.flow.channel);
+  if (entry.kind == NoteKind::kFailed) field(entry.code);
+  if (is_any(NoteKind::kFailed, NoteKind::kFailedSeen)) return;
+  field(entry.flow.source);
+  field(entry.flow.outlet);
+  if (entry.kind == NoteKind::kCredit) {
+    field(entry.arrived);
+    field(entry.head);
+    field(entry.beyond);
+  } else if (entry.kind == NoteKind::kTotal) {
+    field(entry.segments);
+    field(entry.rows);
   }
-  return 0;
+}
+
+size_t field_bytes(NoteKind kind) {
+  NoteEntry entry;
+  entry.kind = kind;
+  size_t bytes = 0;
+  each_field(entry, [&](const auto& field) { bytes += sizeof(field); });
+  return bytes;
 }
 
 bool is_kind(uint8_t kind) {
@@ -64,111 +68,23 @@ bool is_kind(uint8_t kind) {
          kind <= static_cast<uint8_t>(NoteKind::kKeepaliveSeen);
 }
 
-class FieldWriter {
- public:
-  explicit FieldWriter(std::byte* at) : at_(at) {}
-  template <class T>
-  void put(const T& value) {
-    std::memcpy(at_, &value, sizeof(T));
-    at_ += sizeof(T);
-  }
-  void put_flow(const FlowId& flow) {
-    put(flow.channel);
-    put(flow.source);
-    put(flow.outlet);
-  }
-  void put_text(std::string_view text) { std::memcpy(at_, text.data(), text.size()); }
-
- private:
-  std::byte* at_;
-};
-
-class FieldReader {
- public:
-  explicit FieldReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  template <class T>
-  void get(T& value) {
-    CD_CHECK(bytes_.size() >= sizeof(T), "{} of {} bytes", bytes_.size(), sizeof(T));
-    std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
-  }
-  void get_flow(FlowId& flow) {
-    get(flow.channel);
-    get(flow.source);
-    get(flow.outlet);
-  }
-  std::string_view rest() const {
-    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-};
-
-void write_fields(const NoteEntry& entry, FieldWriter out) {
-  switch (entry.kind) {
-    case NoteKind::kCredit:
-      out.put_flow(entry.flow);
-      out.put(entry.arrived);
-      out.put(entry.head);
-      out.put(entry.beyond);
-      return;
-    case NoteKind::kTotal:
-      out.put_flow(entry.flow);
-      out.put(entry.segments);
-      out.put(entry.rows);
-      return;
-    case NoteKind::kTotalSeen:
-    case NoteKind::kAsk:
-    case NoteKind::kUnknown:
-      out.put_flow(entry.flow);
-      return;
-    case NoteKind::kFailed:
-      out.put(entry.flow.channel);
-      out.put(entry.code);
-      out.put_text(entry.text);
-      return;
-    case NoteKind::kFailedSeen:
-      out.put(entry.flow.channel);
-      return;
-    case NoteKind::kKeepalive:
-    case NoteKind::kKeepaliveSeen:
-      return;
-  }
+void write_fields(const NoteEntry& entry, std::byte* at) {
+  each_field(entry, [&](const auto& field) {
+    std::memcpy(at, &field, sizeof(field));
+    at += sizeof(field);
+  });
+  std::ranges::copy(std::as_bytes(std::span(entry.text)), at);
 }
 
-NoteEntry read_fields(NoteKind kind, FieldReader in) {
+NoteEntry read_fields(NoteKind kind, std::span<const std::byte> bytes) {
   NoteEntry entry;
   entry.kind = kind;
-  switch (kind) {
-    case NoteKind::kCredit:
-      in.get_flow(entry.flow);
-      in.get(entry.arrived);
-      in.get(entry.head);
-      in.get(entry.beyond);
-      break;
-    case NoteKind::kTotal:
-      in.get_flow(entry.flow);
-      in.get(entry.segments);
-      in.get(entry.rows);
-      break;
-    case NoteKind::kTotalSeen:
-    case NoteKind::kAsk:
-    case NoteKind::kUnknown:
-      in.get_flow(entry.flow);
-      break;
-    case NoteKind::kFailed:
-      in.get(entry.flow.channel);
-      in.get(entry.code);
-      entry.text = in.rest();
-      break;
-    case NoteKind::kFailedSeen:
-      in.get(entry.flow.channel);
-      break;
-    case NoteKind::kKeepalive:
-    case NoteKind::kKeepaliveSeen:
-      break;
-  }
+  each_field(entry, [&](auto& field) {
+    CD_CHECK(bytes.size() >= sizeof(field), "{} of {} bytes", bytes.size(), sizeof(field));
+    std::memcpy(&field, bytes.data(), sizeof(field));
+    bytes = bytes.subspan(sizeof(field));
+  });
+  entry.text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   return entry;
 }
 
@@ -223,7 +139,7 @@ bool NoteWriter::add(const NoteEntry& entry) {
   std::memcpy(bytes_.data() + used_, &wire, sizeof(wire));
   NoteEntry cut = entry;
   cut.text = text;
-  write_fields(cut, FieldWriter(bytes_.data() + used_ + sizeof(wire)));
+  write_fields(cut, bytes_.data() + used_ + sizeof(wire));
   used_ += wire.bytes;
   ++entries_;
   return true;
@@ -271,8 +187,8 @@ bool NoteReader::next(NoteEntry& entry) {
   if (left_.empty()) return false;
   WireEntry wire;
   std::memcpy(&wire, left_.data(), sizeof(wire));
-  entry = read_fields(static_cast<NoteKind>(wire.kind),
-                      FieldReader(left_.first(wire.bytes).subspan(sizeof(wire))));
+  entry =
+      read_fields(static_cast<NoteKind>(wire.kind), left_.first(wire.bytes).subspan(sizeof(wire)));
   left_ = left_.subspan(wire.bytes);
   return true;
 }
