@@ -9,46 +9,44 @@ namespace {
 
 constexpr int32_t kLastPhysical = static_cast<int32_t>(PhysicalType::kFixedBytes);
 
+struct NumberedMeaning {
+  int number;
+  Meaning meaning;
+};
+constexpr NumberedMeaning kLogical[] = {{1, Meaning::kString},
+                                        {5, Meaning::kDecimal},
+                                        {6, Meaning::kDate},
+                                        {7, Meaning::kTime},
+                                        {8, Meaning::kTimestamp},
+                                        {10, Meaning::kInteger},
+                                        {11, Meaning::kNull},
+                                        {15, Meaning::kFloat16}};
+constexpr NumberedMeaning kConverted[] = {{0, Meaning::kString},
+                                          {5, Meaning::kDecimal},
+                                          {6, Meaning::kDate},
+                                          {7, Meaning::kTime},
+                                          {8, Meaning::kTime},
+                                          {9, Meaning::kTimestamp},
+                                          {10, Meaning::kTimestamp}};
+
+Meaning meaning_in(std::span<const NumberedMeaning> all, int number) {
+  const auto known = std::ranges::find(all, number, &NumberedMeaning::number);
+  return known == all.end() ? Meaning::kOther : known->meaning;
+}
+
 // The older way of saying what values mean.
 void set_converted(int32_t converted, SchemaElement& to) {
-  const auto integer = [&](int bits, bool is_signed) {
+  constexpr int kUnsigned8 = 11;
+  constexpr int kSigned8 = 15;
+  if (converted >= kUnsigned8 && converted < kSigned8 + 4) {
     to.meaning = Meaning::kInteger;
-    to.integer_bits = bits;
-    to.is_signed = is_signed;
-  };
-  switch (converted) {
-    case 0:
-      to.meaning = Meaning::kString;
-      return;
-    case 5:
-      to.meaning = Meaning::kDecimal;
-      return;
-    case 6:
-      to.meaning = Meaning::kDate;
-      return;
-    case 7:
-    case 8:
-      to.meaning = Meaning::kTime;
-      to.units_per_second = converted == 7 ? 1'000 : 1'000'000;
-      return;
-    case 9:
-    case 10:
-      to.meaning = Meaning::kTimestamp;
-      to.units_per_second = converted == 9 ? 1'000 : 1'000'000;
-      return;
-    case 11:
-    case 12:
-    case 13:
-    case 14:
-      return integer(8 << (converted - 11), false);
-    case 15:
-    case 16:
-    case 17:
-    case 18:
-      return integer(8 << (converted - 15), true);
-    default:
-      to.meaning = Meaning::kOther;
+    to.is_signed = converted >= kSigned8;
+    to.integer_bits = 8 << (converted - (to.is_signed ? kSigned8 : kUnsigned8));
+    return;
   }
+  to.meaning = meaning_in(kConverted, converted);
+  const bool has_unit = to.meaning == Meaning::kTime || to.meaning == Meaning::kTimestamp;
+  if (has_unit) to.units_per_second = converted % 2 == 1 ? 1'000 : 1'000'000;
 }
 
 // TIME and TIMESTAMP.
@@ -84,36 +82,11 @@ void read_decimal(ThriftReader& reader, SchemaElement& to) {
 void read_logical(ThriftReader& reader, SchemaElement& to) {
   reader.each_field([&](int id, ThriftType type) {
     if (type != ThriftType::kStruct) return false;
-    switch (id) {
-      case 1:
-        to.meaning = Meaning::kString;
-        return false;
-      case 5:
-        to.meaning = Meaning::kDecimal;
-        read_decimal(reader, to);
-        return true;
-      case 6:
-        to.meaning = Meaning::kDate;
-        return false;
-      case 7:
-      case 8:
-        to.meaning = id == 7 ? Meaning::kTime : Meaning::kTimestamp;
-        read_unit(reader, to);
-        return true;
-      case 10:
-        to.meaning = Meaning::kInteger;
-        read_integer(reader, to);
-        return true;
-      case 11:
-        to.meaning = Meaning::kNull;
-        return false;
-      case 15:
-        to.meaning = Meaning::kFloat16;
-        return false;
-      default:
-        to.meaning = Meaning::kOther;
-        return false;
-    }
+    to.meaning = meaning_in(kLogical, id);
+    if (id == 5) read_decimal(reader, to);
+    if (id == 7 || id == 8) read_unit(reader, to);
+    if (id == 10) read_integer(reader, to);
+    return id == 5 || id == 7 || id == 8 || id == 10;
   });
 }
 
@@ -123,31 +96,18 @@ void read_schema_element(ThriftReader& reader, SchemaElement& to) {
   bool is_logical = false;
   std::string_view name;
   reader.each_field([&](int id, ThriftType type) {
-    switch (id) {
-      case 1:
-        return reader.read(type, &physical);
-      case 2:
-        return reader.read(type, &to.type_length);
-      case 3:
-        return reader.read(type, &to.repetition);
-      case 4:
-        return reader.read(type, &name);
-      case 5:
-        return reader.read(type, &to.children);
-      case 6:
-        return reader.read(type, &converted);
-      case 7:
-        return reader.read(type, &to.scale);
-      case 8:
-        return reader.read(type, &to.precision);
-      case 10:
-        if (type != ThriftType::kStruct) return false;
-        is_logical = true;
-        read_logical(reader, to);
-        return true;
-      default:
-        return false;
-    }
+    if (id == 1) return reader.read(type, &physical);
+    if (id == 2) return reader.read(type, &to.type_length);
+    if (id == 3) return reader.read(type, &to.repetition);
+    if (id == 4) return reader.read(type, &name);
+    if (id == 5) return reader.read(type, &to.children);
+    if (id == 6) return reader.read(type, &converted);
+    if (id == 7) return reader.read(type, &to.scale);
+    if (id == 8) return reader.read(type, &to.precision);
+    if (id != 10 || type != ThriftType::kStruct) return false;
+    is_logical = true;
+    read_logical(reader, to);
+    return true;
   });
   to.name = name;
   if (physical >= 0 && physical <= kLastPhysical) to.physical = static_cast<PhysicalType>(physical);
@@ -158,35 +118,18 @@ void read_schema_element(ThriftReader& reader, SchemaElement& to) {
 void read_statistics(ThriftReader& reader, Statistics& to) {
   std::optional<std::string_view> bounds[4];  // max, min of old; max, min
   reader.each_field([&](int id, ThriftType type) {
-    const auto bound = [&](int which) {
-      std::string_view bytes;
+    std::string_view bytes;
+    if (id == 1 || id == 2 || id == 5 || id == 6) {
       if (!reader.read(type, &bytes)) return false;
-      bounds[which] = bytes;
+      bounds[id < 3 ? id - 1 : id - 3] = bytes;
       return true;
-    };
-    int64_t nulls = 0;
-    bool is_exact = false;
-    switch (id) {
-      case 1:
-        return bound(0);
-      case 2:
-        return bound(1);
-      case 3:
-        if (!reader.read(type, &nulls)) return false;
-        to.null_count = nulls;
-        return true;
-      case 5:
-        return bound(2);
-      case 6:
-        return bound(3);
-      case 7:
-      case 8:
-        if (!reader.read(type, &is_exact)) return false;
-        to.is_exact = is_exact && to.is_exact.value_or(true);
-        return true;
-      default:
-        return false;
     }
+    int64_t nulls = 0;
+    if (id == 3) return reader.read(type, &nulls) && (to.null_count = nulls).has_value();
+    bool is_exact = false;
+    if ((id != 7 && id != 8) || !reader.read(type, &is_exact)) return false;
+    to.is_exact = is_exact && to.is_exact.value_or(true);
+    return true;
   });
   to.is_deprecated = !bounds[2].has_value() && !bounds[3].has_value();
   const int first = to.is_deprecated ? 0 : 2;
@@ -240,45 +183,27 @@ bool read_page_encodings(ThriftReader& reader, ThriftType of) {
 void read_column_metadata(ThriftReader& reader, ColumnChunk& to) {
   int32_t physical = -1;
   int32_t codec = -1;
+  const auto read_path_part = [&](ThriftType of) {
+    std::string_view part;
+    if (!reader.read(of, &part)) return false;
+    to.path.emplace_back(part);
+    return true;
+  };
   reader.each_field([&](int id, ThriftType type) {
-    switch (id) {
-      case 1:
-        return reader.read(type, &physical);
-      case 3:
-        return reader.each_element(type, [&](ThriftType of) {
-          std::string_view part;
-          if (!reader.read(of, &part)) return false;
-          to.path.emplace_back(part);
-          return true;
-        });
-      case 4:
-        return reader.read(type, &codec);
-      case 5:
-        return reader.read(type, &to.values);
-      case 6:
-        return reader.read(type, &to.uncompressed_bytes);
-      case 7:
-        return reader.read(type, &to.compressed_bytes);
-      case 9:
-        return reader.read(type, &to.data_page_offset);
-      case 11:
-        return reader.read(type, &to.dictionary_page_offset);
-      case 12:
-        if (type != ThriftType::kStruct) return false;
-        read_statistics(reader, to.statistics);
-        return true;
-      case 13:
-        to.all_coded = read_page_encodings(reader, type);
-        return type == ThriftType::kList;
-      case 14:
-        return reader.read(type, &to.bloom_filter_offset);
-      case 16:
-        if (type != ThriftType::kStruct) return false;
-        read_histograms(reader, to.histograms);
-        return true;
-      default:
-        return false;
-    }
+    if (id == 1) return reader.read(type, &physical);
+    if (id == 3) return reader.each_element(type, read_path_part);
+    if (id == 4) return reader.read(type, &codec);
+    if (id == 5) return reader.read(type, &to.values);
+    if (id == 6) return reader.read(type, &to.uncompressed_bytes);
+    if (id == 7) return reader.read(type, &to.compressed_bytes);
+    if (id == 9) return reader.read(type, &to.data_page_offset);
+    if (id == 11) return reader.read(type, &to.dictionary_page_offset);
+    if (id == 13) to.all_coded = read_page_encodings(reader, type);
+    if (id == 13) return type == ThriftType::kList;
+    if (id == 14) return reader.read(type, &to.bloom_filter_offset);
+    if ((id != 12 && id != 16) || type != ThriftType::kStruct) return false;
+    id == 12 ? read_statistics(reader, to.statistics) : read_histograms(reader, to.histograms);
+    return true;
   });
   if (physical >= 0 && physical <= kLastPhysical) to.physical = static_cast<PhysicalType>(physical);
   to.codec = static_cast<Codec>(std::clamp(codec, 0, 255));
@@ -312,10 +237,6 @@ void read_row_group(ThriftReader& reader, RowGroup& to) {
 Error bad_footer() {
   return make_error(ErrorCode::kSourceFailed, "its footer is no metadata of Parquet");
 }
-
-}  // namespace
-
-namespace {
 
 // A footer with an empty list in place of the row groups that lie from `begin` to `end`.
 std::string without(std::span<const uint8_t> footer, int64_t begin, int64_t end) {
