@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/integer_types.hpp"
 #include "table/key_read.hpp"
 
 namespace crossdock::execution {
@@ -117,18 +118,7 @@ void copy_values(const Rows& rows, int32_t count, uint8_t* to) {
 
 template <class Rows>
 void copy_fixed(const Rows& rows, int32_t width, int32_t count, uint8_t* to) {
-  switch (width) {
-    case 1:
-      return copy_values<1>(rows, count, to);
-    case 2:
-      return copy_values<2>(rows, count, to);
-    case 4:
-      return copy_values<4>(rows, count, to);
-    case 8:
-      return copy_values<8>(rows, count, to);
-    default:
-      return copy_values<16>(rows, count, to);
-  }
+  with_word(width, [&](auto zero) { copy_values<sizeof(zero)>(rows, count, to); });
 }
 
 // Views whose heaps are those of several batches: each is numbered on.

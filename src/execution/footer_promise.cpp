@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/integer_types.hpp"
 #include "execution/row_group_bounds.hpp"
 
 namespace crossdock::execution {
@@ -46,16 +47,9 @@ Promise promise_of(const scan::ParquetTable& table, int column) {
 bool is_kept(const Promise& promise, const ColumnView& column, const DataType& type) {
   if (promise.no_nulls && column.validity != nullptr) return false;
   if (!promise.range.has_value()) return true;
-  switch (fixed_bytes(type)) {
-    case 1:
-      return is_within<int8_t>(column, *promise.range);
-    case 2:
-      return is_within<int16_t>(column, *promise.range);
-    case 4:
-      return is_within<int32_t>(column, *promise.range);
-    default:
-      return is_within<int64_t>(column, *promise.range);
-  }
+  return with_unsigned(fixed_bytes(type), [&](auto zero) {
+    return is_within<std::make_signed_t<decltype(zero)>>(column, *promise.range);
+  });
 }
 
 }  // namespace crossdock::execution

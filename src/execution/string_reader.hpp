@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/integer_types.hpp"
 #include "table/column.hpp"
 #include "table/key_read.hpp"
 
@@ -65,21 +66,12 @@ class StringReader {
  private:
   // Where the values are; -1: null, whose index may be anything.
   void find_places(int64_t begin, int64_t rows, int64_t* to) const {
-    switch (index_bytes_) {
-      case 0:
-        std::iota(to, to + rows, begin);
-        break;
-      case 1:
-        std::copy_n(column_.data<uint8_t>() + begin, rows, to);
-        break;
-      case 2:
-        std::copy_n(column_.data<uint16_t>() + begin, rows, to);
-        break;
-      case 4:
-        std::copy_n(column_.data<uint32_t>() + begin, rows, to);
-        break;
-      default:
-        std::copy_n(column_.data<int64_t>() + begin, rows, to);
+    if (index_bytes_ == 0) {
+      std::iota(to, to + rows, begin);
+    } else {
+      with_unsigned(index_bytes_, [&](auto zero) {
+        std::copy_n(column_.data<decltype(zero)>() + begin, rows, to);
+      });
     }
     if (column_.validity == nullptr) return;
     for (int64_t i = 0; i < rows; ++i) {

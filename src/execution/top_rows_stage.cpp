@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/integer_types.hpp"
 #include "execution/block_builder.hpp"
 #include "execution/column_gather.hpp"
 #include "execution/known_bounds.hpp"
@@ -37,17 +38,11 @@ WordKind word_kind(const DataType& type) {
     case TypeId::kUtf8View:
     case TypeId::kBinaryView:
       return WordKind::kView;
-    case TypeId::kDate32:
-    case TypeId::kDate64:
-    case TypeId::kTime32:
-    case TypeId::kTime64:
-    case TypeId::kTimestamp:
-    case TypeId::kDuration:
-      return WordKind::kSigned;
     default:
       break;
   }
-  if (is_signed_integer(type.id)) return WordKind::kSigned;
+  if (is_signed_integer(type.id) || (type.id >= TypeId::kDate32 && type.id <= TypeId::kDuration))
+    return WordKind::kSigned;
   return is_unsigned_integer(type.id) ? WordKind::kUnsigned : WordKind::kNone;
 }
 
@@ -145,23 +140,10 @@ class KeyWords {
       case WordKind::kView:
         return read_words(
             rows, [&](int32_t i) { return column.is_valid(i) ? view_word(column, i) : 0; }, words);
-      case WordKind::kUnsigned:
-        return read_integers<uint8_t, uint16_t, uint32_t, uint64_t>(column, rows, words);
       default:
-        return read_integers<int8_t, int16_t, int32_t, int64_t>(column, rows, words);
-    }
-  }
-  template <class T1, class T2, class T4, class T8>
-  void read_integers(const ColumnView& column, int32_t rows, uint64_t* words) const {
-    switch (width_) {
-      case 1:
-        return read_fixed<T1>(column, rows, words);
-      case 2:
-        return read_fixed<T2>(column, rows, words);
-      case 4:
-        return read_fixed<T4>(column, rows, words);
-      default:
-        return read_fixed<T8>(column, rows, words);
+        return with_integer(width_, kind_ == WordKind::kUnsigned, [&](auto zero) {
+          read_fixed<decltype(zero)>(column, rows, words);
+        });
     }
   }
 

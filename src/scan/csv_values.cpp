@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/int128.hpp"
+#include "base/integer_types.hpp"
 #include "scan/page_values.hpp"
 #include "scan/value_conversion.hpp"
 #include "table/bitmap.hpp"
@@ -277,7 +278,7 @@ bool NullStrings::holds(std::string_view value) const {
   const auto& strings = by_length_[value.size()];
   if (value.empty()) return !strings.empty();
   if (!first_bytes_[static_cast<uint8_t>(value[0])]) return false;
-  return std::find(strings.begin(), strings.end(), value) != strings.end();
+  return std::ranges::find(strings, value) != strings.end();
 }
 
 CsvColumn::CsvColumn(DataType type,
@@ -425,20 +426,6 @@ bool CsvColumn::read_values(const Cells& of) {
   switch (type_.id) {
     case TypeId::kBool:
       return read_bits(of);
-    case TypeId::kInt8:
-      return read_integers<int8_t>(of);
-    case TypeId::kInt16:
-      return read_integers<int16_t>(of);
-    case TypeId::kInt32:
-      return read_integers<int32_t>(of);
-    case TypeId::kUInt8:
-      return read_integers<uint8_t>(of);
-    case TypeId::kUInt16:
-      return read_integers<uint16_t>(of);
-    case TypeId::kUInt32:
-      return read_integers<uint32_t>(of);
-    case TypeId::kUInt64:
-      return read_integers<uint64_t>(of);
     case TypeId::kFloat32:
       return read_reals<float>(of);
     case TypeId::kFloat64:
@@ -449,7 +436,9 @@ bool CsvColumn::read_values(const Cells& of) {
     case TypeId::kTimestamp:
       return read_moments(of);
     default:
-      return read_integers<int64_t>(of);
+      return with_integer(fixed_bytes(type_), is_unsigned_integer(type_.id), [&](auto zero) {
+        return read_integers<decltype(zero)>(of);
+      });
   }
 }
 

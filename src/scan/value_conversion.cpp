@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/int128.hpp"
+#include "base/integer_types.hpp"
 
 namespace crossdock::scan {
 namespace {
@@ -37,11 +38,6 @@ void each_value(const uint8_t* from, ValueList list, uint8_t* out, Make make) {
   }
 }
 
-struct Wide {
-  uint64_t low;
-  uint64_t high;
-};
-
 template <class T>
 void copy(const uint8_t* from, ValueList list, uint8_t* out) {
   if (list.count == 0) return;
@@ -60,9 +56,9 @@ void widen(Int128 factor, const uint8_t* from, ValueList list, uint8_t* out) {
       return static_cast<UInt128>(static_cast<Int128>(value)) * times;
     });
   }
-  each_value<From, Wide>(from, list, out, [](From value) {
+  each_value<From, WideWord>(from, list, out, [](From value) {
     const auto wide = static_cast<Int128>(value);
-    return Wide{static_cast<uint64_t>(wide), static_cast<uint64_t>(wide >> 64)};
+    return WideWord{static_cast<uint64_t>(wide), static_cast<uint64_t>(wide >> 64)};
   });
 }
 
@@ -150,18 +146,7 @@ void join_bytes(const ColumnForm& form, const uint8_t* from, ValueList list, uin
 }  // namespace
 
 void pick_values(int32_t width, const uint8_t* from, ValueList list, uint8_t* out) {
-  switch (width) {
-    case 1:
-      return copy<uint8_t>(from, list, out);
-    case 2:
-      return copy<uint16_t>(from, list, out);
-    case 4:
-      return copy<uint32_t>(from, list, out);
-    case 8:
-      return copy<uint64_t>(from, list, out);
-    default:
-      return copy<Wide>(from, list, out);
-  }
+  with_word(width, [&](auto zero) { copy<decltype(zero)>(from, list, out); });
 }
 
 bool convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/integer_types.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -247,20 +249,8 @@ void rewrite_indices(const DataType& type,
                      ColumnView& column,
                      const std::vector<int64_t>& positions,
                      std::vector<uint8_t>& memory) {
-  switch (fixed_bytes(type)) {
-    case 1:
-      write_indices<uint8_t>(column, positions, memory);
-      break;
-    case 2:
-      write_indices<uint16_t>(column, positions, memory);
-      break;
-    case 4:
-      write_indices<uint32_t>(column, positions, memory);
-      break;
-    default:
-      write_indices<uint64_t>(column, positions, memory);
-      break;
-  }
+  with_unsigned(fixed_bytes(type),
+                [&](auto zero) { write_indices<decltype(zero)>(column, positions, memory); });
 }
 
 bool is_identity(const std::vector<int64_t>& positions) {

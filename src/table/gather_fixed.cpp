@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/check.hpp"
+#include "base/integer_types.hpp"
 #include "table/gather_parts.hpp"
 
 namespace crossdock::gathering {
@@ -165,23 +165,7 @@ Result<Block> gather_fixed(const Request& request) {
   const int32_t width = fixed_bytes(request.column.field->type);
   const auto count = static_cast<int64_t>(request.refs.size());
   CD_ASSIGN(Block values, request.memory.get(count * width, "gather values"));
-  switch (width) {
-    case 1:
-      copy_width<1>(request, values.data());
-      break;
-    case 2:
-      copy_width<2>(request, values.data());
-      break;
-    case 4:
-      copy_width<4>(request, values.data());
-      break;
-    case 8:
-      copy_width<8>(request, values.data());
-      break;
-    default:
-      CD_CHECK(width == 16, "width {}", width);
-      copy_width<16>(request, values.data());
-  }
+  with_word(width, [&](auto zero) { copy_width<sizeof(zero)>(request, values.data()); });
   return values;
 }
 

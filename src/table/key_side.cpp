@@ -1,6 +1,7 @@
 #include "table/key_side.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/check.hpp"
@@ -12,18 +13,10 @@ constexpr int64_t kSecondsPerDay = 86400;
 constexpr int32_t kMaxExponent = 38;  // 10^38 < 2^127
 
 Stored stored_integer(int32_t bytes, bool is_signed) {
-  switch (bytes) {
-    case 1:
-      return is_signed ? Stored::kInt8 : Stored::kUInt8;
-    case 2:
-      return is_signed ? Stored::kInt16 : Stored::kUInt16;
-    case 4:
-      return is_signed ? Stored::kInt32 : Stored::kUInt32;
-    case 8:
-      return is_signed ? Stored::kInt64 : Stored::kUInt64;
-    default:
-      return Stored::kInt128;
-  }
+  if (bytes > 8) return Stored::kInt128;
+  const Stored narrowest = is_signed ? Stored::kInt8 : Stored::kUInt8;
+  return static_cast<Stored>(static_cast<int>(narrowest) +
+                             std::countr_zero(static_cast<uint32_t>(bytes)));
 }
 
 Stored stored_as(const DataType& type) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/integer_types.hpp"
 #include "table/key_read.hpp"
 
 namespace crossdock {
@@ -238,18 +239,8 @@ void RowComparer::Column::compare_stored(const Candidates& candidates, uint8_t* 
 }
 
 void RowComparer::Column::compare_stored(const Candidates& candidates, uint8_t* equal) const {
-  switch (stored_bytes(left.side().stored)) {
-    case 1:
-      return compare_stored<1>(candidates, equal);
-    case 2:
-      return compare_stored<2>(candidates, equal);
-    case 4:
-      return compare_stored<4>(candidates, equal);
-    case 8:
-      return compare_stored<8>(candidates, equal);
-    default:
-      return compare_stored<16>(candidates, equal);
-  }
+  with_word(stored_bytes(left.side().stored),
+            [&](auto zero) { compare_stored<sizeof(zero)>(candidates, equal); });
 }
 
 void RowComparer::Column::compare_words(const Candidates& candidates, uint8_t* equal) const {

@@ -2,6 +2,7 @@
 // only decimals and timestamps carry parameters and are parsed by hand.
 #include "table/type.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -49,6 +50,15 @@ constexpr FixedFormat kFixedFormats[] = {
     {"Z", TypeId::kLargeBinary, 0},
     {"vz", TypeId::kBinaryView, 0},
 };
+
+struct Unit {
+  char code;
+  int64_t per_second;
+  std::string_view name;
+};
+
+constexpr Unit kUnits[] = {
+    {'s', 1, "s"}, {'m', 1'000, "ms"}, {'u', 1'000'000, "us"}, {'n', 1'000'000'000, "ns"}};
 
 struct TypeTraits {
   TypeId id;
@@ -158,40 +168,16 @@ Result<DataType> parse_decimal(std::string_view format) {
 
 // "ts" unit ":" zone.
 Result<DataType> parse_timestamp(std::string_view format) {
-  int64_t units = 0;
-  switch (format[2]) {
-    case 's':
-      units = 1;
-      break;
-    case 'm':
-      units = 1'000;
-      break;
-    case 'u':
-      units = 1'000'000;
-      break;
-    case 'n':
-      units = 1'000'000'000;
-      break;
-    default:
-      return refuse(format);
-  }
+  const auto* const unit = std::ranges::find(kUnits, format[2], &Unit::code);
+  if (unit == std::end(kUnits)) return refuse(format);
   DataType type = plain(TypeId::kTimestamp, format);
-  type.units_per_second = units;
+  type.units_per_second = unit->per_second;
   type.timezone = format.substr(4);
   return type;
 }
 
 std::string_view unit_name(int64_t units_per_second) {
-  switch (units_per_second) {
-    case 1:
-      return "s";
-    case 1'000:
-      return "ms";
-    case 1'000'000:
-      return "us";
-    default:
-      return "ns";
-  }
+  return std::ranges::find(kUnits, units_per_second, &Unit::per_second)->name;
 }
 
 }  // namespace

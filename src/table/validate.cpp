@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/integer_types.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -179,24 +181,10 @@ Status validate_indices(const Field& field, const ColumnView& column) {
 }
 
 Status validate_dictionary_column(const Field& field, const ColumnView& column) {
-  switch (dictionary_index(field.type)) {
-    case TypeId::kInt8:
-      return validate_indices<int8_t>(field, column);
-    case TypeId::kInt16:
-      return validate_indices<int16_t>(field, column);
-    case TypeId::kInt32:
-      return validate_indices<int32_t>(field, column);
-    case TypeId::kInt64:
-      return validate_indices<int64_t>(field, column);
-    case TypeId::kUInt8:
-      return validate_indices<uint8_t>(field, column);
-    case TypeId::kUInt16:
-      return validate_indices<uint16_t>(field, column);
-    case TypeId::kUInt32:
-      return validate_indices<uint32_t>(field, column);
-    default:
-      return validate_indices<uint64_t>(field, column);
-  }
+  const bool is_unsigned = is_unsigned_integer(dictionary_index(field.type));
+  return with_integer(fixed_bytes(field.type), is_unsigned, [&](auto zero) {
+    return validate_indices<decltype(zero)>(field, column);
+  });
 }
 
 }  // namespace

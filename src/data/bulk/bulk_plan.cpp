@@ -96,8 +96,7 @@ void plan_words(std::span<const SeenColumn> seen, BulkPlan& plan) {
     if (seen[i].packs) candidates.push_back(static_cast<int>(i));
   }
   const auto bits_of = [&](int column) { return seen[static_cast<size_t>(column)].range.bits(); };
-  std::stable_sort(
-      candidates.begin(), candidates.end(), [&](int a, int b) { return bits_of(a) > bits_of(b); });
+  std::ranges::stable_sort(candidates, [&](int a, int b) { return bits_of(a) > bits_of(b); });
   std::vector<int> used;  // bits, by word
   std::vector<BulkWord> words;
   for (const int column : candidates) {
@@ -155,17 +154,8 @@ int64_t BulkPlan::sent_row_bytes() const {
 }
 
 bool can_pack(const DataType& type) {
-  switch (type.id) {
-    case TypeId::kDate32:
-    case TypeId::kDate64:
-    case TypeId::kTime32:
-    case TypeId::kTime64:
-    case TypeId::kTimestamp:
-    case TypeId::kDuration:
-      return true;
-    default:
-      return is_signed_integer(type.id) || is_unsigned_integer(type.id);
-  }
+  return is_signed_integer(type.id) || is_unsigned_integer(type.id) ||
+         (type.id >= TypeId::kDate32 && type.id <= TypeId::kDuration);
 }
 
 void widen(const DataType& type,
@@ -174,7 +164,8 @@ void widen(const DataType& type,
            int64_t count,
            ValueRange& range) {
   if (count == 0) return;
-  with_integer(type, [&](auto value) { widen_as<decltype(value)>(column, begin, count, range); });
+  with_integer_of(type,
+                  [&](auto value) { widen_as<decltype(value)>(column, begin, count, range); });
 }
 
 BulkPlan plan_bulk(SchemaPtr sent, std::span<const SeenColumn> seen, bool packs) {

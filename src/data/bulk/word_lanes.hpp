@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/integer_types.hpp"
 #include "data/bulk/bulk_plan.hpp"
 #include "table/column.hpp"
 
@@ -18,18 +19,8 @@ inline constexpr uint32_t kWordRows = 1024;  // put together at a time
 
 // Calls call(T{}) with the integer type in which a value of the column lies.
 template <class Call>
-void with_integer(const DataType& type, const Call& call) {
-  const bool is_unsigned = is_unsigned_integer(type.id);
-  switch (fixed_bytes(type)) {
-    case 1:
-      return is_unsigned ? call(uint8_t{}) : call(int8_t{});
-    case 2:
-      return is_unsigned ? call(uint16_t{}) : call(int16_t{});
-    case 4:
-      return is_unsigned ? call(uint32_t{}) : call(int32_t{});
-    default:
-      return is_unsigned ? call(uint64_t{}) : call(int64_t{});
-  }
+void with_integer_of(const DataType& type, const Call& call) {
+  with_integer(fixed_bytes(type), is_unsigned_integer(type.id), call);
 }
 
 // The base of a column in the type of its values: 64-bit unsigned ones were moved by 2^63.
@@ -82,26 +73,10 @@ void load_words(const std::byte* from, uint32_t count, uint64_t* words) {
 }
 
 // Calls call(std::integral_constant<int, bytes>) for 1 to 8 bytes.
-template <class Call>
+template <int kBytes = 1, class Call>
 void with_word_bytes(int bytes, const Call& call) {
-  switch (bytes) {
-    case 1:
-      return call(std::integral_constant<int, 1>{});
-    case 2:
-      return call(std::integral_constant<int, 2>{});
-    case 3:
-      return call(std::integral_constant<int, 3>{});
-    case 4:
-      return call(std::integral_constant<int, 4>{});
-    case 5:
-      return call(std::integral_constant<int, 5>{});
-    case 6:
-      return call(std::integral_constant<int, 6>{});
-    case 7:
-      return call(std::integral_constant<int, 7>{});
-    default:
-      return call(std::integral_constant<int, 8>{});
-  }
+  if (bytes == kBytes) return call(std::integral_constant<int, kBytes>{});
+  if constexpr (kBytes < 8) with_word_bytes<kBytes + 1>(bytes, call);
 }
 
 // The words of a block's rows.
@@ -123,7 +98,7 @@ void write_words(const WordSource& from, const Rows& rows, uint32_t count, std::
     std::memset(words, 0, size_t{part} * 8);
     for (const int i : word.columns) {
       const auto at = static_cast<size_t>(i);
-      with_integer(plan.sent->fields[at].type, [&](auto zero) {
+      with_integer_of(plan.sent->fields[at].type, [&](auto zero) {
         add_distances<decltype(zero)>(
             plan.columns[at], from.block.columns[at], rows.from(begin), part, words);
       });
@@ -141,7 +116,7 @@ inline void read_column(const DataType& type,
                         uint32_t count,
                         std::byte* to) {
   const uint64_t mask = column.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << column.bits) - 1;
-  with_integer(type, [&](auto zero) {
+  with_integer_of(type, [&](auto zero) {
     using T = decltype(zero);
     auto* out = reinterpret_cast<T*>(to);
     const uint64_t base = base_as<T>(column.base);

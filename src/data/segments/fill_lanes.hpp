@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/integer_types.hpp"
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/segment_bits.hpp"
 
@@ -95,11 +96,6 @@ void put_bits_of(
   });
 }
 
-// A value of 16 bytes, which columns align to 8 only.
-struct Wide {
-  uint64_t low, high;
-};
-
 // Copies with plain stores of a line at a time. Who reads a segment is on another core as a rule, and a long memcpy,
 // which is one instruction of the processor there, is slower where the other core has the lines: two processes on
 // Cascade Lake, segments of 64 KiB to 1 MiB, 9.9 to 10.3 GB/s with it and 11.9 to 12.1 so, from memory 5.8 and 7.1;
@@ -134,18 +130,8 @@ void copy_values(const uint8_t* from, const Rows& rows, uint32_t count, std::byt
 template <class Rows>
 void copy_fixed(
     uint32_t width_bytes, const uint8_t* from, const Rows& rows, uint32_t count, std::byte* to) {
-  switch (width_bytes) {
-    case 1:
-      return copy_values<uint8_t>(from, rows, count, to);
-    case 2:
-      return copy_values<uint16_t>(from, rows, count, to);
-    case 4:
-      return copy_values<uint32_t>(from, rows, count, to);
-    case 8:
-      return copy_values<uint64_t>(from, rows, count, to);
-    default:
-      return copy_values<Wide>(from, rows, count, to);
-  }
+  with_word(static_cast<int>(width_bytes),
+            [&](auto zero) { copy_values<decltype(zero)>(from, rows, count, to); });
 }
 
 }  // namespace crossdock::segments::filling

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/integer_types.hpp"
 #include "data/segments/fill_lanes.hpp"
 #include "table/column.hpp"
 #include "table/type.hpp"
@@ -45,24 +46,10 @@ void resolve(const DataType& type,
              const Rows& rows,
              uint32_t count,
              ResolvedRows& out) {
-  switch (dictionary_index(type)) {
-    case TypeId::kInt8:
-      return resolve_as<int8_t>(column, rows, count, out);
-    case TypeId::kInt16:
-      return resolve_as<int16_t>(column, rows, count, out);
-    case TypeId::kInt32:
-      return resolve_as<int32_t>(column, rows, count, out);
-    case TypeId::kInt64:
-      return resolve_as<int64_t>(column, rows, count, out);
-    case TypeId::kUInt8:
-      return resolve_as<uint8_t>(column, rows, count, out);
-    case TypeId::kUInt16:
-      return resolve_as<uint16_t>(column, rows, count, out);
-    case TypeId::kUInt32:
-      return resolve_as<uint32_t>(column, rows, count, out);
-    default:
-      return resolve_as<uint64_t>(column, rows, count, out);
-  }
+  const bool is_unsigned = is_unsigned_integer(dictionary_index(type));
+  with_integer(fixed_bytes(type), is_unsigned, [&](auto zero) {
+    resolve_as<decltype(zero)>(column, rows, count, out);
+  });
 }
 
 // Calls `call(begin, count, resolved)` for a dictionary column, block by block.

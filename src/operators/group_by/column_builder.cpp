@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "base/integer_types.hpp"
 #include "table/bitmap.hpp"
 
 namespace crossdock::operators {
@@ -92,12 +93,6 @@ Result<ColumnView> make_views(const PackedStrings& strings, BatchMemory& memory)
   return column;
 }
 
-template <class Value>
-void store_as(const uint64_t* words, int32_t count, uint8_t* to, int64_t at) {
-  auto* out = reinterpret_cast<Value*>(to) + at;
-  for (int32_t i = 0; i < count; ++i) out[i] = static_cast<Value>(words[i]);
-}
-
 }  // namespace
 
 Result<uint8_t*> BatchMemory::get(int64_t bytes) {
@@ -175,17 +170,11 @@ void store_words(
     }
     return;
   }
-  switch (fixed_bytes(type)) {
-    case 1:
-      return store_as<uint8_t>(words, count, to, at);
-    case 2:
-      return store_as<uint16_t>(words, count, to, at);
-    case 4:
-      return store_as<uint32_t>(words, count, to, at);
-    default:
-      CD_CHECK(fixed_bytes(type) == 8, "{} bytes", fixed_bytes(type));
-      return store_as<uint64_t>(words, count, to, at);
-  }
+  CD_CHECK(fixed_bytes(type) <= 8, "{} bytes", fixed_bytes(type));
+  with_unsigned(fixed_bytes(type), [&](auto zero) {
+    auto* out = reinterpret_cast<decltype(zero)*>(to) + at;
+    for (int32_t i = 0; i < count; ++i) out[i] = static_cast<decltype(zero)>(words[i]);
+  });
 }
 
 Result<ColumnView> make_strings(const DataType& type,

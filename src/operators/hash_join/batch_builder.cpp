@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/integer_types.hpp"
 #include "table/bitmap.hpp"
 
 namespace crossdock::operators {
@@ -13,26 +14,15 @@ namespace {
 constexpr int64_t kLine = 64;
 int64_t round_line(int64_t bytes) { return (bytes + kLine - 1) & -kLine; }
 
-template <class Value>
-void narrow(const uint64_t* from, int shift, int32_t rows, uint8_t* to) {
-  auto* out = reinterpret_cast<Value*>(to);
-  for (int32_t i = 0; i < rows; ++i) out[i] = static_cast<Value>(from[i] >> shift);
-}
-
 void narrow_to(int bits, const uint64_t* from, int shift, int32_t rows, uint8_t* to) {
-  switch (bits) {
-    case 1:
-      for (int32_t i = 0; i < rows; ++i) to[i] = (from[i] >> shift) & 1;
-      return;
-    case 8:
-      return narrow<uint8_t>(from, shift, rows, to);
-    case 16:
-      return narrow<uint16_t>(from, shift, rows, to);
-    case 32:
-      return narrow<uint32_t>(from, shift, rows, to);
-    default:
-      return narrow<uint64_t>(from, shift, rows, to);
+  if (bits == 1) {
+    for (int32_t i = 0; i < rows; ++i) to[i] = (from[i] >> shift) & 1;
+    return;
   }
+  with_unsigned(bits / 8, [=](auto zero) {
+    auto* out = reinterpret_cast<decltype(zero)*>(to);
+    for (int32_t i = 0; i < rows; ++i) out[i] = static_cast<decltype(zero)>(from[i] >> shift);
+  });
 }
 
 int lane_bits(const DataType& type) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/integer_types.hpp"
+
 namespace crossdock::operators {
 namespace {
 
@@ -113,7 +115,7 @@ class Planner {
     const JoinSpec& spec = *request_.spec;
     if (request_.refs_only[index_of(side)]) return true;
     if (request_.keys->needs_verification() || spec.residual) return true;
-    return std::any_of(plan_.fields.begin(), plan_.fields.end(), [&](const OutputField& field) {
+    return std::ranges::any_of(plan_.fields, [&](const OutputField& field) {
       return field.side == OutputSide::kKey && touches(field, side);
     });
   }
@@ -158,12 +160,6 @@ class Planner {
   OutputPlan& plan_;
 };
 
-template <class Value>
-void or_values(const ColumnView& column, int64_t begin, int32_t count, int shift, uint64_t* lane) {
-  const Value* values = column.data<Value>() + begin;
-  for (int32_t i = 0; i < count; ++i) lane[i] |= static_cast<uint64_t>(values[i]) << shift;
-}
-
 void or_bits(const uint8_t* bits, int64_t first_bit, int32_t count, int shift, uint64_t* lane) {
   for (int32_t i = 0; i < count; ++i) {
     const int64_t bit = first_bit + i;
@@ -176,18 +172,13 @@ void or_field(const ColumnView& column,
               int64_t begin,
               int32_t count,
               uint64_t* lane) {
-  switch (field.bits) {
-    case 1:
-      return or_bits(column.values, column.offset + begin, count, field.shift, lane);
-    case 8:
-      return or_values<uint8_t>(column, begin, count, field.shift, lane);
-    case 16:
-      return or_values<uint16_t>(column, begin, count, field.shift, lane);
-    case 32:
-      return or_values<uint32_t>(column, begin, count, field.shift, lane);
-    default:
-      return or_values<uint64_t>(column, begin, count, field.shift, lane);
+  if (field.bits == 1) {
+    return or_bits(column.values, column.offset + begin, count, field.shift, lane);
   }
+  with_unsigned(field.bits / 8, [&, shift = field.shift](auto zero) {
+    const auto* values = column.data<decltype(zero)>() + begin;
+    for (int32_t i = 0; i < count; ++i) lane[i] |= static_cast<uint64_t>(values[i]) << shift;
+  });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/int128.hpp"
+#include "base/integer_types.hpp"
 #include "data/sorters/word_sort.hpp"
 
 namespace crossdock::operators {
@@ -13,28 +13,14 @@ namespace {
 constexpr int64_t kWidest = 16;  // bytes of a lane
 constexpr int64_t kRowsMin = 1 << 16;
 
-template <class Value>
-void permute_lane(uint8_t* lane, const uint32_t* positions, int64_t rows, uint8_t* scratch) {
-  auto* values = reinterpret_cast<Value*>(lane);
-  auto* sorted = reinterpret_cast<Value*>(scratch);
-  for (int64_t i = 0; i < rows; ++i) sorted[i] = values[positions[i]];
-  std::memcpy(lane, scratch, static_cast<size_t>(rows) * sizeof(Value));
-}
-
 void permute_width(
     int width, uint8_t* lane, const uint32_t* positions, int64_t rows, uint8_t* scratch) {
-  switch (width) {
-    case 1:
-      return permute_lane<uint8_t>(lane, positions, rows, scratch);
-    case 2:
-      return permute_lane<uint16_t>(lane, positions, rows, scratch);
-    case 4:
-      return permute_lane<uint32_t>(lane, positions, rows, scratch);
-    case 8:
-      return permute_lane<uint64_t>(lane, positions, rows, scratch);
-    default:
-      return permute_lane<Int128>(lane, positions, rows, scratch);
-  }
+  with_word(width, [=](auto zero) {
+    auto* values = reinterpret_cast<decltype(zero)*>(lane);
+    auto* sorted = reinterpret_cast<decltype(zero)*>(scratch);
+    for (int64_t i = 0; i < rows; ++i) sorted[i] = values[positions[i]];
+    std::memcpy(lane, scratch, static_cast<size_t>(rows) * sizeof(zero));
+  });
 }
 
 }  // namespace

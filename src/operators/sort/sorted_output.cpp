@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/integer_types.hpp"
 #include "table/bitmap.hpp"
 #include "table/gather.hpp"
 
@@ -12,25 +13,13 @@ namespace {
 
 constexpr int64_t kDecodeRows = 1024;
 
-template <class Value>
-void narrow(const uint64_t* from, int64_t count, uint8_t* to) {
-  for (int64_t i = 0; i < count; ++i) {
-    const auto value = static_cast<Value>(from[i]);
-    std::memcpy(to + i * sizeof(Value), &value, sizeof(Value));
-  }
-}
-
 void narrow_to(int width, const uint64_t* from, int64_t count, uint8_t* to) {
-  switch (width) {
-    case 1:
-      return narrow<uint8_t>(from, count, to);
-    case 2:
-      return narrow<uint16_t>(from, count, to);
-    case 4:
-      return narrow<uint32_t>(from, count, to);
-    default:
-      return narrow<uint64_t>(from, count, to);
-  }
+  with_unsigned(width, [=](auto zero) {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto value = static_cast<decltype(zero)>(from[i]);
+      std::memcpy(to + i * sizeof(value), &value, sizeof(value));
+    }
+  });
 }
 
 bool is_bits(const Field& field) { return layout(field.type) == Layout::kBits; }
