@@ -18,41 +18,18 @@ namespace crossdock::execution {
 namespace {
 
 using operators::JoinKind;
+using operators::JoinRoles;
 using operators::JoinSpec;
 using operators::OutputColumn;
 using operators::OutputSide;
+using operators::Side;
 
 // What it costs to look a key up in a filter, in comparisons of integers.
 constexpr double kProbeCost = 1.5;
 
-// Rows that leave a join whose probe side is the left one, or the right one.
-ProbeKind probe_kind(JoinKind kind, bool build_is_left) {
-  ProbeKind rows;
-  switch (kind) {
-    case JoinKind::kLeft:
-      (build_is_left ? rows.build_unmatched : rows.probe_unmatched) = true;
-      break;
-    case JoinKind::kRight:
-      (build_is_left ? rows.probe_unmatched : rows.build_unmatched) = true;
-      break;
-    case JoinKind::kFull:
-      rows.probe_unmatched = rows.build_unmatched = true;
-      break;
-    case JoinKind::kSemi:
-      rows.pairs = false;
-      (build_is_left ? rows.build_matched : rows.probe_matched) = true;
-      break;
-    case JoinKind::kAntiNullAware:
-      rows.null_aware = true;
-      [[fallthrough]];
-    case JoinKind::kAnti:
-      rows.pairs = false;
-      (build_is_left ? rows.build_unmatched : rows.probe_unmatched) = true;
-      break;
-    default:
-      break;
-  }
-  return rows;
+// Of a join whose build side is the left one, or the right one.
+JoinRoles roles_of(JoinKind kind, bool build_is_left) {
+  return operators::join_roles(kind, build_is_left ? Side::kLeft : Side::kRight);
 }
 
 // The sides of a join, seen from the build and the probe side.
@@ -103,7 +80,7 @@ class Sides {
     for (const auto& [left, right] : join_.spec.keys) {
       if (verifies) columns.push_back(build_is_left_ ? left : right);
     }
-    std::sort(columns.begin(), columns.end());
+    std::ranges::sort(columns);
     columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     return columns;
   }
@@ -145,7 +122,7 @@ class Sides {
     }
     blocks.schema = std::move(schema);
     blocks.stores.push_back(store);
-    const ProbeKind rows = probe_kind(join_.spec.kind, build_is_left_);
+    const JoinRoles rows = roles_of(join_.spec.kind, build_is_left_);
     if (rows.build_unmatched) blocks.nullable.assign(blocks.nullable.size(), true);
     blocks.nullable.push_back(rows.probe_unmatched);
     return blocks;
@@ -173,9 +150,8 @@ class Sides {
 // Whether the rows of a chain can be named by references into the table that they come from.
 bool comes_from_one_table(const Chain& chain, const std::vector<int>& payload) {
   if (chain.stores.size() != 1 || chain.stores[0] == nullptr) return false;
-  return std::all_of(payload.begin(), payload.end(), [&](int column) {
-    return chain.schema.places[column].origin == 0;
-  });
+  return std::ranges::all_of(payload,
+                             [&](int column) { return chain.schema.places[column].origin == 0; });
 }
 
 // The build side's columns that are compared behind the probe: they are there as values.
@@ -198,7 +174,7 @@ std::vector<int> referred_origins(const Chain& build,
     if (build.stores[o] == nullptr) continue;
     const auto belongs = [&](int column) {
       return build.schema.places[column].origin == static_cast<int>(o) &&
-             std::find(compared.begin(), compared.end(), column) == compared.end();
+             std::ranges::find(compared, column) == compared.end();
     };
     int64_t bytes = 0;
     bool has_strings = false;
@@ -221,14 +197,14 @@ std::vector<int> referred_origins(const Chain& build,
 void add_probe_facts(Chain& probe,
                      const JoinSpec& keys,
                      const JoinTable& table,
-                     const ProbeKind& kind) {
-  if (table.keys().is_one_integer() && !kind.probe_unmatched && !kind.marks_build()) {
+                     const JoinRoles& kind) {
+  if (table.keys().is_one_integer() && !kind.probe_unmatched && !kind.tracks_build()) {
     probe.ranges.emplace_back(probe.schema.places[keys.keys[0].first], table.range());
   }
   const bool keeps_order =
-      !kind.marks_build() && (!kind.pairs || (table.is_array() && !kind.probe_unmatched));
+      !kind.tracks_build() && (!kind.pairs || (table.is_array() && !kind.probe_unmatched));
   probe.is_ordered = probe.is_ordered && keeps_order;
-  if (!kind.marks_build()) return;
+  if (!kind.tracks_build()) return;
   const double rows = static_cast<double>(table.rows());
   const double probed = static_cast<double>(std::max<int64_t>(1, probe.source->rows()));
   probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
@@ -372,10 +348,10 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   const auto& join = std::get<plan::Join>(node.operation);
   const Sides sides(join, probe, build, build_is_left);
   const JoinSpec keys = sides.key_spec();
-  const ProbeKind kind = probe_kind(join.spec.kind, build_is_left);
+  const JoinRoles kind = roles_of(join.spec.kind, build_is_left);
   CD_ASSIGN(JoinKeys words, join_keys(probe, build, keys));
   const bool verifies = words.needs_verification();
-  const bool has_store = kind.pairs || kind.marks_build();
+  const bool has_store = kind.pairs || kind.tracks_build();
   auto table = std::make_shared<JoinTable>(std::move(words), environment_.machine);
   BuildSink::Options build_options;
   build_options.input = build.schema;
@@ -384,7 +360,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   build_options.rows_expected = build.rows_expected();
   build_options.workers = workers_;
   build_options.memory = environment_.memory;
-  build_options.marks = kind.marks_build();
+  build_options.marks = kind.tracks_build();
   build_options.keeps_keyless = kind.build_unmatched || kind.null_aware;
   build_options.compared = compared_columns(sides, keys, verifies);
   if (comes_from_one_table(build, build_options.payload)) {
@@ -420,7 +396,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   // With a residual, a key of a left join has its partner in some rows and none in others.
   const bool follows_from_key = !kind.probe_unmatched || join.residual == nullptr;
   if (kind.pairs && !kind.build_unmatched && follows_from_key) add_dependency(probe, keys, *table);
-  if (kind.needs_partner() && rules_.has(Rule::kKeyFilters)) {
+  if (!kind.probe_unmatched && rules_.has(Rule::kKeyFilters)) {
     CD_TRY(add_key_filter(probe, keys, table));
   }
   probe.cost += probe.pass_rate * kProbeCost * static_cast<double>(keys.keys.size());

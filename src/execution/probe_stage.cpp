@@ -122,7 +122,7 @@ class ProbeStage final : public Stage {
       : options_(std::move(options)),
         program_(std::move(program)),
         kind_(options_.kind),
-        has_store_(kind_.pairs || kind_.marks_build()),
+        has_store_(kind_.pairs || kind_.tracks_build()),
         workers_(options_.workers) {}
 
   std::string describe() const override {
@@ -136,7 +136,7 @@ class ProbeStage final : public Stage {
     return text;
   }
 
-  bool can_be_sampled() const override { return !kind_.marks_build(); }
+  bool can_be_sampled() const override { return !kind_.tracks_build(); }
 
   // Of joins whose probe rows leave only with a partner.
   std::unique_ptr<RowTest> make_test() const override {
@@ -158,10 +158,10 @@ class ProbeStage final : public Stage {
     CD_ASSIGN(Worker * state, worker(index));
     state->index = index;
     if (kind_.null_aware && !options_.table->keyless().empty()) return {};
-    if (kind_.marks_probe()) std::memset(state->matched, 0, static_cast<size_t>(block.rows));
+    if (kind_.tracks_probe()) std::memset(state->matched, 0, static_cast<size_t>(block.rows));
     if (kind_.null_aware && options_.table->rows() > 0) mark_null_keys(*state, block);
     CD_TRY(find_pairs(*state, block));
-    return kind_.marks_probe() ? push_by_match(*state, block) : Status();
+    return kind_.tracks_probe() ? push_by_match(*state, block) : Status();
   }
 
   Status flush(int index) override {
@@ -230,7 +230,7 @@ class ProbeStage final : public Stage {
   Status find_in_order(Worker& state, const RowBlock& block, int32_t count) {
     CD_TRY(state.finder->start(block, state.words.words(), state.words.rows(), count));
     state.pairs_hold = state.finder->is_exact() && !options_.table->keys().needs_verification();
-    const bool one_is_enough = !kind_.pairs && !kind_.marks_build();
+    const bool one_is_enough = !kind_.pairs && !kind_.tracks_build();
     while (!has_enough() &&
            state.finder->next(state.pairs, one_is_enough ? state.matched : nullptr)) {
       CD_TRY(take_found(state, block));
@@ -276,10 +276,10 @@ class ProbeStage final : public Stage {
       if (state.check != nullptr && !state.pairs_hold) {
         CD_ASSIGN(some, state.check->select(block, {rows, refs, positions, some}));
       }
-      if (kind_.marks_probe()) {
+      if (kind_.tracks_probe()) {
         for (int32_t i = 0; i < some; ++i) state.matched[rows[i]] = 1;
       }
-      if (kind_.marks_build()) mark_build(positions, some);
+      if (kind_.tracks_build()) mark_build(positions, some);
       if (kind_.pairs) CD_TRY(state.builder.put(block, {rows, some, refs}, state.index, next()));
     }
     return {};
@@ -320,7 +320,7 @@ class ProbeStage final : public Stage {
  public:
   // Build rows that leave because they have a partner, or none. The probe side's columns are null.
   Status finish(operators::OperatorRun& run) override {
-    if (!kind_.marks_build() || has_enough()) return {};
+    if (!kind_.tracks_build() || has_enough()) return {};
     const JoinTable& table = *options_.table;
     constexpr int64_t kPositionsPerTurn = int64_t{1} << 16;
     const int64_t turns = (table.positions() + kPositionsPerTurn - 1) / kPositionsPerTurn;
@@ -380,7 +380,7 @@ class ProbeStage final : public Stage {
 
   ProbeOptions options_;
   std::shared_ptr<const expressions::Program> program_;
-  const ProbeKind kind_;
+  const operators::JoinRoles kind_;
   const bool has_store_;  // blocks that leave have refs of the build side
   std::vector<std::unique_ptr<Worker>> workers_;
 };

@@ -8,27 +8,13 @@
 #include "execution/join_table.hpp"
 #include "execution/ordered_runs.hpp"
 #include "execution/stage.hpp"
+#include "operators/hash_join/join_spec.hpp"
 
 namespace crossdock::execution {
 
-// Which rows leave.
-struct ProbeKind {
-  bool pairs = true;             // each pair of rows with equal keys
-  bool probe_matched = false;    // each probe row with a partner, once
-  bool probe_unmatched = false;  // each probe row without one; beside nulls, if pairs leave
-  bool build_matched = false;    // each build row with a partner, once; after the last probe row
-  bool build_unmatched = false;  // each build row without one; beside nulls, if pairs leave
-  // NOT IN: no row leaves if a build row has a null key; else, if there are build rows, none whose key is null.
-  bool null_aware = false;
-
-  bool marks_probe() const { return probe_matched || probe_unmatched; }
-  bool needs_partner() const { return !probe_unmatched; }
-  bool marks_build() const { return build_matched || build_unmatched; }
-};
-
 struct ProbeOptions {
-  BlockSchema input;  // of the probe side
-  ProbeKind kind;
+  BlockSchema input;          // of the probe side
+  operators::JoinRoles kind;  // which rows leave
   std::shared_ptr<const JoinTable> table;
   // Build side's columns that hold the keys, by key: read where words are hashes.
   std::vector<int> store_keys;

@@ -66,7 +66,7 @@ Status emit_tracked_build(JoinRun& run, const ProbeTarget& target, int64_t posit
   return run.for_indices("emit build rows", turns, kRowsPerTurn, [&](int w, int64_t index) {
     const int64_t begin = index * kRowsPerTurn;
     return run.probers[w]->emit_build_rows(
-        target, begin, std::min(positions, begin + kRowsPerTurn), roles.emit_build_matched);
+        target, begin, std::min(positions, begin + kRowsPerTurn), roles.build_matched);
   });
 }
 

@@ -13,7 +13,7 @@ bool keeps_unmatchable(const JoinRun& run, Side side) {
   // aside, since such joins run without filter and dense words.
   if (run.spec->kind == JoinKind::kAntiNullAware && run.rows[1] > 0) return false;
   const JoinRoles& roles = run.probe->roles;
-  return side == run.build() ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
+  return side == run.build() ? roles.build_unmatched : roles.probe_unmatched;
 }
 
 Status emit_unmatchable(JoinRun& run,

@@ -50,33 +50,24 @@ Result<Sortedness> parse_sortedness(std::string_view option, std::string_view te
   return parse_choice(kSortednesses, option, text);
 }
 
+SideRoles side_roles(JoinKind kind) {
+  const bool is_anti = kind == JoinKind::kAnti || kind == JoinKind::kAntiNullAware;
+  const bool is_full = kind == JoinKind::kFull;
+  return {.pairs = kind <= JoinKind::kFull,
+          .left_alone = kind == JoinKind::kLeft || is_full || is_anti,
+          .right_alone = kind == JoinKind::kRight || is_full,
+          .left_matched = kind == JoinKind::kSemi};
+}
+
 JoinRoles join_roles(JoinKind kind, Side build) {
+  const SideRoles sides = side_roles(kind);
   const bool build_left = build == Side::kLeft;
-  JoinRoles roles;
-  switch (kind) {
-    case JoinKind::kInner:
-      roles.emit_pairs = true;
-      break;
-    case JoinKind::kLeft:
-      roles.emit_pairs = true;
-      (build_left ? roles.emit_build_unmatched : roles.emit_probe_unmatched) = true;
-      break;
-    case JoinKind::kRight:
-      roles.emit_pairs = true;
-      (build_left ? roles.emit_probe_unmatched : roles.emit_build_unmatched) = true;
-      break;
-    case JoinKind::kFull:
-      roles.emit_pairs = roles.emit_probe_unmatched = roles.emit_build_unmatched = true;
-      break;
-    case JoinKind::kSemi:
-      (build_left ? roles.emit_build_matched : roles.emit_probe_matched) = true;
-      break;
-    case JoinKind::kAnti:
-    case JoinKind::kAntiNullAware:
-      (build_left ? roles.emit_build_unmatched : roles.emit_probe_unmatched) = true;
-      break;
-  }
-  return roles;
+  return {.pairs = sides.pairs,
+          .probe_unmatched = build_left ? sides.right_alone : sides.left_alone,
+          .probe_matched = !build_left && sides.left_matched,
+          .build_unmatched = build_left ? sides.left_alone : sides.right_alone,
+          .build_matched = build_left && sides.left_matched,
+          .null_aware = kind == JoinKind::kAntiNullAware};
 }
 
 }  // namespace crossdock::operators

@@ -76,16 +76,27 @@ Result<Filter> parse_filter(std::string_view text);
 // `option` is the name of the option in errors.
 Result<Sortedness> parse_sortedness(std::string_view option, std::string_view text);
 
-// Which rows a kind lets out, seen from the build and the probe side.
-struct JoinRoles {
-  bool emit_pairs = false;
-  bool emit_probe_unmatched = false;
-  bool emit_probe_matched = false;  // once per probe row (semi)
-  bool emit_build_unmatched = false;
-  bool emit_build_matched = false;  // once per build row (semi)
+// Which rows a kind lets out.
+struct SideRoles {
+  bool pairs = false;
+  bool left_alone = false;
+  bool right_alone = false;
+  bool left_matched = false;  // once per left row (semi)
+};
+SideRoles side_roles(JoinKind kind);
 
-  bool tracks_probe() const { return emit_probe_unmatched || emit_probe_matched; }
-  bool tracks_build() const { return emit_build_unmatched || emit_build_matched; }
+// The same, seen from the build and the probe side.
+struct JoinRoles {
+  bool pairs = false;            // each pair of rows with equal keys
+  bool probe_unmatched = false;  // each probe row without a partner; beside nulls, if pairs leave
+  bool probe_matched = false;    // each probe row with one, once
+  bool build_unmatched = false;  // the same of build rows; after the last probe row
+  bool build_matched = false;
+  // NOT IN: no row leaves if a build row has a null key; else, if there are build rows, none whose key is null.
+  bool null_aware = false;
+
+  bool tracks_probe() const { return probe_unmatched || probe_matched; }
+  bool tracks_build() const { return build_unmatched || build_matched; }
 };
 JoinRoles join_roles(JoinKind kind, Side build);
 

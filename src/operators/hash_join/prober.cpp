@@ -42,7 +42,7 @@ Prober::Prober(const ProbeContext& context, Emitter& emitter)
     : context_(&context), emitter_(&emitter), scratch_(std::make_shared<Scratch>()) {
   const JoinRoles& roles = context.roles;
   const bool pairs_are_certain = context.comparer == nullptr && context.residual == nullptr;
-  first_match_suffices_ = pairs_are_certain && !roles.emit_pairs && !roles.tracks_build();
+  first_match_suffices_ = pairs_are_certain && !roles.pairs && !roles.tracks_build();
   counts_by_word_ = pairs_are_certain && emitter.counts_only();
 }
 
@@ -88,9 +88,9 @@ Status Prober::probe_runs(const ProbeTarget& target, const ProbeBlock& block) {
 void Prober::count_partners(const SlotCounts& slots, const ProbeBlock& block) {
   const JoinRoles& roles = context_->roles;
   const PartnerCounts partners = find_partners(slots, block.words, block.rows);
-  if (roles.emit_pairs) emitter_->count(partners.pairs);
-  if (roles.emit_probe_matched) emitter_->count(partners.rows);
-  if (roles.emit_probe_unmatched) emitter_->count(block.rows - partners.rows);
+  if (roles.pairs) emitter_->count(partners.pairs);
+  if (roles.probe_matched) emitter_->count(partners.rows);
+  if (roles.probe_unmatched) emitter_->count(block.rows - partners.rows);
 }
 
 // Rows of one word have the same partners: the first row stands for all.
@@ -139,7 +139,7 @@ Status Prober::take_pairs(const ProbeTarget& target, const ProbeBlock& block) {
           .store(1, std::memory_order_relaxed);
     }
   }
-  if (context_->roles.emit_pairs) CD_TRY(emit_pairs(target, block));
+  if (context_->roles.pairs) CD_TRY(emit_pairs(target, block));
   s.pairs.count = 0;
   return {};
 }
@@ -230,7 +230,7 @@ Status Prober::emit_pairs(const ProbeTarget& target, const ProbeBlock& block) {
 
 Status Prober::emit_probe_rows(const ProbeBlock& block) {
   Scratch& s = *scratch_;
-  const uint8_t emitted = context_->roles.emit_probe_matched ? 1 : 0;
+  const uint8_t emitted = context_->roles.probe_matched ? 1 : 0;
   const int probe = static_cast<int>(context_->probe());
   int32_t rows = 0;
   for (int32_t i = 0; i < block.rows; ++i) {

@@ -247,8 +247,7 @@ class RadixJoin {
   Status finish_part(int worker, const ProbeTarget& target) {
     const JoinRoles& roles = run_.probe->roles;
     if (!roles.tracks_build()) return {};
-    return run_.probers[worker]->emit_build_rows(
-        target, 0, target.runs->rows, roles.emit_build_matched);
+    return run_.probers[worker]->emit_build_rows(target, 0, target.runs->rows, roles.build_matched);
   }
 
   bool is_heavy(int64_t index) {
@@ -298,8 +297,8 @@ class RadixJoin {
                               }
                               return finish_part(worker, target);
                             }));
-    run_.findings.build_unique = std::all_of(
-        scratch_.begin(), scratch_.end(), [](const auto& worker) { return worker->all_unique; });
+    run_.findings.build_unique =
+        std::ranges::all_of(scratch_, [](const auto& worker) { return worker->all_unique; });
     split_times();
     return {};
   }

@@ -286,7 +286,7 @@ class RankPartitioner {
 
   std::string why_not_in_ranges() const {
     if (sides_->words == nullptr) return "the key is not one 64-bit integer";
-    const MergeRoles roles = merge_roles(sides_->spec.kind);
+    const SideRoles roles = side_roles(sides_->spec.kind);
     for (const Side side : kBothSides) {
       if (sides_->spec.sorted[index_of(side)] == Sortedness::kDeclared) {
         return fmt::format("the {} side is declared sorted", name_of(side));
@@ -317,7 +317,7 @@ class RankPartitioner {
   bool keeps_unmatchable(Side side) const {
     if (is_merge()) return false;  // there are none, or they are not wanted: why_not_in_ranges()
     const JoinRoles roles = join_roles(sides_->spec.kind, sides_->build);
-    return side == sides_->build ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
+    return side == sides_->build ? roles.build_unmatched : roles.probe_unmatched;
   }
 
   std::unique_ptr<SideSorter> make_sorter(Side side, sorters::SegmentSource* source) const {

@@ -26,7 +26,7 @@ struct MergePart {
 struct PartRequest {
   const MergeSide* sides[2] = {nullptr, nullptr};
   const sorters::RangeMap* ranges = nullptr;
-  MergeRoles roles;
+  SideRoles roles;
   bool keeps_without_word[2] = {false, false};
   bool splits_heavy = false;  // the pairs of one key may be emitted by many workers
   int64_t part_rows = 1;      // about as many rows should come from a part

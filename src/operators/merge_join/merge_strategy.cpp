@@ -38,7 +38,7 @@ class PartSink : public RowSink {
 class MergeJoin {
  public:
   MergeJoin(JoinRun& run, const MergeRequest& request, MergeKeys keys)
-      : run_(run), request_(request), keys_(std::move(keys)), roles_(merge_roles(run.spec->kind)) {}
+      : run_(run), request_(request), keys_(std::move(keys)), roles_(side_roles(run.spec->kind)) {}
 
   Status execute() {
     CD_TRY(plan_batches());
@@ -92,7 +92,7 @@ class MergeJoin {
     output_.may_miss[0] = roles_.right_alone;
     output_.may_miss[1] = roles_.left_alone;
     for (const int side : {0, 1}) output_.stores[side] = run_.output->stores[side];
-    if (roles_.presence() == Presence::kMixed) {
+    if (presence_in(roles_) == Presence::kMixed) {
       CD_ASSIGN(both_keys_, number_both_keys(plan_, *output_.stores[0], *output_.stores[1]));
       output_.both_keys = &both_keys_;
     }
@@ -356,7 +356,7 @@ class MergeJoin {
   JoinRun& run_;
   const MergeRequest& request_;
   const MergeKeys keys_;
-  const MergeRoles roles_;
+  const SideRoles roles_;
   KeyPlan key_plan_;
   OutputPlan plan_;
   OutputContext output_;

@@ -12,35 +12,9 @@ bool is_run(const uint32_t* positions, int32_t count) {
 
 }  // namespace
 
-Presence MergeRoles::presence() const {
-  if (!pairs) return Presence::kLeftOnly;
-  return left_alone || right_alone ? Presence::kMixed : Presence::kBoth;
-}
-
-MergeRoles merge_roles(JoinKind kind) {
-  MergeRoles roles;
-  switch (kind) {
-    case JoinKind::kInner:
-      roles.pairs = true;
-      break;
-    case JoinKind::kLeft:
-      roles.pairs = roles.left_alone = true;
-      break;
-    case JoinKind::kRight:
-      roles.pairs = roles.right_alone = true;
-      break;
-    case JoinKind::kFull:
-      roles.pairs = roles.left_alone = roles.right_alone = true;
-      break;
-    case JoinKind::kSemi:
-      roles.left_matched = true;
-      break;
-    case JoinKind::kAnti:
-    case JoinKind::kAntiNullAware:
-      roles.left_alone = true;
-      break;
-  }
-  return roles;
+Presence presence_in(const SideRoles& roles) {
+  if (!roles.pairs) return Presence::kLeftOnly;
+  return roles.left_alone || roles.right_alone ? Presence::kMixed : Presence::kBoth;
 }
 
 // A worker's working arrays: in the second-level cache, never on the stack.
@@ -61,7 +35,7 @@ struct RangeMatcher::Scratch {
 RangeMatcher::RangeMatcher(const MatchContext& context, Emitter& emitter)
     : context_(&context), emitter_(&emitter), scratch_(std::make_shared<Scratch>()) {}
 
-int64_t RangeMatcher::result_rows(const MergeRoles& roles,
+int64_t RangeMatcher::result_rows(const SideRoles& roles,
                                   const MatchCounts& counts,
                                   int64_t left_rows,
                                   int64_t right_rows) {
@@ -80,7 +54,7 @@ Status RangeMatcher::match(const SortedRange& left, const SortedRange& right) {
   sides_[0] = left;
   sides_[1] = right;
   if (context_->residual != nullptr) return match_with_residual();
-  const MergeRoles& roles = context_->roles;
+  const SideRoles& roles = context_->roles;
   if (emitter_->counts_only()) {
     emitter_->count(result_rows(roles, count_matches(left, right), left.rows, right.rows));
     return {};
@@ -121,7 +95,7 @@ Status RangeMatcher::emit_list() {
   Scratch& s = *scratch_;
   const int32_t count = s.list.count;
   JoinedRows block;
-  block.presence = context_->roles.presence();
+  block.presence = presence_in(context_->roles);
   block.rows = count;
   s.list.count = 0;
   if (count == 0 || emitter_->counts_only()) return emitter_->emit(block);
@@ -279,7 +253,7 @@ Status RangeMatcher::decide_large_group(const Group& group) {
 // Rows that leave once, by whether a candidate was kept.
 Status RangeMatcher::put_survivors(const Group& group) {
   Scratch& s = *scratch_;
-  const MergeRoles& roles = context_->roles;
+  const SideRoles& roles = context_->roles;
   for (int64_t i = group.begin[0]; i < group.end[0]; ++i) {
     const bool met = s.met[0][i - group.begin[0]] != 0;
     if (met ? roles.left_matched : roles.left_alone) CD_TRY(put(i, kAlone));

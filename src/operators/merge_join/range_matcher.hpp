@@ -13,21 +13,12 @@
 
 namespace crossdock::operators {
 
-// Which rows a kind lets out.
-struct MergeRoles {
-  bool pairs = false;
-  bool left_alone = false;
-  bool right_alone = false;
-  bool left_matched = false;  // once per left row (semi)
-
-  // What batches of the result look like, rows with a null key aside.
-  Presence presence() const;
-};
-MergeRoles merge_roles(JoinKind kind);
+// What batches of the result look like, rows with a null key aside.
+Presence presence_in(const SideRoles& roles);
 
 struct MatchContext {
   const OutputContext* output = nullptr;
-  MergeRoles roles;
+  SideRoles roles;
   const ResidualCheck* residual = nullptr;  // nullptr = none
   const CancelFlag* cancel = nullptr;
 };
@@ -42,7 +33,7 @@ class RangeMatcher {
   Status emit_alone(Side side, const SortedRange& rows);
 
   // Rows of the result when only counts are wanted and no residual decides.
-  static int64_t result_rows(const MergeRoles& roles,
+  static int64_t result_rows(const SideRoles& roles,
                              const MatchCounts& counts,
                              int64_t left_rows,
                              int64_t right_rows);
