@@ -243,26 +243,17 @@ void ValueReader::text_images(const ColumnView& column,
   }
 }
 
-int compare_strings(const TextSlice& left, const TextSlice& right) {
-  const int64_t bytes = std::min(left.bytes, right.bytes);
-  const int order = bytes == 0 ? 0 : std::memcmp(left.data, right.data, static_cast<size_t>(bytes));
-  if (order != 0) return order;
-  return left.bytes < right.bytes ? -1 : left.bytes > right.bytes ? 1 : 0;
-}
-
 TextReader::TextReader(const ChunkedColumn& column)
     : column_(&column), side_(make_key_side(column.field->type, {KeyForm::kBytes, 0, 0})) {}
 
 void TextReader::read(const RowRef* refs,
                       int32_t count,
                       const uint8_t* valid,
-                      TextSlice* strings) const {
+                      Slice* strings) const {
   CD_CHECK(count <= kMaxValueRows, "rows {}", count);
   const keys::RefRows rows{*column_, refs};
   if (!side_.dictionary) {
-    Slice slices[kMaxValueRows];
-    keys::read_slices(rows, side_.stored, valid, count, slices);
-    for (int32_t i = 0; i < count; ++i) strings[i] = {slices[i].data, slices[i].bytes};
+    keys::read_slices(rows, side_.stored, valid, count, strings);
     return;
   }
   uint64_t indices[kMaxValueRows];
@@ -271,10 +262,8 @@ void TextReader::read(const RowRef* refs,
   for (int32_t i = 0; i < count; ++i) {
     strings[i] = {};
     if (valid != nullptr && valid[i] == 0) continue;
-    Slice slice;
     const RangeRows value{dictionary, static_cast<int64_t>(indices[i])};
-    keys::read_slices(value, side_.stored, nullptr, 1, &slice);
-    strings[i] = {slice.data, slice.bytes};
+    keys::read_slices(value, side_.stored, nullptr, 1, &strings[i]);
   }
 }
 

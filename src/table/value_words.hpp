@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "table/column.hpp"
+#include "table/key_read.hpp"
 #include "table/key_side.hpp"
 #include "table/row_store.hpp"
 
@@ -82,22 +83,13 @@ class ValueReader {
   std::vector<uint8_t> valid_;  // empty: all are
 };
 
-// A text where it lies. Plain data.
-struct TextSlice {
-  const uint8_t* data = nullptr;
-  int64_t bytes = 0;
-};
-
-// Bytewise; a prefix comes before what it begins. < 0, 0 or > 0.
-int compare_strings(const TextSlice& left, const TextSlice& right);
-
 // Reads strings by reference; dictionary columns by their values. Thread-safe.
 class TextReader {
  public:
   explicit TextReader(const ChunkedColumn& column);
 
   // valid == nullptr: all rows have a value; others give empty strings. count <= kMaxValueRows.
-  void read(const RowRef* refs, int32_t count, const uint8_t* valid, TextSlice* strings) const;
+  void read(const RowRef* refs, int32_t count, const uint8_t* valid, keys::Slice* strings) const;
 
  private:
   const ChunkedColumn* column_;

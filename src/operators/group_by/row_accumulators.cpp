@@ -3,6 +3,7 @@
 
 #include "operators/group_by/accumulator.hpp"
 #include "operators/group_by/ordered_lanes.hpp"
+#include "table/order_key_reader.hpp"
 
 namespace crossdock::operators {
 namespace {
@@ -106,7 +107,7 @@ class TextExtremeAccumulator : public RefAccumulator {
         input_(input),
         is_min_(is_min) {}
   Status resize(int64_t groups) override {
-    CD_TRY(strings_.grow(groups, TextSlice{}));
+    CD_TRY(strings_.grow(groups, keys::Slice{}));
     return RefAccumulator::resize(groups);
   }
   void clear() override {
@@ -114,7 +115,7 @@ class TextExtremeAccumulator : public RefAccumulator {
     RefAccumulator::clear();
   }
   Status update(const GroupBlock& block) override {
-    TextSlice slices[kGroupRows];
+    keys::Slice slices[kGroupRows];
     const uint8_t* valid = block.inputs[input_].valid;
     reader_.read(block.refs, block.rows, valid, slices);
     for (int32_t i = 0; i < block.rows; ++i) {
@@ -133,7 +134,7 @@ class TextExtremeAccumulator : public RefAccumulator {
   }
 
  private:
-  void offer(uint32_t group, RowRef ref, const TextSlice& string) {
+  void offer(uint32_t group, RowRef ref, const keys::Slice& string) {
     if (refs_[group] != kNullRef) {
       const int order = compare_strings(string, strings_[group]);
       if (order == 0 ? !is_further<kIsLast>(ref, refs_[group]) : (order > 0) == is_min_) return;
@@ -142,7 +143,7 @@ class TextExtremeAccumulator : public RefAccumulator {
     strings_[group] = string;
   }
 
-  StateArray<TextSlice> strings_;
+  StateArray<keys::Slice> strings_;
   TextReader reader_;
   int input_;
   bool is_min_;

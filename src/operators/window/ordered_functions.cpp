@@ -221,82 +221,46 @@ class QuantileRowRun final : public OrderedRun<RowsByValue> {
   ReferenceColumn column_;
 };
 
-class PreparedOrdered final : public PreparedFunction {
- public:
-  PreparedOrdered(const WindowContext& context, const WindowItem& item, DataType type)
-      : context_(context), item_(item), type_(std::move(type)) {}
-
-  Status prepare() {
-    CD_ASSIGN(order_, OrderedValues::load(context_, item_.column));
-    if (item_.function != WindowFunction::kQuantileExact) return {};
-    CD_ASSIGN(values_, WindowValues::load(*context_.run, *context_.rows, item_.column));
-    return {};
-  }
-  bool has_frame() const override { return true; }
-  std::unique_ptr<FunctionRun> start() const override {
-    if (item_.function == WindowFunction::kCountDistinct) {
-      return std::make_unique<DistinctRun>(order_, *context_.memory, type_);
-    }
-    if (item_.function == WindowFunction::kQuantileDisc) {
-      return std::make_unique<QuantileRowRun>(context_, item_, order_);
-    }
-    return std::make_unique<QuantileRun>(context_, item_, order_, values_, type_);
-  }
-
- private:
-  const WindowContext& context_;
-  const WindowItem& item_;
-  DataType type_;
-  OrderedValues order_;
-  WindowValues values_;
-};
-
 // Where frames begin and end, for what is made of their rows elsewhere.
-class FrameEndRun final : public FunctionRun {
+class FrameEndRun final : public NumberRun {
  public:
-  FrameEndRun(bool is_begin, DataType type) : is_begin_(is_begin), column_(std::move(type)) {}
-  Status begin_batch(int64_t rows, BatchMemory& memory) override {
-    return column_.begin(rows, false, memory);
-  }
+  FrameEndRun(bool is_begin, DataType type) : NumberRun(std::move(type)), is_begin_(is_begin) {}
   Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
     const uint32_t* ends = is_begin_ ? frame->begin : frame->end;
     std::copy_n(ends, block.rows, words_);
     column_.store(words_, block.rows, at);
     return {};
   }
-  Result<ColumnView> end_batch(BatchMemory& memory) override { return column_.end(memory); }
 
  private:
   bool is_begin_;
-  NumberColumn column_;
-  uint64_t words_[kWindowRows];
-};
-
-class PreparedFrameEnd final : public PreparedFunction {
- public:
-  PreparedFrameEnd(bool is_begin, DataType type) : is_begin_(is_begin), type_(std::move(type)) {}
-  bool has_frame() const override { return true; }
-  std::unique_ptr<FunctionRun> start() const override {
-    return std::make_unique<FrameEndRun>(is_begin_, type_);
-  }
-
- private:
-  bool is_begin_;
-  DataType type_;
 };
 
 }  // namespace
 
 Prepared prepare_ordered(const WindowContext& context, const WindowItem& item, DataType type) {
-  auto function = std::make_unique<PreparedOrdered>(context, item, std::move(type));
-  CD_TRY(function->prepare());
-  return std::unique_ptr<PreparedFunction>(std::move(function));
+  const auto order = std::make_shared<OrderedValues>();
+  const auto values = std::make_shared<WindowValues>();
+  CD_ASSIGN(*order, OrderedValues::load(context, item.column));
+  if (item.function == WindowFunction::kQuantileExact) {
+    CD_ASSIGN(*values, WindowValues::load(*context.run, *context.rows, item.column));
+  }
+  const auto start = [&, order, values, type]() -> std::unique_ptr<FunctionRun> {
+    if (item.function == WindowFunction::kCountDistinct) {
+      return std::make_unique<DistinctRun>(*order, *context.memory, type);
+    }
+    if (item.function == WindowFunction::kQuantileDisc) {
+      return std::make_unique<QuantileRowRun>(context, item, *order);
+    }
+    return std::make_unique<QuantileRun>(context, item, *order, *values, type);
+  };
+  return PreparedFunction{true, start};
 }
 
 Prepared prepare_frame_end(const WindowContext&, const WindowItem& item, DataType type) {
   const bool is_begin = item.function == WindowFunction::kFrameBegin;
-  return std::unique_ptr<PreparedFunction>(
-      std::make_unique<PreparedFrameEnd>(is_begin, std::move(type)));
+  return PreparedFunction{
+      true, [is_begin, type] { return std::make_unique<FrameEndRun>(is_begin, type); }};
 }
 
 }  // namespace crossdock::operators

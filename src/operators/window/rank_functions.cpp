@@ -45,20 +45,16 @@ int64_t part_of(int64_t row, int64_t rows, int64_t parts) {
   return longer + (row - in_longer) / size + 1;  // size 0: all rows are in the longer ones
 }
 
-class RankRun final : public FunctionRun {
+class RankRun final : public NumberRun {
  public:
   RankRun(const WindowContext& context, const WindowItem& item)
-      : context_(context), item_(item), column_(number_type(item.function)) {}
+      : NumberRun(number_type(item.function)), context_(context), item_(item) {}
 
-  Status begin_batch(int64_t rows, BatchMemory& memory) override {
-    return column_.begin(rows, false, memory);
-  }
   Status add(const WindowBlock& block, const FrameRows*, int64_t at) override {
     for (int32_t i = 0; i < block.rows; ++i) words_[i] = word_of(block, i);
     column_.store(words_, block.rows, at);
     return {};
   }
-  Result<ColumnView> end_batch(BatchMemory& memory) override { return column_.end(memory); }
 
  private:
   uint64_t word_of(const WindowBlock& block, int32_t i) const {
@@ -88,27 +84,12 @@ class RankRun final : public FunctionRun {
 
   const WindowContext& context_;
   const WindowItem& item_;
-  NumberColumn column_;
-  uint64_t words_[kWindowRows];
-};
-
-class PreparedRank final : public PreparedFunction {
- public:
-  PreparedRank(const WindowContext& context, const WindowItem& item)
-      : context_(context), item_(item) {}
-  std::unique_ptr<FunctionRun> start() const override {
-    return std::make_unique<RankRun>(context_, item_);
-  }
-
- private:
-  const WindowContext& context_;
-  const WindowItem& item_;
 };
 
 }  // namespace
 
 Prepared prepare_rank(const WindowContext& context, const WindowItem& item) {
-  return std::unique_ptr<PreparedFunction>(std::make_unique<PreparedRank>(context, item));
+  return PreparedFunction{false, [&] { return std::make_unique<RankRun>(context, item); }};
 }
 
 }  // namespace crossdock::operators

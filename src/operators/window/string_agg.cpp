@@ -65,7 +65,7 @@ class StringAggRun final : public FunctionRun {
   // Appends the strings of positions [begin, end).
   Status join(uint32_t begin, uint32_t end, uint8_t& any) {
     RowRef refs[kMaxValueRows];
-    TextSlice slices[kMaxValueRows];
+    keys::Slice slices[kMaxValueRows];
     while (begin < end) {
       const auto count = static_cast<int32_t>(std::min<uint32_t>(kMaxValueRows, end - begin));
       for (int32_t i = 0; i < count; ++i) refs[i] = names_.ref(begin + static_cast<uint32_t>(i));
@@ -133,32 +133,14 @@ class StringAggRun final : public FunctionRun {
   int64_t used_ = 0;
 };
 
-class PreparedStringAgg final : public PreparedFunction {
- public:
-  PreparedStringAgg(const WindowContext& context,
-                    const WindowItem& item,
-                    WindowValues values,
-                    DataType type)
-      : context_(context), item_(item), values_(std::move(values)), type_(std::move(type)) {}
-  bool has_frame() const override { return item_.frame.has_value(); }
-  std::unique_ptr<FunctionRun> start() const override {
-    return std::make_unique<StringAggRun>(context_, item_, values_, type_);
-  }
-
- private:
-  const WindowContext& context_;
-  const WindowItem& item_;
-  const WindowValues values_;  // whether there are any
-  DataType type_;
-};
-
 }  // namespace
 
 Prepared prepare_string_agg(const WindowContext& context, const WindowItem& item, DataType type) {
-  CD_ASSIGN(WindowValues values,
-            WindowValues::load_validity(*context.run, *context.rows, item.column));
-  return std::unique_ptr<PreparedFunction>(
-      std::make_unique<PreparedStringAgg>(context, item, std::move(values), std::move(type)));
+  auto values = std::make_shared<WindowValues>();  // whether there are any
+  CD_ASSIGN(*values, WindowValues::load_validity(*context.run, *context.rows, item.column));
+  return PreparedFunction{item.frame.has_value(), [&, values, type = std::move(type)] {
+                            return std::make_unique<StringAggRun>(context, item, *values, type);
+                          }};
 }
 
 }  // namespace crossdock::operators

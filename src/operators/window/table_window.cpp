@@ -20,15 +20,15 @@ class BatchSlice {
  public:
   BatchSlice(const WindowContext& context,
              const FrameSource& frames,
-             const std::vector<std::unique_ptr<PreparedFunction>>& functions,
+             const std::vector<PreparedFunction>& functions,
              int64_t first_row)
-      : context_(context), walker_(*context.starts, first_row), functions_(functions) {
+      : context_(context), walker_(*context.starts, first_row) {
     for (size_t f = 0; f < functions.size(); ++f) {
-      runs_.push_back(functions[f]->start());
+      runs_.push_back(functions[f].start());
       frame_of_.push_back(-1);
-      if (!functions[f]->has_frame()) continue;
+      if (!functions[f].has_frame) continue;
       const WindowFrame frame = context.spec->frame_of(context.spec->items[f]);
-      const auto known = std::find(kinds_.begin(), kinds_.end(), frame);
+      const auto known = std::ranges::find(kinds_, frame);
       frame_of_[f] = static_cast<int>(known - kinds_.begin());
       if (known != kinds_.end()) continue;
       kinds_.push_back(frame);
@@ -63,7 +63,6 @@ class BatchSlice {
  private:
   const WindowContext& context_;
   BlockWalker walker_;
-  const std::vector<std::unique_ptr<PreparedFunction>>& functions_;
   std::vector<std::unique_ptr<FunctionRun>> runs_;
   std::vector<int> frame_of_;       // by function: which of the frames; -1: none
   std::vector<WindowFrame> kinds_;  // different frames
@@ -94,10 +93,9 @@ Prepared prepare(const WindowContext& context, const WindowItem& item, const Dat
 // The values of the order key, where a frame is a range of them.
 Result<std::optional<WindowValues>> range_keys(const WindowContext& context) {
   const WindowSpec& spec = *context.spec;
-  const bool needed =
-      std::any_of(spec.items.begin(), spec.items.end(), [&](const WindowItem& item) {
-        return FrameWalker::reads_keys(spec.frame_of(item));
-      });
+  const bool needed = std::ranges::any_of(spec.items, [&](const WindowItem& item) {
+    return FrameWalker::reads_keys(spec.frame_of(item));
+  });
   if (!needed) return std::optional<WindowValues>();
   CD_ASSIGN(WindowValues keys,
             WindowValues::load(*context.run, *context.rows, spec.orders[0].column));
@@ -112,9 +110,8 @@ Result<RangeTargets> range_targets(const WindowContext& context) {
   for (const WindowItem& item : context.spec->items) {
     const WindowFrame frame = context.spec->frame_of(item);
     for (const FrameBound& bound : {frame.start, frame.end}) {
-      const bool is_loaded = std::any_of(targets.begin(), targets.end(), [&](const auto& entry) {
-        return entry.first == bound.column;
-      });
+      const bool is_loaded = std::ranges::any_of(
+          targets, [&](const auto& entry) { return entry.first == bound.column; });
       if (bound.column < 0 || is_loaded) continue;
       CD_ASSIGN(WindowValues values, WindowValues::load(*context.run, *context.rows, bound.column));
       targets.emplace_back(bound.column, std::move(values));
@@ -159,10 +156,9 @@ Result<std::shared_ptr<const RowStore>> TableWindow::sorted(OperatorRun& run) co
   }
   Table rows{table->schema, {}, table->rows};
   if (sort.keys.empty()) {
-    std::copy_if(table->batches.begin(),
-                 table->batches.end(),
-                 std::back_inserter(rows.batches),
-                 [](const Batch& batch) { return batch.rows > 0; });
+    std::ranges::copy_if(table->batches, std::back_inserter(rows.batches), [](const Batch& batch) {
+      return batch.rows > 0;
+    });
     return store_rows(rows, "window");
   }
   for (int c = 0; c < table_->schema->column_count(); ++c) {
@@ -188,7 +184,7 @@ Status TableWindow::run_phases(OperatorRun& run) const {
   const RowsInOrder rows(store);
   CD_ASSIGN(const WindowStarts starts, find_starts(run, rows, spec_));
   const WindowContext context{&run, &spec_, &rows, &starts, environment_.memory};
-  std::vector<std::unique_ptr<PreparedFunction>> functions;
+  std::vector<PreparedFunction> functions;
   const int inputs = table_->schema->column_count();
   for (size_t f = 0; f < spec_.items.size(); ++f) {
     const DataType& type = schema_->fields[static_cast<size_t>(inputs) + f].type;

@@ -134,14 +134,11 @@ class ValueRun final : public FunctionRun {
 };
 
 // Whether there is such a row.
-class PresenceRun final : public FunctionRun {
+class PresenceRun final : public NumberRun {
  public:
   explicit PresenceRun(const PositionFinder& finder)
-      : finder_(finder), column_(parse_arrow_format("b").value()) {}
+      : NumberRun(parse_arrow_format("b").value()), finder_(finder) {}
 
-  Status begin_batch(int64_t rows, BatchMemory& memory) override {
-    return column_.begin(rows, false, memory);
-  }
   Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
     for (int32_t i = 0; i < block.rows; ++i) {
       words_[i] = finder_.find(block, frame, i) == kNoPosition ? 0 : 1;
@@ -149,44 +146,26 @@ class PresenceRun final : public FunctionRun {
     column_.store(words_, block.rows, at);
     return {};
   }
-  Result<ColumnView> end_batch(BatchMemory& memory) override { return column_.end(memory); }
 
  private:
   const PositionFinder& finder_;
-  NumberColumn column_;
-  uint64_t words_[kWindowRows];
-};
-
-class PreparedValue final : public PreparedFunction {
- public:
-  PreparedValue(const WindowContext& context, const WindowItem& item, Positions valid)
-      : context_(context),
-        item_(item),
-        valid_(std::move(valid)),
-        finder_(item, item.ignore_nulls ? &valid_ : nullptr) {}
-
-  bool has_frame() const override { return finder_.has_frame(); }
-  std::unique_ptr<FunctionRun> start() const override {
-    if (!is_value_function(item_.function)) return std::make_unique<PresenceRun>(finder_);
-    return std::make_unique<ValueRun>(context_, item_, finder_);
-  }
-
- private:
-  const WindowContext& context_;
-  const WindowItem& item_;
-  const Positions valid_;
-  const PositionFinder finder_;
 };
 
 }  // namespace
 
 Prepared prepare_value(const WindowContext& context, const WindowItem& item) {
-  Positions valid;
+  std::shared_ptr<Positions> valid;
   if (item.ignore_nulls) {
-    CD_ASSIGN(valid, valid_positions(*context.run, *context.rows, item.column));
+    valid = std::make_shared<Positions>();
+    CD_ASSIGN(*valid, valid_positions(*context.run, *context.rows, item.column));
   }
-  return std::unique_ptr<PreparedFunction>(
-      std::make_unique<PreparedValue>(context, item, std::move(valid)));
+  const auto finder = std::make_shared<const PositionFinder>(item, valid.get());
+  const bool has_frame = finder->has_frame();
+  return PreparedFunction{has_frame, [&, valid, finder]() -> std::unique_ptr<FunctionRun> {
+                            if (!is_value_function(item.function))
+                              return std::make_unique<PresenceRun>(*finder);
+                            return std::make_unique<ValueRun>(context, item, *finder);
+                          }};
 }
 
 }  // namespace crossdock::operators

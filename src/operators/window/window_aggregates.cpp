@@ -281,12 +281,9 @@ class AggregateRun final : public FunctionRun {
 };
 
 // Rows of a frame, without a look at them.
-class RowCountRun final : public FunctionRun {
+class RowCountRun final : public NumberRun {
  public:
-  explicit RowCountRun(DataType type) : column_(std::move(type)) {}
-  Status begin_batch(int64_t rows, BatchMemory& memory) override {
-    return column_.begin(rows, false, memory);
-  }
+  using NumberRun::NumberRun;
   Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
     for (int32_t i = 0; i < block.rows; ++i) words_[i] = frame->end[i] - frame->begin[i];
     for (int32_t i = 0; frame->has_holes && i < block.rows; ++i) {
@@ -296,33 +293,17 @@ class RowCountRun final : public FunctionRun {
     column_.store(words_, block.rows, at);
     return {};
   }
-  Result<ColumnView> end_batch(BatchMemory& memory) override { return column_.end(memory); }
 
  private:
-  NumberColumn column_;
-  uint64_t words_[kWindowRows];
-};
-
-class PreparedRowCount final : public PreparedFunction {
- public:
-  explicit PreparedRowCount(DataType type) : type_(std::move(type)) {}
-  bool has_frame() const override { return true; }
-  std::unique_ptr<FunctionRun> start() const override {
-    return std::make_unique<RowCountRun>(type_);
-  }
-
- private:
-  DataType type_;
 };
 
 template <class Ops, class Writer>
-class PreparedAggregate : public PreparedFunction {
+class PreparedAggregate {
  public:
   PreparedAggregate(const WindowContext& context, const WindowItem& item, DataType type)
       : context_(context), item_(item), type_(std::move(type)) {}
 
-  bool has_frame() const override { return true; }
-  std::unique_ptr<FunctionRun> start() const override {
+  std::unique_ptr<FunctionRun> start() const {
     return std::make_unique<AggregateRun<Ops, Writer>>(context_, item_, type_, ops_, totals_);
   }
 
@@ -411,15 +392,21 @@ class PreparedExtreme final : public PreparedAggregate<FirstInOrderOps, ExtremeW
   Block words_;
 };
 
+template <class Aggregate>
+PreparedFunction function_of(std::shared_ptr<const Aggregate> aggregate) {
+  return {true, [aggregate = std::move(aggregate)] { return aggregate->start(); }};
+}
+
 template <class Ops>
 Prepared prepare_sum(const WindowContext& context,
                      const WindowItem& item,
                      DataType type,
                      Ops ops = {}) {
-  auto sum = std::make_unique<PreparedAggregate<Ops, SumWriter>>(context, item, std::move(type));
+  using Sum = PreparedAggregate<Ops, SumWriter>;
+  const auto sum = std::make_shared<Sum>(context, item, std::move(type));
   CD_TRY(sum->load_values());
   CD_TRY(sum->finish(ops));
-  return std::unique_ptr<PreparedFunction>(std::move(sum));
+  return function_of<Sum>(sum);
 }
 
 template <class Moments>
@@ -431,13 +418,13 @@ Prepared prepare_moments(const WindowContext& context, const WindowItem& item, D
 
 Prepared prepare_count(const WindowContext& context, const WindowItem& item, DataType type) {
   if (item.column < 0) {
-    return std::unique_ptr<PreparedFunction>(std::make_unique<PreparedRowCount>(std::move(type)));
+    return PreparedFunction{true, [type] { return std::make_unique<RowCountRun>(type); }};
   }
   using Count = PreparedAggregate<CountOps, SumWriter>;
-  auto count = std::make_unique<Count>(context, item, std::move(type));
+  const auto count = std::make_shared<Count>(context, item, std::move(type));
   CD_TRY(count->load_validity());
   CD_TRY(count->finish({}));
-  return std::unique_ptr<PreparedFunction>(std::move(count));
+  return function_of<Count>(count);
 }
 
 }  // namespace
@@ -475,9 +462,9 @@ Prepared prepare_aggregate(const WindowContext& context, const WindowItem& item,
           return prepare_sum<WideSumOps>(context, item, std::move(type));
       }
     default: {
-      auto extreme = std::make_unique<PreparedExtreme>(context, item, std::move(type));
+      const auto extreme = std::make_shared<PreparedExtreme>(context, item, std::move(type));
       CD_TRY(extreme->prepare());
-      return std::unique_ptr<PreparedFunction>(std::move(extreme));
+      return function_of<PreparedExtreme>(extreme);
     }
   }
 }

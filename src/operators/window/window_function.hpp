@@ -1,6 +1,7 @@
 // A function of a window: prepared once for all rows, then run by workers, each over its own slice of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "operators/group_by/column_builder.hpp"
@@ -29,15 +30,13 @@ class FunctionRun {
   virtual Result<ColumnView> end_batch(BatchMemory& memory) = 0;
 };
 
-class PreparedFunction {
- public:
-  virtual ~PreparedFunction() = default;
-  virtual bool has_frame() const { return false; }
-  virtual std::unique_ptr<FunctionRun> start() const = 0;
+struct PreparedFunction {
+  bool has_frame = false;
+  std::function<std::unique_ptr<FunctionRun>()> start;  // the context and the item outlive it
 };
 
 // Errors: kOutOfMemoryBudget, kCancelled.
-using Prepared = Result<std::unique_ptr<PreparedFunction>>;
+using Prepared = Result<PreparedFunction>;
 Prepared prepare_rank(const WindowContext& context, const WindowItem& item);
 Prepared prepare_value(const WindowContext& context, const WindowItem& item);
 // Errors while it runs: kValueOutOfRange for more bytes in a batch than its type holds.
@@ -63,6 +62,20 @@ class NumberColumn {
   DataType type_;
   ColumnView view_;
   uint8_t* valid_ = nullptr;
+};
+
+// A run whose column is numbers, without NULLs.
+class NumberRun : public FunctionRun {
+ public:
+  explicit NumberRun(DataType type) : column_(std::move(type)) {}
+  Status begin_batch(int64_t rows, BatchMemory& memory) override {
+    return column_.begin(rows, false, memory);
+  }
+  Result<ColumnView> end_batch(BatchMemory& memory) override { return column_.end(memory); }
+
+ protected:
+  NumberColumn column_;
+  uint64_t words_[kWindowRows];
 };
 
 constexpr uint32_t kNoPosition = UINT32_MAX;

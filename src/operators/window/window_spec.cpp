@@ -50,56 +50,14 @@ constexpr Choice<WindowFunction> kFunctions[] = {
 };
 
 bool needs_column(WindowFunction function) {
-  switch (function) {
-    case WindowFunction::kFrameBegin:
-    case WindowFunction::kFrameEnd:
-    case WindowFunction::kCount:
-      return false;
-    default:
-      return function >= WindowFunction::kLag;
-  }
-}
-
-AggregateFunction aggregate_of(WindowFunction function) {
-  switch (function) {
-    case WindowFunction::kSum:
-      return AggregateFunction::kSum;
-    case WindowFunction::kMean:
-      return AggregateFunction::kMean;
-    case WindowFunction::kVar:
-      return AggregateFunction::kVar;
-    case WindowFunction::kStddev:
-      return AggregateFunction::kStddev;
-    case WindowFunction::kMin:
-      return AggregateFunction::kMin;
-    case WindowFunction::kMax:
-      return AggregateFunction::kMax;
-    case WindowFunction::kBoolAnd:
-      return AggregateFunction::kBoolAnd;
-    case WindowFunction::kBoolOr:
-      return AggregateFunction::kBoolOr;
-    case WindowFunction::kBitAnd:
-      return AggregateFunction::kBitAnd;
-    case WindowFunction::kBitOr:
-      return AggregateFunction::kBitOr;
-    case WindowFunction::kBitXor:
-      return AggregateFunction::kBitXor;
-    case WindowFunction::kProduct:
-      return AggregateFunction::kProduct;
-    case WindowFunction::kSkewness:
-      return AggregateFunction::kSkewness;
-    case WindowFunction::kKurtosis:
-      return AggregateFunction::kKurtosis;
-    case WindowFunction::kKurtosisPop:
-      return AggregateFunction::kKurtosisPop;
-    default:
-      return AggregateFunction::kCount;
-  }
+  return function >= WindowFunction::kLag && function != WindowFunction::kFrameBegin &&
+         function != WindowFunction::kFrameEnd && function != WindowFunction::kCount;
 }
 
 AggregateSpec aggregate_of(const WindowItem& item) {
   AggregateSpec aggregate;
-  aggregate.function = aggregate_of(item.function);
+  // Both have the same names for these.
+  aggregate.function = parse_aggregate_function(window_function_name(item.function)).value();
   aggregate.column = item.column;
   aggregate.name = item.name;
   aggregate.wide = item.wide;
@@ -234,9 +192,7 @@ Status check_item(const WindowSpec& spec, const WindowItem& item, const Schema& 
 
 Status check_first_rows(const WindowSpec& spec) {
   if (spec.first_rows < 0) return {};
-  const auto all = [&](const auto& test) {
-    return std::all_of(spec.items.begin(), spec.items.end(), test);
-  };
+  const auto all = [&](const auto& test) { return std::ranges::all_of(spec.items, test); };
   const auto all_values = [&](WindowFunction function) {
     return all([&](const WindowItem& item) {
       return item.function == function && spec.frame_of(item).is_partition();
@@ -267,16 +223,7 @@ Result<WindowFunction> parse_window_function(std::string_view name) {
 }
 
 bool is_value_function(WindowFunction function) {
-  switch (function) {
-    case WindowFunction::kLag:
-    case WindowFunction::kLead:
-    case WindowFunction::kFirstValue:
-    case WindowFunction::kLastValue:
-    case WindowFunction::kNthValue:
-      return true;
-    default:
-      return false;
-  }
+  return function >= WindowFunction::kLag && function <= WindowFunction::kNthValue;
 }
 
 bool is_window_aggregate(WindowFunction function) { return function >= WindowFunction::kCount; }
@@ -305,9 +252,8 @@ Result<SchemaPtr> window_schema(const WindowSpec& spec, const Schema& input) {
   auto schema = std::make_shared<Schema>(input);
   for (const WindowItem& item : spec.items) {
     CD_TRY(check_item(spec, item, input));
-    const bool taken = std::any_of(schema->fields.begin(),
-                                   schema->fields.end(),
-                                   [&](const Field& field) { return field.name == item.name; });
+    const bool taken = std::ranges::any_of(
+        schema->fields, [&](const Field& field) { return field.name == item.name; });
     if (taken) {
       return make_error(ErrorCode::kDuplicateColumn,
                         "the result would have two columns named '{}'\n"

@@ -23,11 +23,11 @@ enum class WindowFunction : uint8_t {
   kNtile,
   kLag,
   kLead,
-  kHasLag,  // whether there is the row that lag reads
-  kHasLead,
   kFirstValue,
   kLastValue,
   kNthValue,
+  kHasLag,  // whether there is the row that lag reads
+  kHasLead,
   kStringAgg,  // of a frame; without one of a partition, in its first row, NULL in the others
   kCountDistinct,
   kQuantileExact,  // of numbers between the two nearest ones, in proportion
