@@ -16,23 +16,19 @@ class Query final : public operators::Operator {
         written{};  // that of the plan, but that strings may have another layout; nullptr: the same
   };
   Query(plan::NodePtr plan, operators::RunEnvironment environment, Options options)
-      : plan_(std::move(plan)),
-        environment_(std::move(environment)),
-        options_(std::move(options)) {}
-
-  const SchemaPtr& schema() const override {
-    return options_.written == nullptr ? plan_->schema : options_.written;
+      : plan_(std::move(plan)), options_(std::move(options)) {
+    environment_ = std::move(environment);
+    schema_ = options_.written == nullptr ? plan_->schema : options_.written;
   }
+
   int worker_count() const override { return environment_.threads; }
   operators::OperatorPlan describe() const override;
 
  private:
   const char* what() const override { return "the query"; }
-  const operators::RunEnvironment& environment() const override { return environment_; }
   Status run_phases(operators::OperatorRun& run) const override;
 
   plan::NodePtr plan_;
-  operators::RunEnvironment environment_;
   Options options_;
 };
 

@@ -22,14 +22,12 @@ class DistinctGroupBy final : public Operator {
                                                          TablePtr table,
                                                          RunEnvironment environment);
 
-  const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override { return main_->worker_count(); }
   OperatorPlan describe() const override;
   std::optional<int64_t> rows_expected() const override { return main_->rows_expected(); }
 
  private:
   const char* what() const override { return "the group-by"; }
-  const RunEnvironment& environment() const override { return environment_; }
   // The runs within this one have teams of their own.
   int team_size(const RowSink&) const override { return 1; }
   Status run_phases(OperatorRun& run) const override;
@@ -49,8 +47,6 @@ class DistinctGroupBy final : public Operator {
 
   GroupSpec spec_;
   TablePtr table_;
-  RunEnvironment environment_;
-  SchemaPtr schema_;
   std::vector<DistinctColumn> distincts_;
   std::vector<int> others_;             // aggregates that are not of values
   std::unique_ptr<TableGroupBy> main_;  // keys and the other aggregates

@@ -24,14 +24,12 @@ class TableGroupBy final : public Operator {
                                                       TablePtr table,
                                                       RunEnvironment environment);
 
-  const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
   std::optional<int64_t> rows_expected() const override { return sample_.groups; }
 
  private:
   const char* what() const override { return "the group-by"; }
-  const RunEnvironment& environment() const override { return environment_; }
   Status run_phases(OperatorRun& run) const override;
 
   TableGroupBy() = default;
@@ -46,10 +44,8 @@ class TableGroupBy final : public Operator {
   int64_t batch_rows(const RowSink& sink) const;
 
   GroupSpec spec_;
-  RunEnvironment environment_;
   std::shared_ptr<const RowStore> store_;
   std::vector<Morsel> morsels_;
-  SchemaPtr schema_;
   AggregatePlan aggregates_;
   GroupSample sample_;
   GroupChoice choice_;

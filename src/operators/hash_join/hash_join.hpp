@@ -30,13 +30,11 @@ class HashJoin : public Operator {
   static std::unique_ptr<HashJoin> create(std::shared_ptr<const RankSides> sides,
                                           RunEnvironment environment);
 
-  const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
 
  private:
   const char* what() const override { return "the join"; }
-  const RunEnvironment& environment() const override { return environment_; }
   Status run_phases(OperatorRun& run) const override;
 
   HashJoin() = default;
@@ -55,10 +53,8 @@ class HashJoin : public Operator {
   Status emit_null_aware(JoinRun& run, bool& done) const;
 
   JoinSpec spec_;
-  RunEnvironment environment_;
   std::shared_ptr<const RowStore> stores_[2];  // by Side
   std::vector<Morsel> morsels_[2];             // by Side
-  SchemaPtr schema_;
   SchemaPtr residual_schema_;
   KeyPlan keys_;
   JoinChoice choice_;

@@ -24,7 +24,6 @@ class TablePartition : public Operator {
                                                         TablePtr table,
                                                         RunEnvironment environment);
 
-  const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
 
@@ -33,7 +32,6 @@ class TablePartition : public Operator {
 
  private:
   const char* what() const override { return "the partitioning"; }
-  const RunEnvironment& environment() const override { return environment_; }
   Status run_phases(OperatorRun& run) const override;
 
   struct Places;
@@ -45,9 +43,7 @@ class TablePartition : public Operator {
   Result<Batch> gather_batch(std::span<const RowRef> refs) const;
 
   PartitionSpec spec_;
-  RunEnvironment environment_;
   std::shared_ptr<const RowStore> store_;
-  SchemaPtr schema_;
   // A result of run(), of which one is made at a time.
   mutable std::vector<int64_t> partition_rows_;
 };

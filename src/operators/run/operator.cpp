@@ -18,7 +18,7 @@ Status Operator::run(RowSink& sink,
   const auto start = std::chrono::steady_clock::now();
   const CancelScope scope(&cancel);
   Team team(team_size(sink), Team::Start::kWhenNeeded);
-  OperatorRun run{what(), &team, environment().memory.get(), &sink, &cancel, &progress, &profile};
+  OperatorRun run{what(), &team, environment_.memory.get(), &sink, &cancel, &progress, &profile};
   CD_TRY(run_phases(run));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   profile.total_seconds = elapsed.count();

@@ -32,7 +32,7 @@ class Operator {
  public:
   virtual ~Operator() = default;
 
-  virtual const SchemaPtr& schema() const = 0;  // of the result
+  const SchemaPtr& schema() const { return schema_; }  // of the result
   virtual int worker_count() const = 0;
   virtual OperatorPlan describe() const = 0;
   // Of the result; nothing where a look at the input does not tell.
@@ -45,9 +45,12 @@ class Operator {
              RunProgress& progress,
              RunProfile& profile) const;
 
+ protected:
+  RunEnvironment environment_;
+  SchemaPtr schema_;
+
  private:
   virtual const char* what() const = 0;  // in errors: "the join"
-  virtual const RunEnvironment& environment() const = 0;
   // Workers that the phases of a run into `sink` keep busy, at most worker_count().
   virtual int team_size(const RowSink& /*sink*/) const { return worker_count(); }
   // The run itself. Everything in `run` is set; what takes time is a phase of it.

@@ -27,7 +27,6 @@ class TableSort final : public Operator {
                                                    TablePtr table,
                                                    RunEnvironment environment);
 
-  const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
   // Errors while running: CD-201; CD-303 for a result batch with too much text; CD-401; CD-105 if
@@ -35,7 +34,6 @@ class TableSort final : public Operator {
 
  private:
   const char* what() const override { return "the sort"; }
-  const RunEnvironment& environment() const override { return environment_; }
   int team_size(const RowSink& sink) const override;
   Status run_phases(OperatorRun& run) const override;
 
@@ -58,10 +56,8 @@ class TableSort final : public Operator {
   Result<bool> run_if_in_order(SortRun& sort) const;
 
   SortSpec spec_;
-  RunEnvironment environment_;
   std::shared_ptr<const RowStore> store_;
   std::vector<Morsel> morsels_;
-  SchemaPtr schema_;
   OrderKeyPlan keys_;                               // settled by a sample, for explain
   SortStrategy input_order_ = SortStrategy::kAuto;  // as some places look
   SortStrategy chosen_ = SortStrategy::kMsd;

@@ -20,21 +20,17 @@ class TableWindow final : public Operator {
                                                      TablePtr table,
                                                      RunEnvironment environment);
 
-  const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
   // Errors while running: those of the sort; kValueOutOfRange for a sum beyond its type.
 
  private:
   const char* what() const override { return "the window"; }
-  const RunEnvironment& environment() const override { return environment_; }
   Status run_phases(OperatorRun& run) const override;
   Result<std::shared_ptr<const RowStore>> sorted(OperatorRun& run) const;
 
   WindowSpec spec_;
   TablePtr table_;
-  RunEnvironment environment_;
-  SchemaPtr schema_;
 };
 
 }  // namespace crossdock::operators
