@@ -18,32 +18,15 @@ sorters::ScatterOptions range_options(const RangeOptions& options) {
           options.source};
 }
 
-sorters::ScatterOptions without_word_options(const RangeOptions& options) {
-  return {0, true, options.segment_rows, "merge_join: rows with a null key"};
-}
-
 }  // namespace
 
-RangePartitioner::RangePartitioner(Memory& memory, RangeOptions options)
-    : options_(std::move(options)),
-      encoder_(*options_.keys, *options_.key_plan, *options_.schema, options_.side),
-      scatter_(memory, range_options(options_)),
-      without_word_(memory, without_word_options(options_)),
-      block_(std::make_unique<SorterBlock>()) {}
-
-Status RangePartitioner::open() {
-  CD_TRY(scatter_.open());
-  return options_.keep_without_word ? without_word_.open() : Status();
-}
-
-Status RangePartitioner::put(const Morsel& morsel) {
-  for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
-    CD_TRY(put_block(morsel, offset, std::min(kSorterRows, morsel.rows - offset)));
-  }
-  // Streaming stores are ordered only by the thread that made them, and another may finish().
-  hwy::FlushStream();
-  return {};
-}
+RangePartitioner::RangePartitioner(Memory& memory, const RangeOptions& options)
+    : SideSorter(memory,
+                 range_options(options),
+                 options.keep_without_word,
+                 "merge_join: rows with a null key"),
+      options_(options),
+      encoder_(*options_.keys, *options_.key_plan, *options_.schema, options_.side) {}
 
 void RangePartitioner::count(const Morsel& morsel, int64_t* counts) {
   SorterBlock& block = *block_;
@@ -69,20 +52,10 @@ Status RangePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t
     options_.carry->pack(*morsel.batch, begin, rows, morsel.first_ref + offset, block.carry);
   }
   block.rows = rows;
-  if (live < rows) {
-    block.compact(rows, options_.keep_without_word, has_carry);
-    if (block.dead_rows > 0) {
-      CD_TRY(without_word_.put(block.dead_words, block.dead_carry, block.dead_rows));
-    }
-  }
+  if (live < rows) CD_TRY(drop_dead(rows));
   uint16_t ranges[kSorterRows];
   options_.ranges->find(block.words, block.rows, ranges);
   return scatter_.put({block.words, block.carry, block.rows, ranges});
-}
-
-Status RangePartitioner::finish() {
-  CD_TRY(scatter_.finish());
-  return options_.keep_without_word ? without_word_.finish() : Status();
 }
 
 }  // namespace crossdock::operators

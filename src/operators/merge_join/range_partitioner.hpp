@@ -6,7 +6,7 @@
 
 #include "data/sorters/radix_scatter.hpp"
 #include "data/sorters/splitters.hpp"
-#include "operators/hash_join/side_partitioner.hpp"
+#include "operators/hash_join/side_sorter.hpp"
 #include "operators/merge_join/merge_keys.hpp"
 
 namespace crossdock::operators {
@@ -27,25 +27,17 @@ struct RangeOptions {
 // One worker's own; the ranges are read by others after finish().
 class RangePartitioner : public SideSorter {
  public:
-  RangePartitioner(Memory& memory, RangeOptions options);
+  RangePartitioner(Memory& memory, const RangeOptions& options);
 
-  Status open() override;
-  Status put(const Morsel& morsel) override;
-  Status finish() override;
   void count(const Morsel& morsel, int64_t* counts) override;
 
   const sorters::SegmentList& range(int index) const { return scatter_.partition(index); }
-  // Rows without a word.
-  const sorters::SegmentList& unmatchable() const override { return without_word_.partition(0); }
 
  private:
-  Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);
+  Status put_block(const Morsel& morsel, int32_t offset, int32_t rows) override;
 
   RangeOptions options_;
   MergeEncoder encoder_;
-  sorters::RadixScatter scatter_;
-  sorters::RadixScatter without_word_;
-  std::unique_ptr<SorterBlock> block_;
 };
 
 }  // namespace crossdock::operators
