@@ -126,23 +126,7 @@ class PathError(CrossdockError, FileNotFoundError):
 
 
 _CLASSES: dict[str, type[CrossdockError]] = {
-    cls.__name__: cls
-    for cls in (
-        ColumnError,
-        TypeError,
-        OptionError,
-        CapacityError,
-        DataError,
-        CancelledError,
-        ExpressionError,
-        TopologyError,
-        ControlError,
-        DeviceError,
-        InternalError,
-        SqlError,
-        ClosedError,
-        PathError,
-    )
+    cls.__name__: cls for cls in CrossdockError.__subclasses__()
 }
 for _cls in (CrossdockError, *_CLASSES.values()):
     _cls.__module__ = "crossdock"  # users read and catch crossdock.ColumnError
