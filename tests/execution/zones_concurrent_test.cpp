@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "execution/known_bounds.hpp"
+#include "execution/pipeline.hpp"
 #include "execution/running.hpp"
 
 namespace crossdock::execution {
@@ -10,15 +11,15 @@ namespace {
 using namespace arrow_test;
 using namespace query_test;
 
-constexpr int64_t kRows = 300'000;
+constexpr int64_t kOrderedRows = 300'000;
 
 // x: every tenth row is NULL, others are about the number of the row, in which `turn` is 1 or -1.
 TablePtr ordered(int64_t turn) {
   constexpr int64_t kPieceRows = 37'001;
   std::vector<Columns> batches;
-  for (int64_t begin = 0; begin < kRows; begin += kPieceRows) {
+  for (int64_t begin = 0; begin < kOrderedRows; begin += kPieceRows) {
     Optionals<int64_t> x;
-    for (int64_t i = begin; i < std::min(kRows, begin + kPieceRows); ++i) {
+    for (int64_t i = begin; i < std::min(kOrderedRows, begin + kPieceRows); ++i) {
       x.push_back(i % 10 == 0 ? kNone : std::optional<int64_t>(turn * (i ^ 5)));
     }
     batches.push_back({{"x", fixed<int64_t>("l", x)}});
@@ -45,7 +46,7 @@ TEST(ZonesConcurrent, AFilterSeesTheZonesItCanMatch) {
       const Outcome outcome = run(node_of(plan::make_filter(rows, conditions)), setting);
       ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
       std::vector<IntegerRow> expected;
-      for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t i = 0; i < kOrderedRows; ++i) {
         const int64_t value = i ^ 5;
         if (i % 10 == 0 || value < 100'000 || value > 101'000) continue;
         expected.push_back({turn * value});
@@ -63,7 +64,7 @@ TEST(ZonesConcurrent, TheFirstRowsOfAnOrder) {
       const Outcome outcome = run(first_rows(scan(ordered(turn)), descending, 5), setting);
       ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
       std::vector<int64_t> values;
-      for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t i = 0; i < kOrderedRows; ++i) {
         if (i % 10 != 0) values.push_back(turn * (i ^ 5));
       }
       std::sort(values.begin(), values.end());

@@ -53,17 +53,17 @@ void expect_ranges(const std::string& format, const Optionals<T>& values) {
 }
 
 TEST(ColumnZones, RangesAreThoseOfTheValues) {
-  constexpr int64_t kRows = 200'000;
-  expect_ranges<int64_t>("l", ascending<int64_t>(kRows));
-  expect_ranges<uint64_t>("L", ascending<uint64_t>(kRows));
-  expect_ranges<int16_t>("s", ascending<int16_t>(kRows));
-  expect_ranges<int32_t>("tdD", ascending<int32_t>(kRows));
-  expect_ranges<int64_t>("tsu:", ascending<int64_t>(kRows));
-  expect_ranges<Int128>("d:20,2", ascending<Int128>(kRows));
-  Optionals<int64_t> missing = ascending<int64_t>(kRows);
+  constexpr int64_t kZonedRows = 200'000;
+  expect_ranges<int64_t>("l", ascending<int64_t>(kZonedRows));
+  expect_ranges<uint64_t>("L", ascending<uint64_t>(kZonedRows));
+  expect_ranges<int16_t>("s", ascending<int16_t>(kZonedRows));
+  expect_ranges<int32_t>("tdD", ascending<int32_t>(kZonedRows));
+  expect_ranges<int64_t>("tsu:", ascending<int64_t>(kZonedRows));
+  expect_ranges<Int128>("d:20,2", ascending<Int128>(kZonedRows));
+  Optionals<int64_t> missing = ascending<int64_t>(kZonedRows);
   std::fill(missing.begin(), missing.begin() + 2 * kZoneRows, std::nullopt);
   expect_ranges<int64_t>("l", missing);
-  Optionals<uint64_t> large = ascending<uint64_t>(kRows);
+  Optionals<uint64_t> large = ascending<uint64_t>(kZonedRows);
   large.back() = UINT64_MAX;
   expect_ranges<uint64_t>("L", large);
 }
