@@ -16,9 +16,7 @@ SEEDS = 60
 MOST_REFUSED = 0.35  # of the statements: of lists as keys, and what DuckDB refuses
 
 
-@pytest.mark.parametrize(
-    ("batch", "threads", "rows"), [(0, 1, 0), (1, 3, 50), (4, 3, 100)]
-)
+@pytest.mark.parametrize(("batch", "threads", "rows"), [(0, 1, 0), (1, 3, 50), (4, 3, 100)])
 def test_random_statements_of_nested_values(batch: int, threads: int, rows: int) -> None:
     with xd.connect(threads=threads, ranks="off") as dock, duckdb.connect() as oracle:
         oracle.execute("SET threads = 1")

@@ -111,9 +111,8 @@ class _Respelling:
         begin = number - 1
         if self._is_at(begin - 1, "::"):
             return self._operand_before(begin - 1)
-        if self._is_at(begin, ")"):
-            self._close(0)
-            begin = next(opened for opened, close in self._closing.items() if close == begin)
+        if self._is_at(begin, ")") and self._opening(begin) > 0:
+            begin = self._opening(begin)
             is_call = (
                 self._tokens[begin - 1].kind == "word" and self._word(begin - 1) not in _BEFORE
             )
@@ -150,6 +149,11 @@ class _Respelling:
         if not self._closing:
             self._closing = brackets_of(self._tokens)
         return self._closing.get(number, -1)
+
+    def _opening(self, close: int) -> int:
+        """The bracket that the one at a token closes; -1 where there is none."""
+        self._close(0)
+        return next((opened for opened, each in self._closing.items() if each == close), -1)
 
     def _over(self, begin: int, end: int, by: str) -> list[Change]:
         return [(self._tokens[begin].start, self._tokens[end].end, by)]
@@ -207,8 +211,9 @@ class _Respelling:
         token, and is all of an operand; -1 where there is none."""
         begin = number - 1
         while self._is_at(begin, ")") or self._is_at(begin, "]"):
-            self._close(0)
-            begin = next(opened for opened, close in self._closing.items() if close == begin)
+            begin = self._opening(begin)
+            if begin <= 0:
+                return -1
             is_owned = self._is_value(begin - 1) or self._is_at(begin - 1, ")")
             begin -= is_owned or self._is_at(begin - 1, "]")
         while self._is_at(begin - 1, "."):
@@ -231,9 +236,9 @@ class _Respelling:
             return -1
         while self._is_at(last + 1, "."):
             last += 2
-        while self._is_at(last + 1, "(") or self._is_at(last + 1, "["):
+        while last >= 0 and (self._is_at(last + 1, "(") or self._is_at(last + 1, "[")):
             last = self._close(last + 1)
-        return last
+        return last if last < len(self._tokens) else -1
 
     def _strftime(self, number: int) -> list[Change]:
         """`strftime('%Y', d)` with the format behind."""
