@@ -134,7 +134,7 @@ class _Expansion:
             return laterals.lateral(number) if word == "lateral" else laterals.value(number)
         if word == "all":
             return self._order_by_all(number)
-        if word == "columns" and self._is_at(number + 1, "("):
+        if word == "columns" and number + 1 in self._closing:
             return None if self._is_at(number - 1, ".") else self._columns(number)
         star = self._star_before(number)
         return self._star(star) if star >= 0 else None
