@@ -430,15 +430,16 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
         if re.search(pattern, message):
             place = place_of_word(text.original, word)
             return unsupported(what, text.original, place, instead)
-    plain = _plain(message)
-    if (known := explained(plain)) is not None:
-        what, word, instead = known
-        place = place_of_word(text.original, word) if word else None
-        refusal = unsupported if word == "top" else sql_error
-        return refusal(what, text.original, place, instead)
-    if re.search("NotImplemented|(?i:not implemented)|Unsupported", message):
-        return unsupported(plain, text.original)
-    return sql_error(plain, text.original)
+    return _error_without_place(_plain(message), text)
+
+
+def _error_without_place(plain: str, text: Rewritten) -> Exception:
+    """The same of a message that names no place."""
+    what, word, instead = explained(plain) or (plain, "", "")
+    is_missing = re.search("NotImplemented|(?i:not implemented)|Unsupported", what)
+    refusal = unsupported if word == "top" or is_missing else sql_error
+    place = place_of_word(text.original, word) if word else None
+    return refusal(what, text.original, place, instead)
 
 
 def _unknown_name(

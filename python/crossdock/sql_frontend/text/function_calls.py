@@ -64,10 +64,21 @@ class FunctionCalls(Pieces):
         plain = self.tokens[number].text.replace("_", "")
         self.pieces[number] = f"cast('{plain}' as double)" if "e" in plain.lower() else plain
 
+    def _is_table(self, number: int) -> bool:
+        """Whether a name in WITH has those of its columns behind it."""
+        before = self.at(number - 1)
+        is_first = before is not None and before.lower in ("with", "recursive")
+        if not is_first and (before is None or not before.is_operator(",")):
+            return False
+        behind = self.behind_bracket(number + 1)
+        return self.word_at(behind) == "as" and self.is_at(behind + 1, "(")
+
     def call(self, number: int) -> None:
         """The name of a function, before a bracket."""
         word, before = self.tokens[number].lower, self.at(number - 1)
         is_name = before is not None and before.is_operator(".")
+        if self._is_table(number):
+            return
         if word in self.of_numbers:
             self._time_of_number(number)
         elif word in SYNONYMS:
