@@ -169,7 +169,8 @@ def wire_text(error: BaseException) -> str:
 def from_native(error: Exception) -> CrossdockError:
     """The public error that stands for one of the engine."""
     code, kind, message = error.args
-    return _CLASSES.get(kind, InternalError)(code, message)
+    plain = message.replace("\x01", "")  # which names of columns begin with that no user has given
+    return _CLASSES.get(kind, InternalError)(code, plain)
 
 
 def reason_of(error: _native.NativeError) -> str:

@@ -235,3 +235,12 @@ def test_limits_of_the_system_are_no_internal_errors(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, preexec_fn=large_stacks,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (0, "end\n"), ended.stderr
+
+
+def test_errors_name_columns_as_users_see_them() -> None:
+    """Columns that a plan adds begin with a mark that no text has."""
+    rows = f"(values ({(1 << 63) - 1}), (1)) v(x)"
+    with pytest.raises(xd.DataError, match=r"in SQL sum\(x::decimal") as caught:
+        xd.sql(f"select sum(x) from {rows}").collect()
+    assert "\x01" not in str(caught.value)
+    xd.sql(f"select sum(x::decimal(38, 0)) from {rows}").collect()

@@ -253,7 +253,7 @@ def _narrowed(total: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
             "CD-303",
             f"a sum {field.name!r} does not fit an {field.type}",
             values=f"the largest is {pc.max(total).as_py()}, the least {pc.min(total).as_py()}",
-            try_="wide=True, which sums into decimal128(38, 0)",
+            try_="wide=True, which sums into decimal128(38, 0); in SQL sum(x::decimal(38, 0))",
         ) from None
 
 

@@ -142,12 +142,13 @@ class AggregateWriter {
   }
 
   Error beyond(const char* limit, bool propose_wide) const {
-    return make_error(ErrorCode::kValueOutOfRange,
-                      "the sum '{}' of a group does not fit {}\n  try      {}",
-                      planned_.spec.name,
-                      limit,
-                      propose_wide ? "wide=True, which sums into decimal128(38, 0)"
-                                   : "a mean, or a sum of float64 values");
+    return make_error(
+        ErrorCode::kValueOutOfRange,
+        "the sum '{}' of a group does not fit {}\n  try      {}",
+        planned_.spec.name,
+        limit,
+        propose_wide ? "wide=True, which sums into decimal128(38, 0); in SQL sum(x::decimal(38, 0))"
+                     : "a mean, or a sum of float64 values");
   }
 
   Result<ColumnView> write_sum() {

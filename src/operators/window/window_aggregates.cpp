@@ -186,12 +186,13 @@ class SumWriter {
  private:
   Error beyond() const {
     const bool is_decimal = type_.id == TypeId::kDecimal128;
-    return make_error(ErrorCode::kValueOutOfRange,
-                      "the sum '{}' of a frame does not fit {}\n  try      {}",
-                      item_->name,
-                      is_decimal ? "the 38 digits of a decimal128" : type_name(type_),
-                      is_decimal ? "a mean, or a sum of float64 values"
-                                 : "wide=True, which sums into decimal128(38, 0)");
+    return make_error(
+        ErrorCode::kValueOutOfRange,
+        "the sum '{}' of a frame does not fit {}\n  try      {}",
+        item_->name,
+        is_decimal ? "the 38 digits of a decimal128" : type_name(type_),
+        is_decimal ? "a mean, or a sum of float64 values"
+                   : "wide=True, which sums into decimal128(38, 0); in SQL sum(x::decimal(38, 0))");
   }
 
   const WindowItem* item_;
