@@ -64,6 +64,9 @@ class ArrowTable {
   // The columns of another table of as many rows behind these, shared. Throws CD-105 for other numbers of rows, and a
   // column that both have.
   ArrowTable with_columns_of(const ArrowTable& other) const;
+  // The same rows, of whose values no run keeps anything for the next: for memory whose owner may write to it between
+  // runs.
+  ArrowTable with_changing_values() const;
 
   // A column, for expressions over the table. Throws CD-101 for a name that is none, CD-102 for a type that is not
   // computed with.

@@ -50,6 +50,7 @@ void bind_tables(nb::module_& module) {
       .def_static("from_stream", &table_from, "engine"_a, "source"_a)
       .def("column", &crossdock::ArrowTable::column, "name"_a)
       .def("with_columns_of", &crossdock::ArrowTable::with_columns_of, "other"_a)
+      .def("with_changing_values", &crossdock::ArrowTable::with_changing_values)
       .def_prop_ro("num_rows", &crossdock::ArrowTable::rows)
       .def_prop_ro("num_batches", &crossdock::ArrowTable::batches)
       .def_prop_ro("num_bytes", &crossdock::ArrowTable::bytes)

@@ -243,6 +243,10 @@ class Table:
     def with_columns_of(self, other: Table) -> Table:
         """The columns of a table of as many rows behind these, shared. NativeError"""
 
+    def with_changing_values(self) -> Table:
+        """The same rows, of whose values no run keeps anything for the next: for memory whose owner
+        may write to it between runs."""
+
     @property
     def num_rows(self) -> int: ...
     @property

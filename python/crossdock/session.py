@@ -289,8 +289,9 @@ class Dock:
         """A relation over anything that exports Arrow data: pyarrow tables, batches and readers,
         Polars frames, DuckDB relations, pandas frames (of these without an index that has no name).
 
-        Tables are taken without a copy; streams are read to their end now. Over ranks the rows are
-        some of all, those that this rank has; with replicated=True all ranks have the same rows.
+        Tables are taken without a copy, and Arrow's must not be written to; streams are read to
+        their end now. Over ranks the rows are some of all, those that this rank has; with
+        replicated=True all ranks have the same rows.
         Errors: TypeError (no Arrow export), ColumnError (a name twice), DataError, ClosedError.
         """
         require_flag(replicated, "replicated", "from_arrow")
@@ -304,7 +305,9 @@ class Dock:
             from crossdock.ranks.shares import plain_table
 
             assert isinstance(source, ArrowSource)
+            may_change = source.may_change
             source = ArrowSource(plain_table(source.data), source.name, is_replicated=replicated)
+            source.may_change = may_change
         return plan_scan(source)
 
     def sql(self, text: str, parameters: Parameters = None) -> Relation:

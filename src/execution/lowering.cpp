@@ -14,6 +14,7 @@
 #include "execution/top_rows_stage.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
+#include "table/column_zones.hpp"
 #include "table/dictionary.hpp"
 
 namespace crossdock::execution {
@@ -259,7 +260,9 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
 Result<Chain> Lowering::lower_scan(const plan::Node& node) {
   const auto& scan = std::get<plan::Scan>(node.operation);
   CD_ASSIGN(auto store, operators::store_rows(*scan.table, scan.name.c_str()));
-  return table_chain(scan.table, std::move(store), scan.name, workers_);
+  TablePtr table = scan.table;
+  if (table->values_may_change) table = with_new_zones(*table);
+  return table_chain(std::move(table), std::move(store), scan.name, workers_);
 }
 
 Result<Chain> Lowering::lower_file_scan(const plan::Node& node) {

@@ -94,6 +94,7 @@ Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std:
   }
   narrow->schema = schema;
   narrow->rows = table->rows;
+  narrow->values_may_change = table->values_may_change;
   for (const int place : places) {
     if (!table->zones.empty()) narrow->zones.push_back(table->zones[place]);
   }

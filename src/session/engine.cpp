@@ -132,6 +132,14 @@ ArrowTable ArrowTable::with_columns_of(const ArrowTable& other) const {
   return ArrowTable(std::move(state));
 }
 
+ArrowTable ArrowTable::with_changing_values() const {
+  auto state = std::make_shared<State>();
+  auto table = std::make_shared<Table>(*state_->table);
+  table->values_may_change = true;
+  state->table = std::move(table);
+  return ArrowTable(std::move(state));
+}
+
 int64_t ArrowTable::rows() const { return state_->table->rows; }
 int64_t ArrowTable::batches() const { return static_cast<int64_t>(state_->table->batches.size()); }
 

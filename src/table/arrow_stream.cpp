@@ -78,11 +78,10 @@ Result<TablePtr> import_stream(ArrowArrayStream* stream) {
     table->batches.push_back(std::move(batch));
   }
   for (int column = 0; column < table->schema->column_count(); ++column) {
-    const DataType& type = table->schema->fields[column].type;
-    const bool has_zones = ColumnZones::can_be_of(type);
-    table->zones.push_back(has_zones ? std::make_shared<ColumnZones>(table->rows) : nullptr);
-    if (type.id == TypeId::kDictionary) CD_TRY(unify_dictionaries(table->batches, column));
+    if (table->schema->fields[column].type.id != TypeId::kDictionary) continue;
+    CD_TRY(unify_dictionaries(table->batches, column));
   }
+  add_zones(*table);
   return TablePtr(std::move(table));
 }
 

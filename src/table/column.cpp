@@ -51,6 +51,7 @@ Table side_by_side(const Table& left, const Table& right) {
       ++next[side];
     }
   }
+  both.values_may_change = left.values_may_change || right.values_may_change;
   if (!left.zones.empty() && !right.zones.empty()) {
     both.zones = left.zones;
     both.zones.insert(both.zones.end(), right.zones.begin(), right.zones.end());

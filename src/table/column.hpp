@@ -64,6 +64,7 @@ struct Table {
   std::vector<Batch> batches;
   int64_t rows = 0;
   std::vector<std::shared_ptr<ColumnZones>> zones = {};  // by column, nullptr: none; empty: of none
+  bool values_may_change = false;  // between runs, so that zones are those of one
 };
 using TablePtr = std::shared_ptr<const Table>;
 

@@ -72,6 +72,20 @@ bool ColumnZones::look(const RowsInBatches& batches, int column) {
   return false;
 }
 
+void add_zones(Table& table) {
+  table.zones.clear();
+  for (const Field& field : table.schema->fields) {
+    const bool has_zones = ColumnZones::can_be_of(field.type);
+    table.zones.push_back(has_zones ? std::make_shared<ColumnZones>(table.rows) : nullptr);
+  }
+}
+
+TablePtr with_new_zones(const Table& table) {
+  auto same = std::make_shared<Table>(table);
+  add_zones(*same);
+  return same;
+}
+
 ValueRange ColumnZones::range(const RowsInBatches& batches, int column, int64_t number) {
   Zone& zone = zones_[static_cast<size_t>(number)];
   if (zone.is_known.load(std::memory_order_acquire)) return zone.range;

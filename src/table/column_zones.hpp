@@ -60,4 +60,8 @@ class ColumnZones {
   std::mutex mutex_;  // to write a zone
 };
 
+// Gives the columns of a table zones of which no range is known yet.
+void add_zones(Table& table);
+TablePtr with_new_zones(const Table& table);
+
 }  // namespace crossdock

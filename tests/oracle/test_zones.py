@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import crossdock as xd
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -128,3 +129,16 @@ def test_that_zones_are_left_out(dock: xd.Dock, statement: str) -> None:
     rows = re.search(r"([\d,]+) rows in", str(dock.sql(statement).profile()))
     assert rows is not None
     assert int(rows[1].replace(",", "")) < _ROWS / 2
+
+
+def test_frames_of_pandas_may_change_between_queries(dock: xd.Dock) -> None:
+    """A frame shares its memory with the table that is registered, and its values may be set: a
+    condition sees the values that one sees that no zone can tell."""
+    frame = pd.DataFrame({"a": np.arange(_ROWS), "b": 1.5})
+    dock.register("f", frame)
+    statement = "select count(*) as c, sum(b) as s from f where {} between 10 and 20"
+    for row in (_ROWS - 1, _ROWS // 2):
+        frame.loc[row, "a"] = 15
+        counted = dock.sql(statement.format("a")).collect()
+        assert counted.equals(dock.sql(statement.format("(a + 0)")).collect())
+    assert counted.to_pylist() == [{"c": 13, "s": 19.5}]

@@ -83,6 +83,8 @@ class ArrowSource:
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
         self._imported: _native.Table | None = None  # with the columns that were asked for so far
         self._rows_of: ArrowSource | None = None  # which this one has, and a column more
+        # Whether the memory is that of an object whose values may be set between runs.
+        self.may_change = False
         self._valid = set(schema.names if is_valid else ())  # columns that need no check any more
         self._lock = threading.Lock()
 
@@ -119,6 +121,8 @@ class ArrowSource:
             new = tuple(name for name in dict.fromkeys(columns) if name not in known)
             if new or self._imported is None:
                 imported = engine_table(engine, self._checked(new))
+                if self.may_change:
+                    imported = imported.with_changing_values()
                 if self._imported is not None and known:
                     imported = self._imported.with_columns_of(imported)
                 self._imported = imported
@@ -168,7 +172,10 @@ def import_arrow(data: object) -> Source:
         return ArrowSource(pa.Table.from_batches([data]), name)
     if hasattr(data, "__arrow_c_stream__"):
         try:
-            return ArrowSource(_without_index(read_stream(data)), name)
+            table = read_stream(data)
+            source = ArrowSource(_without_index(table), name)
+            source.may_change = b"pandas" in (table.schema.metadata or {})
+            return source
         except CrossdockError:
             raise
         except (pa.ArrowException, ValueError) as error:  # pandas refuses a name that comes twice
