@@ -402,8 +402,10 @@ Result<Chain> Lowering::lower_sort(const plan::Node& node) {
   CD_ASSIGN(Chain chain, lower(node.input()));
   const bool may_choose = sort.spec.strategy == operators::SortStrategy::kAuto ||
                           sort.spec.strategy == operators::SortStrategy::kTopK;
-  if (rules_.has(Rule::kTopRows) && may_choose &&
-      (!chain.is_bare() || has_narrow_zones(chain, sort.spec.keys[0].column))) {
+  const auto has_zones = [&] {
+    return sort.spec.limit > 0 && has_narrow_zones(chain, sort.spec.keys[0].column);
+  };
+  if (rules_.has(Rule::kTopRows) && may_choose && (!chain.is_bare() || has_zones())) {
     auto stage = make_top_rows_stage(chain.schema, sort.spec, workers_);
     if (stage != nullptr) {
       chain.stages.push_back(std::move(stage));

@@ -21,6 +21,13 @@ using operators::OperatorRun;
 constexpr int kSampledBlocks = 16;
 constexpr size_t kLikelyZones = 8;  // that are looked at twice, for the first rows of an order
 
+// Whether neighbouring rows of a column of the table have values close to each other.
+bool has_narrow_zones_of(const Table& table, const RowsInBatches& batches, int column) {
+  if (table.zones.empty()) return false;
+  const auto& zones = table.zones[static_cast<size_t>(column)];
+  return zones != nullptr && zones->are_narrow(batches, column);
+}
+
 class TableSource final : public Source {
  public:
   TableSource(TablePtr table, std::shared_ptr<const RowStore> store, std::string name, int threads)
@@ -100,11 +107,7 @@ class TableSource final : public Source {
             morsel.first_ref + static_cast<RowRef>(begin)};
   }
 
-  bool is_narrow(int column) const {
-    if (table_->zones.empty()) return false;
-    const auto& zones = table_->zones[static_cast<size_t>(column)];
-    return zones != nullptr && zones->are_narrow(batches_, column);
-  }
+  bool is_narrow(int column) const { return has_narrow_zones_of(*table_, batches_, column); }
   // A few, in which the first rows by this key may be; none where nothing is known of the column.
   std::vector<int64_t> zones_by(const operators::SortKey& key) const {
     if (!is_narrow(key.column)) return {};
@@ -199,10 +202,9 @@ std::unique_ptr<Source> make_table_source(TablePtr table,
 
 bool has_narrow_zones(const Chain& chain, int column) {
   const ColumnPlace& place = chain.schema.places[static_cast<size_t>(column)];
-  if (chain.table == nullptr || chain.table->zones.empty() || place.origin != 0) return false;
-  const auto& zones = chain.table->zones[static_cast<size_t>(place.column)];
-  return zones != nullptr &&
-         zones->are_narrow(RowsInBatches(chain.stores[0]->batches()), place.column);
+  if (chain.table == nullptr || place.origin != 0) return false;
+  const RowsInBatches batches(chain.stores[0]->batches());
+  return has_narrow_zones_of(*chain.table, batches, place.column);
 }
 
 }  // namespace crossdock::execution

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -138,3 +138,20 @@ def compare(dock: xd.Dock, oracle: duckdb.DuckDBPyConnection) -> Compare:
         assert are_same(ours, theirs, is_ordered), f"{text}\nours   {ours}\ntheirs {theirs}"
 
     return check
+
+
+def require_same_rows(
+    dock: xd.Dock, oracle: duckdb.DuckDBPyConnection, statements: Mapping[int, Any], most: float
+) -> None:
+    """Runs statements, by seed, in both; at most this share may be refused by either."""
+    refused = 0
+    for seed, statement in statements.items():
+        try:
+            theirs = rows_of(oracle.sql(statement.text).to_arrow_table())
+            ours = rows_of(dock.sql(statement.text).collect())
+        except (duckdb.Error, xd.CrossdockError):
+            refused += 1
+            continue
+        same = are_same(ours, theirs, statement.is_ordered)
+        assert same, f"seed {seed}: {statement.text}\n{ours[:5]}\n{theirs[:5]}"
+    assert refused < most * len(statements)

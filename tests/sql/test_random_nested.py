@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from .conftest import are_same, rows_of
+from .conftest import require_same_rows
 from .random_nested import random_nested
 from .random_statements import random_tables
 
@@ -25,15 +25,6 @@ def test_random_statements_of_nested_values(batch: int, threads: int, rows: int)
             parts = table.to_batches(max_chunksize=rows) if rows else table.to_batches()
             dock.register(name, pa.Table.from_batches(parts, table.schema))
             oracle.register(name, table)
-        refused = 0
-        for seed in range(batch * SEEDS, (batch + 1) * SEEDS):
-            statement = random_nested(seed)
-            try:
-                theirs = rows_of(oracle.sql(statement.text).to_arrow_table())
-                ours = rows_of(dock.sql(statement.text).collect())
-            except (duckdb.Error, xd.CrossdockError):
-                refused += 1
-                continue
-            same = are_same(ours, theirs, statement.is_ordered)
-            assert same, f"seed {seed}: {statement.text}\n{ours[:5]}\n{theirs[:5]}"
-        assert refused < MOST_REFUSED * SEEDS
+        seeds = range(batch * SEEDS, (batch + 1) * SEEDS)
+        statements = {seed: random_nested(seed) for seed in seeds}
+        require_same_rows(dock, oracle, statements, MOST_REFUSED)

@@ -6,7 +6,7 @@ import crossdock as xd
 import duckdb
 import pytest
 
-from .conftest import are_same, rows_of
+from .conftest import require_same_rows
 from .random_statements import random_statement, random_tables
 
 SEEDS = 60
@@ -22,15 +22,6 @@ def test_random_statements(batch: int) -> None:
         for name, table in random_tables(batch).items():
             dock.register(name, table)
             oracle.register(name, table)
-        refused = 0
-        for seed in range(batch * SEEDS, (batch + 1) * SEEDS):
-            statement = random_statement(seed)
-            try:
-                theirs = rows_of(oracle.sql(statement.text).to_arrow_table())
-                ours = rows_of(dock.sql(statement.text).collect())
-            except (duckdb.Error, xd.CrossdockError):
-                refused += 1
-                continue
-            same = are_same(ours, theirs, statement.is_ordered)
-            assert same, f"seed {seed}: {statement.text}\n{ours[:5]}\n{theirs[:5]}"
-        assert refused < MOST_REFUSED * SEEDS
+        seeds = range(batch * SEEDS, (batch + 1) * SEEDS)
+        statements = {seed: random_statement(seed) for seed in seeds}
+        require_same_rows(dock, oracle, statements, MOST_REFUSED)
