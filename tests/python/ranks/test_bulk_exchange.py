@@ -280,6 +280,18 @@ with xd.join_group(step_within_s=5) as group:
             missed.touch()
 """
 
+FAILS = """
+import gc
+import crossdock as xd, pyarrow as pa
+dock = xd.connect(threads=1)
+gc.callbacks.append(lambda *_, kept=dock: None)  # it outlives the interpreter: nothing closes it
+rows = dock.from_arrow(pa.table({"k": [1, 2, 3]}))
+rows.gather()
+if dock.rank == 0:
+    raise ValueError("a fault of the program")
+rows.distinct("k").gather()
+"""
+
 
 def _has_plugin() -> bool:
     folder = Path(crossdock.__file__).parent
@@ -329,6 +341,13 @@ def test_steps_wait_as_long_as_the_group_says(tmp_path: Path) -> None:
     """mpirun ends with an error: after a rank was missed no rank waits for it in MPI_Finalize."""
     ran = three_ranks(LATE, str(tmp_path / "missed"), within_s=100)
     assert ran.stdout.count("rank 1 was missed") == 1, ran.stderr
+
+
+@needs_mpi
+def test_a_rank_that_fails_with_an_open_dock_ends_the_others() -> None:
+    ran = three_ranks(FAILS, within_s=60)
+    assert ran.returncode != 0
+    assert "a fault of the program" in ran.stderr
 
 
 @needs_mpi

@@ -40,11 +40,13 @@ class MpiCommunicator : public ranks::Communicator {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     neighbours_ = {rank_};
+    core_.opened_communicator();
   }
   ~MpiCommunicator() override {
     leave();
     if (over().has_value()) core_.set_broken();
     end_notes();
+    core_.closed_communicator();
   }
   // Which ranks this one can share memory with, and they with it.
   Status meet(const ranks::CommunicatorSettings& settings);

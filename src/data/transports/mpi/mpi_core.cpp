@@ -141,6 +141,7 @@ void MpiCore::finish(int status, void*) {
   MPI_Finalized(&is_finished);
   const bool is_ours = the_core->home_.is_here();
   if (is_finished != 0 || !is_ours || the_core->broken_.load(std::memory_order_relaxed)) return;
+  if (status != 0 && the_core->open_communicators_.load(std::memory_order_relaxed) > 0) return;
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Barrier(MPI_COMM_WORLD);  // ranks that still work are waited for without a limit

@@ -2,8 +2,9 @@
 //
 // Communicators and windows are freed by MPI_Finalize, whichever thread calls it: all ranks are there then, which both
 // need, and a communicator that is destroyed need wait for no rank. After a rank has given up, nothing is freed and
-// MPI_Finalize is left out, for it would wait for ranks that are gone. Where MPI_Finalize does not end by itself once
-// all ranks have come to it, the process ends without it.
+// MPI_Finalize is left out, for it would wait for ranks that are gone; so it is where a process fails and leaves a
+// communicator open, for other ranks may wait there, and learn by its end that it does not come. Where MPI_Finalize does
+// not end by itself once all ranks have come to it, the process ends without it.
 #pragma once
 
 #include <atomic>
@@ -51,6 +52,8 @@ class MpiCore {
   void bury(MpiFlight flight) { buried_.push_back(std::move(flight)); }
   // Any thread.
   void set_broken() { broken_.store(true, std::memory_order_relaxed); }
+  void opened_communicator() { open_communicators_.fetch_add(1, std::memory_order_relaxed); }
+  void closed_communicator() { open_communicators_.fetch_sub(1, std::memory_order_relaxed); }
   void free_all();  // from within MPI_Finalize
 
  private:
@@ -61,6 +64,7 @@ class MpiCore {
   const HomeProcess home_;
   std::mutex mutex_;
   std::atomic<bool> broken_{false};
+  std::atomic<int> open_communicators_{0};
   int level_ = MPI_THREAD_SINGLE;
   std::vector<MPI_Comm> comms_;
   std::list<std::shared_ptr<MpiWin>> wins_;  // in the order they were made, the same in all ranks
