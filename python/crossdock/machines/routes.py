@@ -57,7 +57,9 @@ def hashed_to(assignment: Sequence[int], by: object) -> dict[str, Any]:
             "CD-105", "channel(assignment=...) is one of partitions of columns", try_='by="k"'
         )
     what = "channel(assignment=...) takes numbers of destinations"
-    numbers = [require_integer(number, what, "[0, 1]") for number in assignment]
+    numbers = list(assignment)
+    if any(type(number) is not int for number in numbers):
+        numbers = [require_integer(number, what, "[0, 1]") for number in numbers]
     if not numbers or min(numbers) < 0 or max(numbers) >= 1 << 16:
         raise make_error("CD-105", what, limits="0 to 65,535, at least one", try_="[0, 1]")
     return {"by": "hash", "assignment": numbers}

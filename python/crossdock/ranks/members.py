@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import logging
 import random
-import re
 import secrets
 import socket
 import threading
@@ -29,7 +27,6 @@ from crossdock.engine.late_columns import late_names
 from crossdock.errors import (
     ControlError,
     CrossdockError,
-    error_of,
     make_error,
     part,
     public_errors,
@@ -38,6 +35,7 @@ from crossdock.errors import (
 from crossdock.expressions.orders import Order
 from crossdock.group import Group
 from crossdock.plan.nodes import Exchange, Node
+from crossdock.ranks import notes as rank_notes
 from crossdock.ranks.calls import call_text
 from crossdock.ranks.late_moves import PIECES, move_late, packed, unpacked
 from crossdock.ranks.moves import (
@@ -55,16 +53,13 @@ from crossdock.ranks.moves import (
     segment_bytes,
     unpacked_eagerly,
 )
+from crossdock.ranks.notes import Note
 from crossdock.settings import setting
 from crossdock.values.engine_types import engine_schema, to_engine, with_schema
 from crossdock.values.row_taking import table_bytes
 
-# Errors of a rank whose work another one's error has ended.
-_CONSEQUENCES = frozenset(("CD-617", "CD-618"))
-_OF_RANK = re.compile(r"rank (\d+): ")
 _WAIT_S = 3e7  # about a year: ranks wait for one that works, and learn at once of one that died
 _INTERRUPTED_S = 10.0
-_TEXT_MOST = 4000
 _INTERRUPTED = "it was interrupted (Ctrl-C)"
 # As Group.exchange calls them.
 _HOW = {"auto": "auto", "bulk": "bulk", "channels": "channel"}
@@ -109,7 +104,6 @@ class Ranks:
         self.threads = threads
         self.rank = group.rank
         self.size = group.size
-        self.hosts = [socket.gethostname()] * self.size  # of each, once they have said it
         # Of one call:
         self.moves: list[Move] = []
         self.filters: list[Filtered] = []
@@ -124,8 +118,9 @@ class Ranks:
         self._is_together = False
         self._ended: BaseException | None = None
         opened = f"a dock with moves={moves!r}, eager_bytes={self.eager_bytes}"
-        seeds = self.agree(opened, secrets.randbits(64))
-        self.random_bits = random.Random(seeds[0]).getrandbits  # the same in all ranks
+        said = self.agree(opened, [socket.gethostname(), secrets.randbits(64)])
+        self.hosts = [str(host) for host, _ in said]
+        self.random_bits = random.Random(said[0][1]).getrandbits  # the same in all ranks
         self._choose(moves)
         # Partitions are finer than ranks, so that their load can be evened out.
         count = 1
@@ -179,7 +174,7 @@ class Ranks:
             return [value]
         notes = self._agreed_on(step, value)
         self.group.native().raise_interruption()
-        return [note["value"] for note in notes]
+        return [note.value for note in notes]
 
     def end_call(self) -> None:
         """What all have just agreed on was the last step of the call: nothing can fail after it."""
@@ -292,7 +287,7 @@ class Ranks:
             return None, []
         notes = self._eager_notes(table, Route(rule))
         self.group.native().raise_interruption()
-        return _unpacked(notes, table.schema), [note["value"]["size"] for note in notes]
+        return _unpacked(notes, table.schema), [note.value["size"] for note in notes]
 
     def every(self, rule: str, mine: NDArray[Any]) -> list[bytes]:
         """The bytes of each rank's array, by rank, in one step: for few of them."""
@@ -303,17 +298,17 @@ class Ranks:
         rows, size = len(mine), mine.nbytes
         move = Move(rule, EAGERLY, rows, size, rows * self.size, size * self.size, seconds)
         self.moves.append(move)
-        return [note["rows"] for note in notes]
+        return [note.rows for note in notes]
 
-    def _eager_notes(self, table: pa.Table, route: Route) -> list[dict[str, Any]]:
+    def _eager_notes(self, table: pa.Table, route: Route) -> list[Note]:
         """What all ranks say of their rows, with the rows where those are few."""
         start = time.perf_counter()
         packed = packed_eagerly(table, self.eager_bytes // self.size)
         size = (table.num_rows, table_bytes(table))
         said = {"is_packed": packed is not None, "pieces": list(route.pieces), "size": size}
         notes = self._agreed_on(_step_of(route, table), said, packed or b"")
-        if all(note["value"]["is_packed"] for note in notes):
-            sizes = [note["value"]["size"] for note in notes]
+        if all(note.value["is_packed"] for note in notes):
+            sizes = [note.value["size"] for note in notes]
             rows, bytes_of_all = (sum(one[i] for one in sizes) for i in (0, 1))
             seconds = time.perf_counter() - start
             self.moves.append(Move(route.rule, EAGERLY, *size, rows, bytes_of_all, seconds))
@@ -332,7 +327,7 @@ class Ranks:
             if tables is not None or has_late:
                 self.group.native().raise_interruption()
             if tables is not None:
-                pieces = [note["value"]["pieces"] for note in notes]
+                pieces = [note.value["pieces"] for note in notes]
                 return arriving(tables, pieces, route, self.rank)
         if has_late:
             return move_late((self.rank, self.size), table, route, self._moved)
@@ -372,38 +367,38 @@ class Ranks:
         if self._is_together and not isinstance(error, CrossdockError):
             self._leave(error)  # the others may be where no note of this kind would reach them
             raise error
-        failure: dict[str, Any] = {
-            "code": code,
-            "kind": type(error).__name__,
-            "text": text[:_TEXT_MOST],
-        }
-        cause = _OF_RANK.match(text)  # an exchange in bulk ends in all ranks with the first error
-        failure["is_echo"] = self.in_bulk and cause is not None and int(cause[1]) != self.rank
-        self._exchanged({"step": name, "value": None, "error": failure}, error)
+        # An exchange in bulk ends in all ranks with the first error.
+        cause = rank_notes.cause_in(text) if self.in_bulk else None
+        is_echo = cause is not None and cause != self.rank
+        failure = rank_notes.failure_of(code, error, text, is_echo)
+        self._exchanged(name, None, failed=(failure, error))
 
     def _leave(self, error: BaseException) -> None:
         text = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else wire_text(error)
         self.group.native().give_up(f"617 {text}" if text is _INTERRUPTED else text)
 
-    def _agreed_on(self, step: str, value: Any, rows: bytes = b"") -> list[dict[str, Any]]:
-        notes = self._exchanged({"step": step, "value": value}, None, rows)
+    def _agreed_on(self, step: str, value: Any, rows: bytes = b"") -> list[Note]:
+        notes = self._exchanged(step, value, rows)
         self._agreed = step
         return notes
 
     def _exchanged(
-        self, note: dict[str, Any], mine: BaseException | None, rows: bytes = b""
-    ) -> list[dict[str, Any]]:
-        """The notes of all ranks, and the `rows` beside them."""
+        self,
+        step: str,
+        value: Any,
+        rows: bytes = b"",
+        failed: tuple[dict[str, Any], BaseException] | None = None,
+    ) -> list[Note]:
+        """What all ranks say at this step. failed: why this one cannot go on, in the place of a
+        value, and what it raised."""
+        failure, mine = failed or (None, None)
         wait_s = _INTERRUPTED_S if isinstance(mine, KeyboardInterrupt) else _WAIT_S
-        note = {**note, "call": self._call, "host": socket.gethostname()}
-        note["thread"] = threading.current_thread().name
-        note["threads"] = len(self._turns.threads)
-        whole = b"\n".join((json.dumps(note).encode(), rows))
+        place = rank_notes.place_of(self._call, step, len(self._turns.threads))
+        whole = rank_notes.packed(place, value, failure, rows)
         try:
             with public_errors():
                 answers = self.group.native().gather(whole, wait_s)
-            notes = [_note_of(answer) for answer in answers]
-            self.hosts = [str(note["host"]) for note in notes]
+            notes = [rank_notes.unpacked(answer) for answer in answers]
             self._check(notes, mine)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and error is not mine:
@@ -426,38 +421,14 @@ class Ranks:
             return error
         return None
 
-    def _check(self, notes: list[dict[str, Any]], mine: BaseException | None) -> None:
-        failed = [rank for rank, note in enumerate(notes) if note.get("error")]
-        if failed:
-            errors = [(rank, notes[rank]["error"]) for rank in failed]
-            causes = [
-                rank
-                for rank, error in errors
-                if error["code"] not in _CONSEQUENCES and not error["is_echo"]
-            ]
-            first = (causes or failed)[0]
-            if first == self.rank and mine is not None and not isinstance(mine, CrossdockError):
-                raise mine
-            raise self._named(first, notes[first])
-        several = any(note["threads"] > 1 for note in notes)
-        for what in ("call", "step", *(("thread",) if several else ())):
-            for rank, note in enumerate(notes):
-                if note[what] == notes[0][what]:
-                    continue
-                raise make_error(
-                    "CD-105", "the ranks of the dock make different calls",
-                    values=f"rank 0: {notes[0][what]}; rank {rank}: {note[what]}",
-                    try_="the same calls in the same order in all ranks, whatever thread makes "
-                    "them, over columns of the same types; connect(ranks='off') for work of one "
-                    "rank alone",
-                )  # fmt: skip
-
-    def _named(self, rank: int, note: dict[str, Any]) -> CrossdockError:
-        error = note["error"]
-        where = part("rank", f"{rank} of {self.size}, on {note['host']}")
-        if error["code"]:
-            return error_of(error["code"], error["text"] + where)
-        return error_of("CD-509", f"{error['kind']}: {error['text']}{where}")
+    def _check(self, notes: list[Note], mine: BaseException | None) -> None:
+        first = rank_notes.first_failure(notes)
+        if first is None:
+            rank_notes.require_same_place(notes)
+        elif first == self.rank and mine is not None and not isinstance(mine, CrossdockError):
+            raise mine
+        else:
+            raise rank_notes.error_in(notes, first)
 
 
 def _eager_bytes() -> int:
@@ -474,21 +445,16 @@ def _step_of(route: Route, table: pa.Table) -> str:
     return f"move {route.rule} {table.schema.names}"
 
 
-def _unpacked(notes: Sequence[dict[str, Any]], schema: pa.Schema) -> list[pa.Table] | None:
+def _unpacked(notes: Sequence[Note], schema: pa.Schema) -> list[pa.Table] | None:
     """The rows of each rank, as this one has its own; None where those of one were too many."""
-    if not all(note["value"]["is_packed"] for note in notes):
+    if not all(note.value["is_packed"] for note in notes):
         return None
-    return [conformed(unpacked_eagerly(note["rows"]), schema) for note in notes]
-
-
-def _note_of(answer: bytes) -> dict[str, Any]:
-    said, _, rows = answer.partition(b"\n")
-    return {**json.loads(said), "rows": rows}
+    return [conformed(unpacked_eagerly(note.rows), schema) for note in notes]
 
 
 def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:
     """What this rank raises where another is gone: what it knows of the reason, too."""
-    if isinstance(mine, CrossdockError) and mine.code in _CONSEQUENCES:
+    if isinstance(mine, CrossdockError) and mine.code in rank_notes.CONSEQUENCES:
         return mine
     return ControlError(error.code, error.text + part("here", f"{type(mine).__name__}: {mine}"))
 

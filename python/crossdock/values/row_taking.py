@@ -7,6 +7,8 @@ Everything here is pure and thread-safe.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -151,6 +153,7 @@ def _has_views(data_type: pa.DataType) -> bool:
     return data_type in _VIEWS or any(map(_has_views, _types_inside(data_type)))
 
 
+@lru_cache(maxsize=256)  # it is asked for each column that moves between ranks
 def _has_union(data_type: pa.DataType) -> bool:
     return pa.types.is_union(data_type) or any(map(_has_union, _types_inside(data_type)))
 
