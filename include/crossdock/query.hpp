@@ -12,6 +12,7 @@
 // stay in the cache.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,9 @@ class ParquetFiles {
   // The same files, of which `values` has a row each: what all rows of the file have in columns of these names, such as
   // the parts of its path. A file's own column of such a name is not read. Throws CD-105 for another number of rows.
   ParquetFiles with_values(const ArrowTable& values) const;
+  // The same files with columns of these names besides, which are fields of structs: the name of the struct's column,
+  // and of the field in it, in which may be others. Where a struct is NULL, its fields are.
+  ParquetFiles with_paths(std::map<std::string, std::vector<std::string>> paths) const;
   int64_t rows() const;
   // Of each file, the number of the first one that has the same schema, to the byte.
   std::vector<int> schema_numbers() const;

@@ -1,4 +1,5 @@
 // crossdock._native.Plan and Query.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/variant.h>
@@ -75,6 +76,7 @@ void bind_files(nb::module_& module) {
           nb::call_guard<nb::gil_scoped_release>())
       .def_static("open_remote", &open_remote, "files"_a, "ask"_a)
       .def("with_values", &crossdock::ParquetFiles::with_values, "values"_a)
+      .def("with_paths", &crossdock::ParquetFiles::with_paths, "paths"_a)
       .def("schema_numbers", &crossdock::ParquetFiles::schema_numbers)
       .def(
           "schema_file",

@@ -461,6 +461,9 @@ class ParquetFiles:
     def with_values(self, values: Table) -> ParquetFiles:
         """`values`: a row for each file, of what all its rows have in columns of these names."""
 
+    def with_paths(self, paths: dict[str, Sequence[str]]) -> ParquetFiles:
+        """`paths`: of columns that are fields of structs, the names from the struct's column on."""
+
     def schema_numbers(self) -> list[int]:
         """Of each file, the number of the first one that has the same schema, to the byte."""
 

@@ -56,7 +56,7 @@ std::optional<int64_t> null_count(const scan::ColumnForm& form,
                                   const scan::ColumnChunk& chunk,
                                   int64_t rows) {
   if (!form.is_stored) return form.value.has_value() ? 0 : rows;
-  if (!form.nullable) return 0;
+  if (!form.nullable()) return 0;
   const auto nulls = chunk.statistics.null_count;
   return nulls >= 0 && nulls <= rows ? nulls : std::nullopt;
 }

@@ -35,7 +35,7 @@ Promise promise_of(const scan::ParquetTable& table, int column) {
     const scan::ColumnForm& form = read.form_in(static_cast<int>(f));
     for (int g = 0; g < groups; ++g) {
       const scan::ColumnChunk& chunk = table.chunk(column, static_cast<int>(f), g);
-      promise.no_nulls &= !form.nullable || chunk.statistics.null_count == 0;
+      promise.no_nulls &= !form.nullable() || chunk.statistics.null_count == 0;
       const auto range = value_range(form, chunk);
       if (!range.has_value()) promise.range.reset();
       if (promise.range.has_value()) promise.range->widen(*range);

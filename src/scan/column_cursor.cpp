@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "scan/plain_pages.hpp"
@@ -72,7 +73,7 @@ Status ColumnCursor::enter(int32_t rows_wanted) {
     constexpr int64_t kFew = 16;
     const bool few = rows_wanted * kFew < step_rows_ || rows_ahead_ < chunk_->values / 2;
     const auto ahead = few ? PageStore::Ahead::kPage : PageStore::Ahead::kChunk;
-    CD_TRY(store_.open(*file_, *chunk_, form_.nullable, ahead, places_));
+    CD_TRY(store_.open(*file_, *chunk_, form_.nullable(), ahead, places_));
   }
   is_open_ = true;
   store_.drop_before(step_begin_);
@@ -126,8 +127,9 @@ Status ColumnCursor::begin_page(DataPage& page) {
   CD_ASSIGN(values_, PageValues::create(page.values, page.header.encoding, form_));
   // A second version's page without nulls may have no levels.
   const bool is_full = page.header.type == PageType::kDataV2 && page.levels.empty();
-  has_levels_ = form_.nullable && !is_full;
-  levels_ = RunDecoder(page.levels, 1);
+  has_levels_ = form_.nullable() && !is_full;
+  level_ = static_cast<uint32_t>(form_.definition_levels);
+  levels_ = RunDecoder(page.levels, std::bit_width(level_));
   page_begin_ = page.row_begin;
   page_row_ = page.row_begin;
   return {};
@@ -142,7 +144,7 @@ Status ColumnCursor::skip_rows(int64_t rows) {
   for (int64_t done = 0; done < rows; done += kSome) {
     const int64_t some = std::min(kSome, rows - done);
     if (!levels_.read(some, levels)) return bad_column("a page has fewer levels than rows");
-    for (int64_t i = 0; i < some; ++i) values += levels[i];
+    values += std::count(levels, levels + some, level_);
   }
   return values_.skip(values);
 }
@@ -166,7 +168,7 @@ Status ColumnCursor::read_levels(Portion& portion) {
   if (!has_levels_) return {};
   uint32_t level = 0;
   const bool is_run = levels_.take_run(portion.rows, &level);
-  if (is_run && level == 1) return {};
+  if (is_run && level == level_) return {};
   CD_TRY(reserve(ranks_, capacity_ * 4));
   CD_TRY(reserve(valid_, capacity_));
   uint32_t* ranks = ranks_.as<uint32_t>() + portion.first;
@@ -178,7 +180,7 @@ Status ColumnCursor::read_levels(Portion& portion) {
   }
   uint32_t rank = 0;
   for (int32_t i = 0; i < portion.rows; ++i) {
-    const uint32_t is_valid = ranks[i] & 1;
+    const uint32_t is_valid = ranks[i] == level_ ? 1 : 0;
     valid[i] = static_cast<uint8_t>(is_valid);
     ranks[i] = rank - (is_valid == 0 && rank > 0 ? 1 : 0);
     rank += is_valid;
@@ -393,7 +395,7 @@ Status ColumnCursor::decode_portion(const Portion& portion,
     for (int32_t i = 0; i < count; ++i) {
       valid[i] = rows == nullptr ? from[i] : from[rows[i] - static_cast<uint32_t>(portion.first)];
     }
-  } else if (form_.nullable) {
+  } else if (form_.nullable()) {
     std::memset(valid, 1, static_cast<size_t>(count));
   }
   if (portion.values == 0) {

@@ -107,6 +107,7 @@ class ColumnCursor {
   int64_t page_row_ = 0;     // next row of it
   PageValues values_;
   RunDecoder levels_;
+  uint32_t level_ = 0;  // of a value that is not NULL
   bool has_levels_ = false;
 
   // By row of the step.

@@ -191,12 +191,14 @@ Error not_read(const SchemaElement& column, std::string_view why) {
 
 bool operator==(const ColumnForm& a, const ColumnForm& b) {
   return a.type == b.type && a.conversion == b.conversion && a.physical == b.physical &&
-         a.stored_bytes == b.stored_bytes && a.nullable == b.nullable &&
+         a.stored_bytes == b.stored_bytes && a.definition_levels == b.definition_levels &&
          a.is_unsigned == b.is_unsigned && a.factor == b.factor && a.is_narrow == b.is_narrow &&
          a.is_stored == b.is_stored && a.value == b.value;
 }
 
-Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expected) {
+Result<ColumnForm> column_form(const SchemaElement& column,
+                               int32_t definition_levels,
+                               const DataType& expected) {
   if (!column.physical.has_value() || column.children != 0 || column.repetition == kRepeated) {
     return not_read(column, "it is nested");
   }
@@ -205,7 +207,7 @@ Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expe
   form.type = read_type(expected);
   form.physical = *column.physical;
   form.stored_bytes = bytes_of(column);
-  form.nullable = column.repetition != kRequired;
+  form.definition_levels = definition_levels;
   const bool is_bytes = form.physical == PhysicalType::kByteArray;
   if (expected.id == TypeId::kBool && form.physical == PhysicalType::kBoolean) {
     form.conversion = Conversion::kBits;
@@ -227,7 +229,7 @@ ColumnForm unstored_form(const DataType& expected, std::optional<std::string> va
   ColumnForm form;
   form.type = read_type(expected);
   form.is_stored = false;
-  form.nullable = !value.has_value();
+  form.definition_levels = value.has_value() ? 0 : 1;
   form.value = std::move(value);
   form.is_unsigned = is_unsigned_integer(expected.id);
   if (layout(form.type) == Layout::kViews) {

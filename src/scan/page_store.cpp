@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/ranges.h>
+
 #include "base/check.hpp"
 #include "scan/codec.hpp"
 #include "scan/page_checksum.hpp"
@@ -39,8 +41,8 @@ Status check_page(const PageHeader& header, std::span<const uint8_t> body) {
 Error in_chunk(Error error, const ByteSource& file, const ColumnChunk& chunk) {
   const bool is_named = error.message.find(file.path()) != std::string::npos;
   if (error.code != ErrorCode::kSourceFailed || is_named) return error;
-  const std::string_view column = chunk.path.empty() ? std::string_view() : chunk.path.back();
-  error.message = fmt::format("{}: column \"{}\": {}", file.path(), column, error.message);
+  error.message =
+      fmt::format("{}: column \"{}\": {}", file.path(), fmt::join(chunk.path, "."), error.message);
   return error;
 }
 

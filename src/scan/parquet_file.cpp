@@ -62,13 +62,15 @@ Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(
 // Depth first, as the schema lies. What is open at a place is how many elements each group above it still has.
 Status ParquetFile::number_leaves() {
   struct Group {
+    size_t element;
     int64_t left;
     Levels levels;
   };
   std::vector<Group> open;
+  ends_.assign(metadata_.schema.size(), metadata_.schema.size());
   for (size_t i = 0; i < metadata_.schema.size(); ++i) {
     const SchemaElement& element = metadata_.schema[i];
-    while (!open.empty() && open.back().left == 0) open.pop_back();
+    for (; !open.empty() && open.back().left == 0; open.pop_back()) ends_[open.back().element] = i;
     Levels levels;
     if (i > 0) {
       if (open.empty()) return malformed(*file_, "its schema has parts outside of the root");
@@ -81,13 +83,13 @@ Status ParquetFile::number_leaves() {
     if (element.repetition < kRequired || element.repetition > kRepeated) {
       return malformed(*file_, "its schema has a part of no known repetition");
     }
+    leaf_numbers_.push_back(static_cast<int>(leaf_elements_.size()));
     if (i == 0 || !element.physical.has_value()) {
-      if (open.size() == 1) top_groups_.push_back(static_cast<int>(i));
-      open.push_back({element.children, levels});
+      open.push_back({i, element.children, levels});
       continue;
     }
+    ends_[i] = i + 1;
     leaf_elements_.push_back(static_cast<int>(i));
-    is_top_.push_back(open.size() == 1);
     levels_.push_back(levels);
   }
   return {};
@@ -125,11 +127,20 @@ bool ParquetFile::fits(const LevelHistograms& histograms, size_t leaf) const {
          (is_string || !histograms.has_string_bytes);
 }
 
-int ParquetFile::leaf(std::string_view name) const {
-  for (size_t i = 0; i < leaf_elements_.size(); ++i) {
-    if (is_top_[i] && element(static_cast<int>(i)).name == name) return static_cast<int>(i);
+ColumnPlace ParquetFile::place(const ColumnPath& path) const {
+  const std::vector<SchemaElement>& schema = metadata_.schema;
+  size_t at = 0;
+  for (const std::string& name : path) {
+    if (at > 0 && (schema[at].physical.has_value() || schema[at].repetition == kRepeated)) {
+      return {true, -1};
+    }
+    size_t child = at + 1;
+    while (child < ends_[at] && schema[child].name != name) child = ends_[child];
+    if (child >= ends_[at]) return {};
+    at = child;
   }
-  return -1;
+  const bool is_leaf = at > 0 && schema[at].physical.has_value();
+  return {true, is_leaf && schema[at].repetition != kRepeated ? leaf_numbers_[at] : -1};
 }
 
 std::string ParquetFile::schema_file() const {
@@ -138,12 +149,6 @@ std::string ParquetFile::schema_file() const {
   std::string file = "PAR1" + footer;
   file.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
   return file + "PAR1";
-}
-
-bool ParquetFile::has_group(std::string_view name) const {
-  return std::any_of(top_groups_.begin(), top_groups_.end(), [&](int place) {
-    return metadata_.schema[static_cast<size_t>(place)].name == name;
-  });
 }
 
 }  // namespace crossdock::scan

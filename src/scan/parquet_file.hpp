@@ -3,13 +3,22 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "scan/byte_source.hpp"
 #include "scan/parquet_format.hpp"
 
 namespace crossdock::scan {
+
+// The names of the groups that a column lies in, from the top, and its own.
+using ColumnPath = std::vector<std::string>;
+
+// What a schema has at the end of a path.
+struct ColumnPlace {
+  bool is_there = false;
+  int leaf = -1;  // -1: no leaf of which each row has one value at most
+};
 
 // Immutable.
 class ParquetFile {
@@ -21,22 +30,23 @@ class ParquetFile {
 
   const ByteSource& file() const { return *file_; }
   const FileMetadata& metadata() const { return metadata_; }
-  // The leaf that a column at the top of the schema is; -1 where there is none of that name.
-  int leaf(std::string_view name) const;
-  // Whether there is a column of that name at the top of the schema that has others in it.
-  bool has_group(std::string_view name) const;
+  ColumnPlace place(const ColumnPath& path) const;
   // The bytes of a file that has the same schema, and no rows.
   std::string schema_file() const;
   // What the schema says of it.
   const SchemaElement& element(int leaf) const {
     return metadata_.schema[static_cast<size_t>(leaf_elements_[static_cast<size_t>(leaf)])];
   }
+  // The level of its values that are not NULL: how many of it and the groups that it lies in may be.
+  int32_t definition_levels(int leaf) const {
+    return levels_[static_cast<size_t>(leaf)].definition;
+  }
 
  private:
   // The highest of a leaf or group.
   struct Levels {
-    int64_t repetition = 0;
-    int64_t definition = 0;
+    int32_t repetition = 0;
+    int32_t definition = 0;
   };
 
   ParquetFile(std::shared_ptr<const ByteSource> file, FileMetadata metadata)
@@ -48,9 +58,9 @@ class ParquetFile {
   std::shared_ptr<const ByteSource> file_;
   FileMetadata metadata_;
   std::vector<int> leaf_elements_;  // by leaf: element of the schema
-  std::vector<bool> is_top_;        // by leaf: it stands below the root
   std::vector<Levels> levels_;      // by leaf
-  std::vector<int> top_groups_;     // elements of the schema that stand there, and are no leaves
+  std::vector<int> leaf_numbers_;   // by element; of a group, that of the first leaf behind
+  std::vector<size_t> ends_;        // by element: the one behind all that are in it
 };
 
 }  // namespace crossdock::scan

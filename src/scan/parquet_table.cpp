@@ -119,11 +119,25 @@ Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::open(std::vector<Remot
 }
 
 Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::with_values(const Table& values) const {
-  auto same = std::shared_ptr<ParquetFiles>(new ParquetFiles);
-  same->files_ = files_;
-  same->rows_ = rows_;
-  CD_TRY(same->add_values(values));
-  return std::shared_ptr<const ParquetFiles>(std::move(same));
+  auto others = same();
+  CD_TRY(others->add_values(values));
+  return std::shared_ptr<const ParquetFiles>(std::move(others));
+}
+
+std::shared_ptr<const ParquetFiles> ParquetFiles::with_paths(
+    std::map<std::string, ColumnPath> paths) const {
+  auto others = same();
+  others->paths_ = std::move(paths);
+  return others;
+}
+
+std::shared_ptr<ParquetFiles> ParquetFiles::same() const {
+  auto files = std::shared_ptr<ParquetFiles>(new ParquetFiles);
+  files->files_ = files_;
+  files->rows_ = rows_;
+  files->values_ = values_;
+  files->paths_ = paths_;
+  return files;
 }
 
 // Of many files several at once: each may lie far away.
@@ -171,6 +185,11 @@ Status ParquetFiles::add_values(const Table& values) {
 const FileValues* ParquetFiles::values_of(const std::string& column) const {
   const auto value = values_.find(column);
   return value == values_.end() ? nullptr : &value->second;
+}
+
+ColumnPath ParquetFiles::path_of(const std::string& column) const {
+  const auto path = paths_.find(column);
+  return path == paths_.end() ? ColumnPath{column} : path->second;
 }
 
 Status ParquetFiles::add_dictionaries(const ParquetFile& file,
@@ -235,15 +254,19 @@ Result<std::shared_ptr<const ParquetTable>> ParquetTable::create(
   return std::shared_ptr<const ParquetTable>(std::move(table));
 }
 
-Result<ColumnForm> ParquetTable::form_of(const Field& expected, size_t file, int leaf) const {
+Result<ColumnForm> ParquetTable::form_of(const Field& expected,
+                                         size_t file,
+                                         ColumnPlace place) const {
   const ParquetFile& of = *files_->files()[file];
   const FileValues* values = files_->values_of(expected.name);
   if (values != nullptr && !(values->type == expected.type)) {
     return not_read(of.file(), expected.name, "its values are of another type");
   }
   if (values != nullptr) return unstored_form(expected.type, values->values[file]);
-  if (leaf >= 0) return column_form(of.element(leaf), expected.type);
-  if (of.has_group(expected.name)) return not_read(of.file(), expected.name, "it is nested");
+  if (place.leaf >= 0) {
+    return column_form(of.element(place.leaf), of.definition_levels(place.leaf), expected.type);
+  }
+  if (place.is_there) return not_read(of.file(), expected.name, "it is nested");
   if (expected.type.id == TypeId::kDictionary) {
     return not_read(of.file(), expected.name, "dictionaries are not read here");
   }
@@ -255,9 +278,9 @@ Status ParquetTable::add_column(const Field& expected, int64_t dictionary_bytes_
   ParquetColumn column;
   for (size_t f = 0; f < files_->files().size(); ++f) {
     const ParquetFile& file = *files_->files()[f];
-    int leaf = file.leaf(expected.name);
-    CD_ASSIGN(ColumnForm form, form_of(expected, f, leaf));
-    if (!form.is_stored) leaf = -1;
+    const ColumnPlace place = file.place(files_->path_of(expected.name));
+    CD_ASSIGN(ColumnForm form, form_of(expected, f, place));
+    const int leaf = form.is_stored ? place.leaf : -1;
     column.leaves.push_back(leaf);
     if (leaf >= 0) {
       for (const RowGroup& group : file.metadata().row_groups) {

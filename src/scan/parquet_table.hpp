@@ -33,6 +33,8 @@ class ParquetFiles {
   // The same files, of which `values` has a row each: what all rows of the file have in columns of these names. Errors:
   // kInvalidArgument for another number of rows, kUnsupportedType.
   Result<std::shared_ptr<const ParquetFiles>> with_values(const Table& values) const;
+  // The same files with columns of these names, which are where the paths lead.
+  std::shared_ptr<const ParquetFiles> with_paths(std::map<std::string, ColumnPath> paths) const;
 
   const std::vector<std::shared_ptr<const ParquetFile>>& files() const { return files_; }
   int64_t rows() const { return rows_; }
@@ -40,6 +42,8 @@ class ParquetFiles {
   std::vector<int> schema_numbers() const;
   // nullptr: the files themselves say what a column holds.
   const FileValues* values_of(const std::string& column) const;
+  // Where files have a column: at the top, unless with_paths() says otherwise.
+  ColumnPath path_of(const std::string& column) const;
   // The strings of all dictionaries of a column, which has them in these leaves (-1: in none), and of the values that
   // files do not store; kept for later calls.
   Result<std::shared_ptr<const StringCodes>> string_codes(
@@ -49,6 +53,7 @@ class ParquetFiles {
 
  private:
   ParquetFiles() = default;
+  std::shared_ptr<ParquetFiles> same() const;
   Status open_all(const std::vector<std::string>& paths);
   Status add_values(const Table& values);
   Status add_dictionaries(const ParquetFile& file,
@@ -58,6 +63,7 @@ class ParquetFiles {
 
   std::vector<std::shared_ptr<const ParquetFile>> files_;
   std::map<std::string, FileValues> values_;
+  std::map<std::string, ColumnPath> paths_;
   int64_t rows_ = 0;
   mutable std::mutex mutex_;  // guards codes_
   mutable std::map<std::string, std::shared_ptr<const StringCodes>> codes_;
@@ -102,7 +108,7 @@ class ParquetTable {
  private:
   ParquetTable() = default;
   Status add_column(const Field& expected, int64_t dictionary_bytes_most);
-  Result<ColumnForm> form_of(const Field& expected, size_t file, int leaf) const;
+  Result<ColumnForm> form_of(const Field& expected, size_t file, ColumnPlace place) const;
   bool has_few_strings(const ParquetColumn& column, int64_t dictionary_bytes_most) const;
 
   std::shared_ptr<const ParquetFiles> files_;

@@ -132,6 +132,11 @@ ParquetFiles ParquetFiles::with_values(const ArrowTable& values) const {
   opened.files_ = value_or_throw(files_->with_values(*values.state()->table));
   return opened;
 }
+ParquetFiles ParquetFiles::with_paths(std::map<std::string, std::vector<std::string>> paths) const {
+  ParquetFiles opened;
+  opened.files_ = files_->with_paths(std::move(paths));
+  return opened;
+}
 std::vector<int> ParquetFiles::schema_numbers() const { return files_->schema_numbers(); }
 
 std::string ParquetFiles::schema_file(int file) const {

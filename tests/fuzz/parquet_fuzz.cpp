@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/check.hpp"
@@ -37,6 +39,8 @@ scan::FileBytes good_file(uint8_t kind) {
   numbers.second_version = (kind & 16) != 0;
   numbers.coded_pages = (kind & 32) != 0 ? 2 : 0;
   strings.coded_pages = (kind & 64) != 0 ? 4 : 1;
+  if ((kind & 4) != 0) numbers = scan::in_groups(std::move(numbers), {"a", "b"});
+  if ((kind & 8) != 0) strings = scan::in_groups(std::move(strings), {"c"});
   return scan::written_parquet({numbers, strings});
 }
 
@@ -81,17 +85,21 @@ Status read_column(const scan::ParquetTable& table, int column, int32_t step, ui
   return {};
 }
 
-void read_file(const scan::FileBytes& bytes, int32_t step, uint32_t every) {
+void read_file(const scan::FileBytes& bytes, uint8_t kind, int32_t step, uint32_t every) {
   const scan::TemporaryFile file(bytes);
-  const auto files = scan::ParquetFiles::open({file.path()});
-  if (!files.ok()) return check_error(files.error());
+  const auto opened = scan::ParquetFiles::open({file.path()});
+  if (!opened.ok()) return check_error(opened.error());
+  std::map<std::string, scan::ColumnPath> paths;
+  if ((kind & 4) != 0) paths["n"] = {"a", "b", "n"};
+  if ((kind & 8) != 0) paths["t"] = {"c", "t"};
+  const auto files = opened.value()->with_paths(paths);
   Schema schema;
   // As it is stored or wider, and a column that the file lacks.
   const char* number = step % 2 == 0 ? "d:30,4" : step % 3 == 0 ? "d:15,2" : "l";
   schema.fields.push_back({"n", parse_arrow_format(number).value(), true, ""});
   schema.fields.push_back({"t", parse_arrow_format("u").value(), true, ""});
   schema.fields.push_back({"none", parse_arrow_format("u").value(), true, ""});
-  const auto table = scan::ParquetTable::create(files.value(), schema, true);
+  const auto table = scan::ParquetTable::create(files, schema, true);
   if (!table.ok()) return check_error(table.error());
   for (int column = 0; column < 3; ++column) {
     const Status read = read_column(*table.value(), column, step, every);
@@ -160,6 +168,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t at = change % 4 == 0 ? choice % file.size() : file.size() - 1 - choice % footer;
     file[at] = data[2] % 2 == 0 ? data[4 + change] : static_cast<uint8_t>(file[at] ^ (1 << change));
   }
-  read_file(file, 1 + data[3] % 100, 1 + data[2] % 9);
+  read_file(file, data[0], 1 + data[3] % 100, 1 + data[2] % 9);
   return 0;
 }

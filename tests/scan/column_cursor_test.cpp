@@ -33,14 +33,21 @@ std::string string_at(const ColumnView& column, int64_t row) {
   return std::string(string_of(view, heap));
 }
 
+ColumnPath path_of(const WrittenColumn& column) {
+  ColumnPath path = column.groups;
+  path.push_back(column.name);
+  return path;
+}
+
 // The first column of a file, read by a cursor.
 class Reading {
  public:
   Reading(const WrittenColumn& column, const char* format)
       : file_(written_parquet({column})), column_(column) {
-    auto files = ParquetFiles::open({file_.path()});
-    EXPECT_TRUE(files.ok()) << files.error().message;
-    auto table = ParquetTable::create(files.value(), like(column.name, format), true);
+    auto opened = ParquetFiles::open({file_.path()});
+    EXPECT_TRUE(opened.ok()) << opened.error().message;
+    auto files = opened.value()->with_paths({{column.name, path_of(column)}});
+    auto table = ParquetTable::create(files, like(column.name, format), true);
     EXPECT_TRUE(table.ok()) << table.error().message;
     table_ = table.value();
     for (const auto& page : column_.pages) rows_.insert(rows_.end(), page.begin(), page.end());
@@ -137,6 +144,29 @@ TEST(ColumnCursor, ReadsStringsAsViewsAndAsCodes) {
   }
 }
 
+TEST(ColumnCursor, ReadsFieldsOfStructs) {
+  const std::vector<std::vector<std::string>> nestings = {{"a"}, {"a", "b"}, {"a", "b", "c", "d"}};
+  for (const auto& groups : nestings) {
+    for (const int64_t null_step : {0, 1, 2, 7}) {
+      for (const bool second : {false, true}) {
+        for (const int32_t coded : {0, 3, 8}) {
+          WrittenColumn column = in_groups(numbered_column("n", 700, 96, null_step), groups);
+          column.second_version = second;
+          column.coded_pages = coded;
+          for (const int32_t step : {100, 700}) {
+            for (const uint32_t every : {1U, 3U}) Reading(column, "l").expect_all(step, every);
+          }
+        }
+      }
+    }
+    WrittenColumn strings = in_groups(string_column("t", 1000, 96, 37), groups);
+    for (const int32_t coded : {0, 4, 11}) {
+      strings.coded_pages = coded;
+      Reading(strings, "u").expect_all(333, 1);
+    }
+  }
+}
+
 TEST(ColumnCursor, SkipsStepsThatNobodyAsksFor) {
   Reading reading(numbered_column("n", 1000, 100, 3), "l");
   reading.expect_step(0, 50, 1);
@@ -200,6 +230,29 @@ TEST(ParquetTable, SaysWhatItDoesNotRead) {
   EXPECT_THAT(as("n", "f"), HasSubstr("do not lie as float32"));
   EXPECT_THAT(as("n", "u"), HasSubstr("do not lie as utf8"));
   EXPECT_EQ(as("m", "l"), "");
+}
+
+TEST(ParquetTable, FindsFieldsByTheirPaths) {
+  // Two structs, each written as one of its own, and a column beside them.
+  const TemporaryFile file(written_parquet({in_groups(numbered_column("n", 10, 10, 0), {"a", "b"}),
+                                            in_groups(numbered_column("m", 10, 10, 0), {"c"}),
+                                            numbered_column("n", 10, 10, 0)}));
+  const auto opened = ParquetFiles::open({file.path()}).value();
+  const auto leaf_at = [&](const ColumnPath& path) { return opened->files()[0]->place(path).leaf; };
+  EXPECT_EQ(leaf_at({"a", "b", "n"}), 0);
+  EXPECT_EQ(leaf_at({"c", "m"}), 1);
+  EXPECT_EQ(leaf_at({"n"}), 2);
+  const auto as = [&](const ColumnPath& path) {
+    const auto table =
+        ParquetTable::create(opened->with_paths({{"x", path}}), like("x", "l"), true);
+    return table.ok() ? std::string() : table.error().message;
+  };
+  EXPECT_EQ(as({"a", "b", "n"}), "");
+  EXPECT_EQ(as({"a", "b", "m"}), "") << "a field that the file lacks is NULL";
+  EXPECT_EQ(as({"c", "n"}), "");
+  EXPECT_THAT(as({"a"}), HasSubstr("it is nested"));
+  EXPECT_THAT(as({"a", "b"}), HasSubstr("it is nested"));
+  EXPECT_THAT(as({"n", "n"}), HasSubstr("it is nested")) << "a field of a number";
 }
 
 TEST(ParquetTable, HasColumnsThatFilesLackOrHaveNarrower) {

@@ -138,8 +138,9 @@ FileBytes page_of(const WrittenColumn& column, size_t number, const Dictionary& 
   std::vector<uint32_t> levels;
   std::vector<uint32_t> codes;
   FileBytes values;
+  const auto highest = static_cast<uint32_t>(column.groups.size()) + (column.nullable ? 1 : 0);
   for (const WrittenValue& value : rows) {
-    levels.push_back(value.is_null ? 0 : 1);
+    levels.push_back(value.is_null ? static_cast<uint32_t>(value.level) : highest);
     if (value.is_null) continue;
     if (is_coded) codes.push_back(dictionary.codes.at({value.number, value.text}));
     if (!is_coded) add_plain(values, column.physical, value);
@@ -149,9 +150,9 @@ FileBytes page_of(const WrittenColumn& column, size_t number, const Dictionary& 
     values.insert(values.begin(), 32);  // bits
   }
   FileBytes body;
-  const FileBytes level_runs = column.nullable ? runs_of(levels, 1) : FileBytes();
+  const FileBytes level_runs = highest > 0 ? runs_of(levels, 1) : FileBytes();
   const auto level_bytes = static_cast<uint32_t>(level_runs.size());
-  if (column.nullable && !column.second_version) add_bytes(body, &level_bytes, 4);
+  if (highest > 0 && !column.second_version) add_bytes(body, &level_bytes, 4);
   add_bytes(body, level_runs.data(), level_runs.size());
   add_bytes(body, values.data(), values.size());
   const auto count = static_cast<int64_t>(rows.size());
@@ -204,7 +205,9 @@ Struct add_column(FileBytes& file, const WrittenColumn& column) {
   }
   const auto bytes = static_cast<int64_t>(file.size()) - begin;
   Struct chunk;
-  chunk.integer(1, static_cast<int64_t>(column.physical)).strings(3, {column.name}).integer(4, 0);
+  std::vector<std::string> path = column.groups;
+  path.push_back(column.name);
+  chunk.integer(1, static_cast<int64_t>(column.physical)).strings(3, path).integer(4, 0);
   chunk.integer(5, values).integer(6, bytes).integer(7, bytes).integer(9, data);
   if (column.coded_pages > 0) chunk.integer(11, begin);
   chunk.list(13, encodings);
@@ -224,6 +227,9 @@ FileBytes written_parquet(const std::vector<WrittenColumn>& columns) {
   int64_t rows = 0;
   for (const WrittenColumn& column : columns) {
     chunks.push_back(add_column(file, column));
+    for (const std::string& group : column.groups) {
+      schema.emplace_back().integer(3, 1).text(4, group).integer(5, 1);
+    }
     Struct& element = schema.emplace_back();
     element.integer(1, static_cast<int64_t>(column.physical)).integer(3, column.nullable ? 1 : 0);
     element.text(4, column.name);
@@ -241,6 +247,18 @@ FileBytes written_parquet(const std::vector<WrittenColumn>& columns) {
   add_bytes(file, &length, sizeof(length));
   add_bytes(file, "PAR1", 4);
   return file;
+}
+
+WrittenColumn in_groups(WrittenColumn column, std::vector<std::string> groups) {
+  column.groups = std::move(groups);
+  const auto levels = static_cast<int32_t>(column.groups.size()) + (column.nullable ? 1 : 0);
+  int32_t level = 0;
+  for (auto& page : column.pages) {
+    for (WrittenValue& value : page) {
+      if (value.is_null) value.level = level++ % levels;
+    }
+  }
+  return column;
 }
 
 WrittenColumn numbered_column(std::string name,

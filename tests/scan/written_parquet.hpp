@@ -18,10 +18,13 @@ struct WrittenValue {
   bool is_null = false;
   int64_t number = 0;
   std::string text;
+  int32_t level = 0;  // of a null: how many of the groups that it lies in are there
 };
 
 struct WrittenColumn {
   std::string name;
+  std::vector<std::string>
+      groups;  // structs that it lies in, from the top, each of which may be null
   PhysicalType physical = PhysicalType::kInt64;  // kInt32, kInt64 or kByteArray
   bool nullable = false;
   bool second_version = false;  // of data pages
@@ -31,6 +34,9 @@ struct WrittenColumn {
 
 // One row group of these columns, uncompressed. All columns have as many values.
 FileBytes written_parquet(const std::vector<WrittenColumn>& columns);
+
+// The same column as part of these structs, whose nulls are those of each of them in turn.
+WrittenColumn in_groups(WrittenColumn column, std::vector<std::string> groups);
 
 // The numbers `begin`, `begin` + 1, ... in pages of `page_rows`; every `null_step`th is null, 0: none.
 WrittenColumn numbered_column(std::string name, int64_t rows, int64_t page_rows, int64_t null_step);

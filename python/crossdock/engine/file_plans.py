@@ -28,11 +28,12 @@ def scanned_files(
     """A plan that reads these columns of the files of `source`, strings that are few as codes if
     asked to, and of the keys by which all rows are grouped also more; or why pyarrow has to."""
     if isinstance(source, CsvSource):
-        return source.kept_plan(columns, None, lambda: _of_csv(source, columns))
+        return source.kept_plan((columns,), lambda: _of_csv(source, columns))
     if isinstance(source, ParquetSource):
         # Codes need a look at all dictionaries first, which are far apart in a file far away.
         coded = keys if with_codes and not source.is_far else None
-        return source.kept_plan(columns, coded, lambda: _of_parquet(source, columns, coded))
+        key = columns, coded, tuple(source.paths.items())
+        return source.kept_plan(key, lambda: _of_parquet(source, columns, coded))
     return "no file that the engine reads"
 
 

@@ -203,9 +203,14 @@ class FileSource(ABC):
         opened = self._opened
         if not opened.can_filter:
             return (), tuple(parts)
-        even = [part for part in parts if not part.columns() & opened.uneven]
+        uneven = self.uneven()
+        even = [part for part in parts if not part.columns() & uneven]
         given, rest = split_filter(even, self.schema)
-        return given, (*rest, *(part for part in parts if part.columns() & opened.uneven))
+        return given, (*rest, *(part for part in parts if part.columns() & uneven))
+
+    def uneven(self) -> frozenset[str]:
+        """Columns that are not the same in all files."""
+        return self._opened.uneven
 
     @abstractmethod
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table: ...
@@ -224,8 +229,12 @@ class FileSource(ABC):
             opened = self.current()
             if predicate is None:
                 return int(opened.dataset.count_rows())
-            condition = to_pyarrow(predicate, self.schema)
+            condition = self.to_pyarrow(predicate)
             return int(opened.filterable.scanner(columns=[], filter=condition).count_rows())
+
+    def to_pyarrow(self, predicate: Expr) -> pc.Expression:
+        """A condition that split_filter gave, as a filter of the dataset."""
+        return to_pyarrow(predicate, self.schema)
 
     def known_rows(self) -> int | None:
         return self.count_rows(None) if self.is_counted else None
@@ -367,7 +376,7 @@ class FileSource(ABC):
             return opened
         again = None if self.is_part else self._open()
         if again is None or not (
-            again.schema.equals(self.schema) and again.uneven <= opened.uneven
+            again.schema.equals(opened.schema) and again.uneven <= opened.uneven
         ):
             raise make_error(
                 "CD-302", f"{self.kind} source {self.name!r} has changed since it was opened",
@@ -379,16 +388,13 @@ class FileSource(ABC):
 
     def kept_plan(
         self,
-        columns: tuple[str, ...],
-        coded_keys: frozenset[str] | None,
+        key: tuple[object, ...],
         make: Callable[[], _native.Plan | str],
     ) -> _native.Plan | str:
-        """What `make` gives for these columns, made once while the files are the same. coded_keys:
-        the keys whose strings are codes, too, where few strings are; None: no strings are codes.
-        For modules of this package."""
+        """What `make` gives, made once for a key while the files are the same. For modules of this
+        package."""
         with self.data_errors():
             plans = self.current().plans
-        key = columns, coded_keys
         if key not in plans:
             plans[key] = make()
         return plans[key]

@@ -91,7 +91,8 @@ class ListedFiles(ParquetSource):
         left = left or self._kept[:1]
         if len(left) == len(self._kept):
             return self
-        return self._narrowed.setdefault(tuple(left), ListedFiles(self._listing, left))
+        narrowed = self._narrowed.setdefault(tuple(left), ListedFiles(self._listing, left))
+        return narrowed.with_fields(self.paths) if self.paths else narrowed
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
         return (), tuple(parts)
@@ -121,9 +122,9 @@ class ListedFiles(ParquetSource):
     def _open(self) -> Opened:
         self.read_schemas()
         # Files may have columns in narrower types, or not at all, as the table's schema grew.
-        uneven = frozenset(self.schema.names)
+        uneven = frozenset(self._listing.schema.names)
         values = self._listing.values.take(pa.array(self._kept, pa.int64()))
-        return Opened(self.schema, uneven, values, (), held_weakly(self.plain_fragments))
+        return Opened(self._listing.schema, uneven, values, (), held_weakly(self.plain_fragments))
 
     def _versions(self) -> tuple[tuple[Any, ...], ...]:
         return ()

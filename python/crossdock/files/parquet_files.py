@@ -5,10 +5,12 @@ Opening reads each footer once, in the engine; pyarrow says the Arrow schema of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crossdock import _native
 from crossdock.errors import make_error, reason_of
@@ -36,12 +38,18 @@ _BATCH_ROWS = 1 << 17
 _BUFFER_BYTES = 1 << 20
 _FAR_BUFFER_BYTES = 8 << 20
 
+_LEARNT = ("_read", "_is_encrypted", "_fault", "_footer_bytes")  # when files are opened
+
 
 class ParquetSource(DatasetFiles):
     """Parquet files, whose footers are open for the engine's reader if it can read them. Encrypted
     ones are pyarrow's."""
 
     is_counted = True
+    # Columns behind those of the files, which are fields of structs: the names of the struct's
+    # column, and of the field in it.
+    paths: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    _whole: ParquetSource | None = None  # which has fewer columns
     _read: _native.ParquetFiles | str = ""
     keys: FileDecryptionProperties | None = None
     _is_encrypted = False
@@ -107,6 +115,32 @@ class ParquetSource(DatasetFiles):
             self._fault = "" if self._is_encrypted else reason_of(error)
             return reason_of(error)
 
+    def with_fields(self, paths: Mapping[str, tuple[str, ...]]) -> Self:
+        """The same files with further columns, which are fields of structs."""
+        source = object.__new__(type(self))
+        source.__dict__.update(self.__dict__)
+        fields = [pa.field(name, type_at(self.schema, path)) for name, path in paths.items()]
+        source.schema = pa.schema([*self.schema, *fields])
+        source.paths = dict(paths)
+        source._whole = self
+        source._footers = None
+        return source
+
+    def current(self) -> Opened:
+        if self._whole is None or self.is_part:
+            return super().current()
+        opened = self._whole.current()
+        self._opened = opened
+        self.__dict__.update({name: getattr(self._whole, name) for name in _LEARNT})
+        return opened
+
+    def uneven(self) -> frozenset[str]:
+        uneven = super().uneven()
+        return uneven.union(name for name, path in self.paths.items() if path[0] in uneven)
+
+    def to_pyarrow(self, predicate: Expr) -> pc.Expression:
+        return to_pyarrow(predicate, self.schema, self.paths)
+
     def split_filter(self, parts: Sequence[Expr]) -> Split:
         """Of encrypted files what paths say: pyarrow ends the process where it looks for statistics
         of a column without its key (version 26)."""
@@ -125,7 +159,7 @@ class ParquetSource(DatasetFiles):
             opened = self.current()
         known = self._footers
         if known is None or known[0] is not opened:
-            known = self._footers = opened, self._with_values(opened)
+            known = self._footers = opened, self._for_engine(opened)
         return known[1]
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> pa.Table:
@@ -152,7 +186,7 @@ class ParquetSource(DatasetFiles):
     def _row_groups(self, predicate: Expr | None) -> Iterator[tuple[FileFragment, RowGroupInfo]]:
         """Fragments and row groups of them that may have rows."""
         opened = self.current()
-        condition = None if predicate is None else to_pyarrow(predicate, self.schema)
+        condition = None if predicate is None else self.to_pyarrow(predicate)
         for fragment in opened.fragments:
             with self.data_errors(fragment.path):
                 kept = [fragment]
@@ -185,13 +219,27 @@ class ParquetSource(DatasetFiles):
             ) as file,  # fmt: skip
         ):
             known = file.schema_arrow.names
-            stored = [name for name in projected.names if name in known and name not in values]
+            stored = [
+                ".".join(self.paths.get(name, (name,)))
+                for name in projected.names
+                if self.paths.get(name, (name,))[0] in known and name not in values
+            ]
             # One column tells how many rows there are.
             for batch in file.iter_batches(_batch_rows(group), [group.id], stored or known[:1]):
-                whole = completed(batch, projected, values)
+                whole = completed(self._with_columns(batch), projected, values)
                 if predicate is not None:
                     whole = keep_rows(whole, predicate)
                 yield whole.select(columns)
+
+    def _with_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a file with the fields that it has as columns."""
+        for name, path in self.paths.items():
+            if type_at(batch.schema, path) is not None:
+                column = batch.column(path[0])
+                for part in path[1:]:
+                    column = pc.struct_field(column, part)
+                batch = batch.append_column(name, column)
+        return batch
 
     def count_rows(self, predicate: Expr | None) -> int:
         files = self.footers() if predicate is None else ""
@@ -231,13 +279,30 @@ class ParquetSource(DatasetFiles):
             return self.files[number]
         return pa.BufferReader(b"PAR1" + self._footer_bytes[number])
 
-    def _with_values(self, opened: Opened) -> _native.ParquetFiles | str:
-        if isinstance(self._read, str) or not opened.values.column_names:
-            return self._read
+    def _for_engine(self, opened: Opened) -> _native.ParquetFiles | str:
+        files = self._read
+        if isinstance(files, str):
+            return files
         try:
-            return self._read.with_values(engine_table(checking_engine(), opened.values))
+            if opened.values.column_names:
+                files = files.with_values(engine_table(checking_engine(), opened.values))
         except _native.NativeError as error:
             return reason_of(error)
+        return files.with_paths(dict(self.paths)) if self.paths else files
+
+
+def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | None:
+    """The type of a column, or of a field in the struct that it is of; None where there is none,
+    or several of a name."""
+    fields = list(schema)
+    data_type = None
+    for name in path:
+        named = [field.type for field in fields if field.name == name]
+        if len(named) != 1:
+            return None
+        data_type = named[0]
+        fields = list(data_type) if pa.types.is_struct(data_type) else []
+    return data_type
 
 
 def _batch_rows(group: RowGroupInfo) -> int:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -74,11 +74,13 @@ def split_filter(
     return tuple(given), tuple(rest)
 
 
-def to_pyarrow(condition: Expr, schema: pa.Schema) -> pc.Expression:
+def to_pyarrow(
+    condition: Expr, schema: pa.Schema, paths: Mapping[str, tuple[str, ...]] | None = None
+) -> pc.Expression:
     """A condition that split_filter gave, as a filter of a dataset that is read with
-    plain_schema(schema), where `schema` is that of its files."""
-    views = frozenset(f.name for f in schema if plain_type(f.type) is not f.type)
-    return _Form(plain_schema(schema), views).condition(condition)
+    plain_schema(schema), where `schema` is that of its files. paths: where columns are that are
+    fields of structs."""
+    return _Form(schema, paths or {}).condition(condition)
 
 
 def _given(part: Expr, schema: pa.Schema) -> Expr | None:
@@ -248,9 +250,10 @@ def _is_binary(data_type: pa.DataType) -> bool:
 class _Form:
     """Writes conditions and values as pyarrow expressions."""
 
-    def __init__(self, schema: pa.Schema, views: frozenset[str]) -> None:
-        self._schema = schema
-        self._views = views
+    def __init__(self, schema: pa.Schema, paths: Mapping[str, tuple[str, ...]]) -> None:
+        self._schema = plain_schema(schema)
+        self._views = frozenset(f.name for f in schema if plain_type(f.type) is not f.type)
+        self._paths = paths
 
     def condition(self, test: Expr) -> pc.Expression:
         """A condition of which only the true rows count. is_in has a form without NULL, by which
@@ -265,7 +268,7 @@ class _Form:
 
     def _value(self, value: Expr) -> pc.Expression:
         if isinstance(value, Column):
-            field = pc.field(value.name)
+            field = pc.field(*self._paths.get(value.name, (value.name,)))
             # The readers would compare a plain literal with statistics of the view type, for which
             # there is no kernel; they look for statistics of bare fields only.
             return pc.coalesce(field) if value.name in self._views else field

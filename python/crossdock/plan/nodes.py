@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crossdock import _native
@@ -358,6 +360,38 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Join):
         return (node.left, node.right)
     return node.inputs if isinstance(node, Union) else (node.input,)
+
+
+def with_inputs(node: Node, change: Callable[[Node], Node]) -> Node:
+    """`node` over changed inputs; `node` itself where none changes."""
+    inputs = inputs_of(node)
+    changed = tuple(map(change, inputs))
+    if all(new is old for new, old in zip(changed, inputs, strict=True)):
+        return node
+    if isinstance(node, Join):
+        return replace(node, left=changed[0], right=changed[1])
+    several: dict[str, Any] = {"inputs": changed} if isinstance(node, Union) else {}
+    return replace(node, **(several or {"input": changed[0]}))
+
+
+def users_of(root: Node) -> Counter[Node]:
+    """How many inputs of other nodes each node is, with users before what they use."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    _visit(root, seen, order)
+    users: Counter[Node] = Counter(dict.fromkeys(reversed(order), 0))
+    for node in order:
+        users.update(inputs_of(node))
+    return users
+
+
+def _visit(node: Node, seen: set[Node], order: list[Node]) -> None:
+    if node in seen:
+        return
+    seen.add(node)
+    for below in inputs_of(node):
+        _visit(below, seen, order)
+    order.append(node)
 
 
 def has_operator(node: Node) -> bool:
