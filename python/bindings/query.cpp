@@ -1,6 +1,7 @@
 // crossdock._native.Plan and Query.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/variant.h>
 
@@ -85,6 +86,7 @@ void bind_files(nb::module_& module) {
             return nb::bytes(bytes.data(), bytes.size());
           },
           "file"_a)
+      .def("stated_range", &crossdock::ParquetFiles::stated_range, "like"_a)
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
 }
 

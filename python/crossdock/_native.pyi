@@ -470,6 +470,10 @@ class ParquetFiles:
     def schema_file(self, file: int) -> bytes:
         """A Parquet file that has the schema of a file, and no rows. IndexError."""
 
+    def stated_range(self, like: Table) -> tuple[float, float] | None:
+        """The least and the largest value of the one column of `like`, in the unit of its type, as
+        footers state them."""
+
     @property
     def num_rows(self) -> int: ...
 

@@ -75,6 +75,11 @@ std::optional<double> real_number(const ColumnForm& form, const ColumnChunk& chu
   return value.has_value() && !std::isnan(*value) ? value : std::nullopt;
 }
 
+std::optional<double> number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
+  const auto whole = whole_number(form, chunk, is_max);
+  return whole.has_value() ? static_cast<double>(*whole) : real_number(form, chunk, is_max);
+}
+
 // A bound that was cut is one all the same.
 std::optional<std::string_view> text(const ColumnForm& form,
                                      const ColumnChunk& chunk,
@@ -200,6 +205,25 @@ std::optional<std::pair<BoundValue, BoundValue>> exact_bounds(const ColumnForm& 
   if (!min.has_value() || !max.has_value() || *max < *min) return std::nullopt;
   if (!fits(form.type, *min) || !fits(form.type, *max)) return std::nullopt;
   return std::pair(BoundValue(*min), BoundValue(*max));
+}
+
+std::optional<std::pair<double, double>> stated_range(const scan::ParquetTable& table, int column) {
+  std::optional<std::pair<double, double>> range;
+  const auto& files = table.files().files();
+  for (size_t f = 0; f < files.size(); ++f) {
+    const auto file = static_cast<int>(f);
+    const ColumnForm& form = table.columns()[static_cast<size_t>(column)].form_in(file);
+    for (size_t g = 0; g < files[f]->metadata().row_groups.size(); ++g) {
+      const ColumnChunk& chunk = table.chunk(column, file, static_cast<int>(g));
+      if (chunk.statistics.null_count == chunk.values) continue;
+      const auto low = number(form, chunk, false);
+      const auto high = number(form, chunk, true);
+      if (!low.has_value() || !high.has_value()) return std::nullopt;
+      if (!range.has_value()) range = {*low, *high};
+      range = {std::min(range->first, *low), std::max(range->second, *high)};
+    }
+  }
+  return range;
 }
 
 }  // namespace crossdock::execution

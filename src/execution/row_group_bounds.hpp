@@ -11,6 +11,7 @@
 #include "scan/column_form.hpp"
 #include "scan/page_index.hpp"
 #include "scan/parquet_format.hpp"
+#include "scan/parquet_table.hpp"
 
 namespace crossdock::execution {
 
@@ -34,5 +35,9 @@ using BoundValue = std::variant<Int128, std::string_view>;
 // The least and the largest value of a chunk; nothing where statistics do not hold both as they are.
 std::optional<std::pair<BoundValue, BoundValue>> exact_bounds(const scan::ColumnForm& form,
                                                               const scan::ColumnChunk& chunk);
+
+// The range of the numbers, days or instants in a column of files, in the unit of its type (decimals: without a scale),
+// as their row groups state it; nothing where one with values does not.
+std::optional<std::pair<double, double>> stated_range(const scan::ParquetTable& table, int column);
 
 }  // namespace crossdock::execution

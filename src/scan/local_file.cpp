@@ -19,8 +19,16 @@ Result<Descriptor> opened(const std::string& path, struct stat& about) {
   return file;
 }
 
-int64_t changed_ns(const struct stat& about) {
-  return int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+FileIdentity identity_of(const struct stat& about) {
+  return {about.st_dev,
+          about.st_ino,
+          about.st_size,
+          nanoseconds(about.st_mtim),
+          nanoseconds(about.st_ctim)};
 }
 
 }  // namespace
@@ -30,8 +38,7 @@ Result<std::shared_ptr<const LocalFile>> LocalFile::open(const std::string& path
   CD_ASSIGN(Descriptor descriptor, opened(path, about));
   auto file = std::shared_ptr<LocalFile>(new LocalFile(path));
   file->bytes_ = about.st_size;
-  file->number_ = about.st_ino;
-  file->changed_ns_ = changed_ns(about);
+  file->identity_ = identity_of(about);
   if (stays_open) file->file_ = std::move(descriptor);
   return std::shared_ptr<const LocalFile>(std::move(file));
 }
@@ -39,7 +46,9 @@ Result<std::shared_ptr<const LocalFile>> LocalFile::open(const std::string& path
 Result<Descriptor> LocalFile::open_again() const {
   struct stat about {};
   CD_ASSIGN(Descriptor descriptor, opened(path_, about));
-  if (about.st_size != bytes_ || about.st_ino != number_ || changed_ns(about) != changed_ns_) {
+  const FileIdentity now = identity_of(about);
+  if (now.bytes != identity_.bytes || now.number != identity_.number ||
+      now.written_ns != identity_.written_ns) {
     return make_error(
         ErrorCode::kSourceFailed, "{}: it has changed since its footer was read", path_);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "scan/footer_cache.hpp"
 #include "scan/local_file.hpp"
 
 namespace crossdock::scan {
@@ -15,8 +16,13 @@ Error malformed(const ByteSource& file, std::string_view what) {
   return make_error(ErrorCode::kSourceFailed, "{}: {}", file.path(), what);
 }
 
+struct Footer {
+  std::shared_ptr<const FileMetadata> metadata;
+  int64_t bytes = 0;
+};
+
 // Reads what stands before the tail, mostly with the first read.
-Result<FileMetadata> read_footer(const ByteSource& file) {
+Result<Footer> read_footer(const ByteSource& file) {
   if (file.bytes() < kTailBytes + 4) return malformed(file, "it is too short for a Parquet file");
   std::vector<uint8_t> bytes(static_cast<size_t>(std::min(file.bytes(), kFooterGuess)));
   CD_TRY(file.read(file.bytes() - static_cast<int64_t>(bytes.size()), bytes));
@@ -36,26 +42,40 @@ Result<FileMetadata> read_footer(const ByteSource& file) {
   const std::span<const uint8_t> all(bytes);
   auto parsed = parse_footer(all.subspan(all.size() - static_cast<size_t>(needed), length));
   if (!parsed.ok()) return malformed(file, parsed.error().message);
-  return parsed;
+  if (parsed.value().is_encrypted) {
+    return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", file.path());
+  }
+  return Footer{std::make_shared<const FileMetadata>(std::move(parsed.value())), needed};
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(const std::string& path,
                                                              bool stays_open) {
-  CD_ASSIGN(auto file, LocalFile::open(path, stays_open));
-  return open(std::shared_ptr<const ByteSource>(std::move(file)));
+  CD_ASSIGN(const auto file, LocalFile::open(path, stays_open));
+  FooterCache& cache = FooterCache::of_process();
+  if (auto known = cache.find(file->identity()); known != nullptr) {
+    return of_footer(file, std::move(known), /*is_checked=*/true);
+  }
+  CD_ASSIGN(Footer footer, read_footer(*file));
+  CD_ASSIGN(auto opened, of_footer(file, footer.metadata, /*is_checked=*/false));
+  cache.keep(file->identity(), std::move(footer.metadata), footer.bytes);
+  return opened;
 }
 
 Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(
     std::shared_ptr<const ByteSource> file) {
-  CD_ASSIGN(FileMetadata metadata, read_footer(*file));
-  if (metadata.is_encrypted) {
-    return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", file->path());
-  }
-  auto opened = std::shared_ptr<ParquetFile>(new ParquetFile(std::move(file), std::move(metadata)));
+  CD_ASSIGN(Footer footer, read_footer(*file));
+  return of_footer(std::move(file), std::move(footer.metadata), /*is_checked=*/false);
+}
+
+Result<std::shared_ptr<const ParquetFile>> ParquetFile::of_footer(
+    std::shared_ptr<const ByteSource> file,
+    std::shared_ptr<const FileMetadata> footer,
+    bool is_checked) {
+  auto opened = std::shared_ptr<ParquetFile>(new ParquetFile(std::move(file), std::move(footer)));
   CD_TRY(opened->number_leaves());
-  CD_TRY(opened->check_chunks());
+  if (!is_checked) CD_TRY(opened->check_chunks());
   return std::shared_ptr<const ParquetFile>(std::move(opened));
 }
 
@@ -67,9 +87,9 @@ Status ParquetFile::number_leaves() {
     Levels levels;
   };
   std::vector<Group> open;
-  ends_.assign(metadata_.schema.size(), metadata_.schema.size());
-  for (size_t i = 0; i < metadata_.schema.size(); ++i) {
-    const SchemaElement& element = metadata_.schema[i];
+  ends_.assign(metadata_->schema.size(), metadata_->schema.size());
+  for (size_t i = 0; i < metadata_->schema.size(); ++i) {
+    const SchemaElement& element = metadata_->schema[i];
     for (; !open.empty() && open.back().left == 0; open.pop_back()) ends_[open.back().element] = i;
     Levels levels;
     if (i > 0) {
@@ -96,7 +116,7 @@ Status ParquetFile::number_leaves() {
 }
 
 Status ParquetFile::check_chunks() const {
-  for (const RowGroup& group : metadata_.row_groups) {
+  for (const RowGroup& group : metadata_->row_groups) {
     if (group.columns.size() != leaf_elements_.size()) {
       return malformed(*file_, "a row group has other columns than the schema");
     }
@@ -128,7 +148,7 @@ bool ParquetFile::fits(const LevelHistograms& histograms, size_t leaf) const {
 }
 
 ColumnPlace ParquetFile::place(const ColumnPath& path) const {
-  const std::vector<SchemaElement>& schema = metadata_.schema;
+  const std::vector<SchemaElement>& schema = metadata_->schema;
   size_t at = 0;
   for (const std::string& name : path) {
     if (at > 0 && (schema[at].physical.has_value() || schema[at].repetition == kRepeated)) {
@@ -144,7 +164,7 @@ ColumnPlace ParquetFile::place(const ColumnPath& path) const {
 }
 
 std::string ParquetFile::schema_file() const {
-  const std::string& footer = metadata_.schema_footer;
+  const std::string& footer = metadata_->schema_footer;
   const auto bytes = static_cast<uint32_t>(footer.size());
   std::string file = "PAR1" + footer;
   file.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));

@@ -5,6 +5,7 @@
 
 #include <crossdock/query.hpp>
 
+#include "execution/row_group_bounds.hpp"
 #include "plan/node_text.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"
@@ -142,6 +143,13 @@ std::vector<int> ParquetFiles::schema_numbers() const { return files_->schema_nu
 std::string ParquetFiles::schema_file(int file) const {
   return files_->files().at(static_cast<size_t>(file))->schema_file();
 }
+std::optional<std::pair<double, double>> ParquetFiles::stated_range(const ArrowTable& like) const {
+  const auto table =
+      scan::ParquetTable::create(files_, *like.state()->table->schema, /*with_codes=*/false);
+  if (!table.ok()) return std::nullopt;
+  return execution::stated_range(*table.value(), 0);
+}
+
 int64_t ParquetFiles::rows() const { return files_->rows(); }
 
 Plan Plan::scan_parquet(const ParquetFiles& files,

@@ -29,7 +29,7 @@ from crossdock.values.type_checks import checking_engine
 
 if TYPE_CHECKING:
     from pyarrow.dataset import FileFragment, ParquetFileFormat, RowGroupInfo
-    from pyarrow.parquet import FileDecryptionProperties, FileMetaData
+    from pyarrow.parquet import FileDecryptionProperties
 
 _UNREAD = "CD-102"  # the engine's error for what it does not read
 _BATCH_BYTES = 8 << 20
@@ -56,7 +56,6 @@ class ParquetSource(DatasetFiles):
     _fault = ""  # of the footer of a file
     _footers: tuple[Opened, _native.ParquetFiles | str] | None = None
     _footer_bytes: list[bytes] | None = None  # of files that lie elsewhere
-    _metadata: tuple[Opened, list[FileMetaData]] | None = None
 
     def __init__(
         self, paths: Paths, options: FileOptions, decryption: Decryption | None = None
@@ -245,26 +244,15 @@ class ParquetSource(DatasetFiles):
         files = self.footers() if predicate is None else ""
         return super().count_rows(predicate) if isinstance(files, str) else files.num_rows
 
-    def metadata(self) -> list[FileMetaData]:
-        """What pyarrow says of the footers, for modules of this package; of encrypted files nothing
-        (split_filter says why). A fragment would say it, too, but pyarrow.dataset imports pandas:
-        0.2 s. Call it inside `data_errors`."""
-        import pyarrow.parquet as parquet
-
-        if self._is_encrypted:
-            return []
-        opened = self.current()
-        if self._metadata is None or self._metadata[0] is not opened:
-            numbers = range(len(self.files))
-            self._metadata = (
-                opened,
-                self.of_each(
-                    numbers,
-                    lambda number: parquet.read_metadata(self._footer_file(number)),
-                    self.files.__getitem__,
-                ),
-            )
-        return self._metadata[1]
+    def stated_range(self, name: str) -> tuple[float, float] | None:
+        """The least and the largest value of a column of numbers, days or instants, in the unit of
+        its type (decimals: without a scale), as footers state them; None where they do not.
+        DataError if the files have changed."""
+        files = self._read if self.is_part else self.footers()
+        if isinstance(files, str):
+            return None
+        none = pa.Table.from_batches([], self.schema_of((name,)))
+        return files.stated_range(engine_table(checking_engine(), none))
 
     def _schema_file(self, number: int) -> Any:
         """What pyarrow reads the schema from: without row groups where the engine knows them, of

@@ -30,12 +30,11 @@ from crossdock.plan.nodes import (
     Union,
     inputs_of,
 )
-from crossdock.plan.value_numbers import number_of
+from crossdock.plan.value_numbers import number_of, number_unit
 from crossdock.values.arrow_kinds import ArrayLike
 
 _SAMPLE = 1024  # rows of a table in memory that stand for all
 _SIDE_BY_SIDE = 32  # pairs of rows of a block
-_ROW_GROUPS = 64  # whose ranges stand for those of a file
 _EQUAL, _RANGE, _TEXT, _OTHER = 0.05, 0.3, 0.1, 0.3  # shares that conditions keep by default
 _HAVING = 0.1  # of groups that a condition on aggregates keeps
 _BOUNDS = ("less", "less_equal", "greater", "greater_equal")
@@ -349,31 +348,13 @@ def _of_sample(values: pa.ChunkedArray, rows: float) -> ColumnEstimate:
 
 def _range_in_footers(source: ParquetSource, name: str) -> tuple[float | None, float | None]:
     """The least and the largest value that row groups state."""
-    lows: list[float] = []
-    highs: list[float] = []
-    with source.data_errors():
-        for metadata in source.metadata():
-            place = next(
-                (i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name),
-                -1,
-            )
-            if place < 0:
-                return None, None
-            step = max(1, metadata.num_row_groups // _ROW_GROUPS)
-            groups = {*range(0, metadata.num_row_groups, step), metadata.num_row_groups - 1}
-            for group in groups:
-                statistics = metadata.row_group(group).column(place).statistics
-                if statistics is None or not statistics.has_min_max:
-                    return None, None
-                try:
-                    low, high = number_of(statistics.min), number_of(statistics.max)
-                except (OverflowError, ValueError):  # moments and days that Python has not
-                    return None, None
-                if low is None or high is None:
-                    return None, None
-                lows.append(low)
-                highs.append(high)
-    return (min(lows), max(highs)) if lows else (None, None)
+    unit = number_unit(source.schema.field(name).type)
+    stated = None if unit is None else source.stated_range(name)
+    if unit is None or stated is None:
+        return None, None
+    per_number, first = unit
+    low, high = (value / per_number + first for value in stated)
+    return low, high
 
 
 def _sampled_share(node: Node, parts: Sequence[Expr]) -> float | None:

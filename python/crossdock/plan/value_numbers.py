@@ -28,3 +28,15 @@ def number_of(value: Any) -> float | None:
     if isinstance(value, datetime.datetime):
         return value.timestamp() if value.tzinfo else value.replace(tzinfo=datetime.UTC).timestamp()
     return float(value.toordinal()) if isinstance(value, datetime.date) else None
+
+
+def number_unit(data_type: pa.DataType) -> tuple[float, float] | None:
+    """How a value that lies as a whole number becomes that of `number_of`: divided by the first
+    number, plus the second; None for types that it has no numbers for."""
+    if pa.types.is_timestamp(data_type):
+        return _TICKS_PER_SECOND[data_type.unit], 0
+    if pa.types.is_date32(data_type):
+        return 1, _EPOCH_DAY
+    if pa.types.is_decimal128(data_type):
+        return 10.0**data_type.scale, 0
+    return (1, 0) if pa.types.is_integer(data_type) or pa.types.is_floating(data_type) else None

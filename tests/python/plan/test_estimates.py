@@ -10,9 +10,12 @@ from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.estimates import Estimator, facts_of
+from crossdock.plan.value_numbers import number_of
 
 
 @pytest.mark.parametrize("run", [1, 2, 4, 8, 100])
@@ -89,3 +92,32 @@ def test_moments_and_days_that_python_has_not(dock: xd.Dock, tmp_path: Path) -> 
     epoch = dock.from_arrow(far.slice(1, 1))
     known = Estimator()(epoch.narrowed()).columns
     assert (known["t"].low, known["d"].high) == (0.0, datetime.date(1970, 1, 1).toordinal())
+
+
+@pytest.mark.parametrize(
+    "data_type",
+    [
+        pa.int8(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float64(), pa.date32(),
+        pa.timestamp("s"), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.decimal128(9, 2),
+        pa.decimal128(30, 2),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_footers_state_the_range_of_numbers_days_and_moments(
+    dock: xd.Dock, tmp_path: Path, data_type: pa.DataType
+) -> None:
+    column = pa.array([7, None, 3, 120, 64, None, None, 11], data_type)
+    for name, part in ("first", column.slice(0, 3)), ("second", column.slice(3)):
+        pq.write_table(pa.table({"k": part}), tmp_path / f"{name}.parquet", row_group_size=2)
+    rows = dock.read_parquet(tmp_path)
+    known = Estimator()(rows.narrowed()).columns["k"]
+    ends = pc.min_max(column)
+    assert (known.low, known.high) == (number_of(ends["min"]), number_of(ends["max"]))
+
+
+def test_files_that_state_no_range_have_none(dock: xd.Dock, tmp_path: Path) -> None:
+    table = pa.table({"k": [1, 2], "s": ["a", "b"], "t": pa.array([1, 2], pa.time64("us"))})
+    pq.write_table(table, tmp_path / "a.parquet", write_statistics=["s", "t"])
+    rows = dock.read_parquet(tmp_path / "a.parquet")
+    known = Estimator()(rows.narrowed()).columns
+    assert [known[name].low for name in "kst"] == [None] * 3

@@ -34,7 +34,7 @@ def test_ranks_at_one_place_may_go_on() -> None:
     notes.require_same_place(come)
 
 
-def test_ranks_at_two_places_are_told_apart() -> None:
+def test_ranks_at_two_places_are_refused() -> None:
     with pytest.raises(xd.OptionError, match="rank 0: sizes; rank 2: rows"):
         notes.require_same_place([note(), note(), note(step="rows")])
 
