@@ -3,8 +3,8 @@
 // Communicators and windows are freed by MPI_Finalize, whichever thread calls it: all ranks are there then, which both
 // need, and a communicator that is destroyed need wait for no rank. After a rank has given up, nothing is freed and
 // MPI_Finalize is left out, for it would wait for ranks that are gone; so it is where a process fails and leaves a
-// communicator open: other ranks may wait there, and learn by its end that it does not come. Where MPI_Finalize does not
-// end by itself once all ranks have come to it, the process ends without it.
+// communicator open: others may wait there, and learn by its end that it does not come. Where MPI_Finalize does not end
+// by itself once all ranks have come to it, the process ends without it.
 #pragma once
 
 #include <atomic>
