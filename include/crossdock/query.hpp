@@ -61,7 +61,7 @@ class ParquetFiles {
   // The bytes of a Parquet file that has the schema of a file, and no rows. Throws std::out_of_range.
   std::string schema_file(int file) const;
   // The least and the largest number, day or instant of the one column of `like`, in the unit of its type (decimals:
-  // without a scale), as statistics in the footers state them; nothing where they do not, or the column is not read here.
+  // without a scale), as statistics in the footers state them; nothing where they do not, or it is not read here.
   std::optional<std::pair<double, double>> stated_range(const ArrowTable& like) const;
 
   const std::shared_ptr<const scan::ParquetFiles>& files() const { return files_; }
