@@ -157,14 +157,14 @@ BlockSink& connect(Chain& chain, BlockSink& sink) {
 
 // Shows a stage that keeps the first rows of an order some that are likely to be: then the source leaves out most
 // others from the start, and not only once it has come to these.
-Status show_likely_first(Chain& chain) {
+Status show_likely_first(OperatorRun& run, Chain& chain) {
   for (size_t s = 0; s < chain.stages.size(); ++s) {
     Stage& stage = *chain.stages[s];
     if (const auto key = stage.first_key(); key.has_value()) {
       DiscardingSink nothing;
       BlockSink& first = connect_some(chain, s + 1, nothing);
       CD_TRY(chain.source->push_likely_first(
-          *key, first, [&] { return !stage.known_bounds().empty(); }));
+          run, *key, first, [&] { return !stage.known_bounds().empty(); }));
       stage.forget_rows();
       return {};
     }
@@ -302,7 +302,7 @@ SourceColumn Chain::source_column(int column) const {
 
 Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink, Meters* meters) {
   if (!chain.source_columns.empty() || chain.table != nullptr) CD_TRY(prepare_source(chain));
-  CD_TRY(show_likely_first(chain));
+  CD_TRY(show_likely_first(run, chain));
   if (meters != nullptr) return run_metered(run, chain, sink, *meters);
   CD_TRY(chain.source->run(run, connect(chain, sink)));
   for (const auto& stage : chain.stages) CD_TRY(stage->finish(run));

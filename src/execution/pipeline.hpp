@@ -52,7 +52,8 @@ class Source {
   virtual Status prepare(Demand /*demand*/) { return {}; }
   // Before the run, after prepare(): pushes some rows that may be the first by this key, from worker 0, until
   // `knows_enough`. They come again in the run.
-  virtual Status push_likely_first(const operators::SortKey& /*key*/,
+  virtual Status push_likely_first(operators::OperatorRun& /*run*/,
+                                   const operators::SortKey& /*key*/,
                                    BlockSink& /*first*/,
                                    const std::function<bool()>& /*knows_enough*/) {
     return {};

@@ -71,7 +71,8 @@ class TableSource final : public Source {
     return rows;
   }
 
-  Status push_likely_first(const operators::SortKey& key,
+  Status push_likely_first(OperatorRun& /*run*/,
+                           const operators::SortKey& key,
                            BlockSink& first,
                            const std::function<bool()>& knows_enough) override {
     for (const int64_t zone : zones_by(key)) {

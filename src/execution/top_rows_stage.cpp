@@ -99,9 +99,11 @@ class KeyWords {
   // What values meet whose word is at most `word`; nothing where that is not known.
   std::vector<expressions::ExpressionPtr> bounds(const expressions::ExpressionPtr& column,
                                                  uint64_t word) const {
-    const bool is_whole = kind_ == WordKind::kSigned || kind_ == WordKind::kDecimal;
+    const bool is_unsigned = kind_ == WordKind::kUnsigned;
+    const bool is_whole = is_unsigned || kind_ == WordKind::kSigned || kind_ == WordKind::kDecimal;
     if (!is_whole || word == kLast) return {};
-    const auto value = static_cast<int64_t>((key_.descending ? ~word : word) ^ kSignBit);
+    const uint64_t bits = key_.descending ? ~word : word;
+    const Int128 value = is_unsigned ? Int128{bits} : Int128{static_cast<int64_t>(bits ^ kSignBit)};
     const auto op = key_.descending ? expressions::ExpressionOp::kGreaterEqual
                                     : expressions::ExpressionOp::kLessEqual;
     auto compared = compared_with(op, column, value);
