@@ -8,7 +8,7 @@ from typing import Any
 
 import crossdock as xd
 from crossdock.sql_frontend.text.function_calls import DATE_PARTS, SYNONYMS
-from crossdock.sql_frontend.text.rewritten import HIDDEN, KEEPS_ALL, ONE_ROW
+from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.text.templates import OF_GROUPS as GROUP_TEMPLATES
 from crossdock.sql_frontend.text.templates import OF_ROWS as ROW_TEMPLATES
 from crossdock.sql_frontend.translation.aggregation import AGGREGATES
@@ -177,7 +177,9 @@ def named() -> dict[str, frozenset[str]]:
     """The functions that there are, by the heading of the page."""
     marked = {str(mark).removeprefix(HIDDEN) for mark in (*MARKED, HISTOGRAM)}
     return {
-        "Of a row": _also(frozenset(FUNCTIONS) - {KEEPS_ALL, ONE_ROW}, ROW_TEMPLATES),
+        "Of a row": _also(
+            frozenset(name for name in FUNCTIONS if not name.startswith(HIDDEN)), ROW_TEMPLATES
+        ),
         "Of groups": _also(
             AGGREGATES | COMPOSED | marked,
             GROUP_TEMPLATES,

@@ -21,13 +21,14 @@ VALUES = (
     "substring(s, 1, 1) = 'x'", "date_trunc('month', d)", "A + B",
     "sum(b) over (partition by s)", "row_number() over (order by a desc nulls last)",
     "a - lag(a, 1, 0) over (order by a nulls last) + 1", "b * 1.0 / sum(b) over ()",
-    "round(f, 1)", "length(s) + a -- behind it",
+    "round(f, 1)", "length(s) + a -- behind it", "s[1:1]", "a ^ 2", "mod(b, a)", "s.upper()",
+    "if(a > 2, [a, b][2], -1)",
 )  # fmt: skip
 AGGREGATES = (
     "sum(b)", "sum(b * 2) + 1", "sum(b) / count(*)", "max(a) - min(a)", "count(distinct s)",
     "avg(a)", "string_agg(s, ',' order by a desc)", "sum(b) filter (where a > 1)",
     "case when count(*) > 2 then 'many' else 'few' end", "coalesce(sum(a), 0) + max(b)",
-    "first(s order by a)", "sum(a + b) * 1.0 / (1 + count(a))",
+    "first(s order by a)", "count_if(a > 1) + sum(b)^2", "sum(a + b) * 1.0 / (1 + count(a))",
 )  # fmt: skip
 
 

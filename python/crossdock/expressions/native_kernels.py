@@ -79,10 +79,13 @@ def arrow_format(data_type: pa.DataType) -> str | None:
 
 
 def of_a_type(function: str, value: Datum, data_type: pa.DataType) -> Datum:
-    """One of OF_A_TYPE. ArrowInvalid for a string that is no value of the type."""
+    """One of OF_A_TYPE. ArrowException for a string that is no value of the type, and for types
+    that the engine has no values of."""
     if pa.types.is_null(value.type):
         return value.cast(data_type)
-    column = _computed(function, value, type=arrow_format(data_type) or "")
+    if (format := arrow_format(data_type)) is None:
+        raise pa.ArrowNotImplementedError(f"strings as values of {data_type}")
+    column = _computed(function, value, type=format)
     return column if column.type == data_type else column.cast(data_type)
 
 

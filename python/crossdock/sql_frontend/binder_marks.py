@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from crossdock.sql_frontend.added_functions import never_run
 from crossdock.sql_frontend.text.rewritten import (
+    CHARACTER,
     ELEMENT,
     FILTERED,
     INVERTED,
@@ -19,6 +20,7 @@ from crossdock.sql_frontend.text.rewritten import (
     ONE_ROW,
     PLACE,
     RANDOM,
+    SLICED,
     TIMES,
     TRANSFORMED,
     UNNEST,
@@ -38,6 +40,8 @@ _MOVING = pa.month_day_nano_interval()
 _OPERATORS: dict[str, tuple[list[pa.DataType], pa.DataType]] = {
     ZONED: ([_LOCAL, pa.string(), pa.int64()], _ZONED),
     LOCAL: ([_ZONED, pa.string()], _LOCAL),
+    SLICED: ([pa.string(), pa.int64(), pa.int64(), pa.int64()], pa.string()),
+    CHARACTER: ([pa.string(), pa.int64(), pa.int64()], pa.string()),
     TIMES: ([pa.float64(), _MOVING], _MOVING),
     MULTIPLIED: ([_MOVING, pa.float64()], _MOVING),
 }

@@ -19,7 +19,16 @@ from crossdock.sql_frontend.added_functions import added_functions
 from crossdock.sql_frontend.advice import explained, instead_of_function, instead_of_syntax
 from crossdock.sql_frontend.binder_marks import average, marks
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
-from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
+from crossdock.sql_frontend.errors import (
+    AmbiguousNameError,
+    OtherTypeError,
+    RepeatedNameError,
+    UnknownNameError,
+    UnknownTableError,
+    place_of,
+    sql_error,
+    unsupported,
+)
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
 from crossdock.sql_frontend.text.rewritten import HIDDEN, ROWS, Rewritten
 from crossdock.sql_frontend.text.tokens import place_of_word, tokens_of
@@ -61,7 +70,9 @@ _REPEATED = re.compile(
 )
 _OTHER_TYPES = re.compile(
     r"Function '(\w+)' failed to match any signature|satisfy a call to '(\w+)' function"
+    r"|^.*\b(array_element) does not support type Utf8"
 )
+_OF_STRINGS = ("array_slice", "array_element")  # that brackets are of, or characters
 # What to write of values that a function does not take.
 _OF_TYPES = {
     "array_slice": "substr(s, 1, 3) of strings", "array_element": "substr(s, 2, 1) of strings",
@@ -109,26 +120,6 @@ class Bound:
 
 
 _kept: KeptPlans[Bound] = KeptPlans()
-
-
-class UnknownTableError(Exception):
-    """A name in FROM that is no table; args = (the name in lower case,)."""
-
-
-class UnknownNameError(Exception):
-    """A name that is no column; args = (the name, the error that says so)."""
-
-
-class RepeatedNameError(Exception):
-    """A name that a star and a select item have; args = (the name, the error that says so)."""
-
-
-class NumbersError(Exception):
-    """A function of times is of numbers; args = (its name, the error that says so)."""
-
-
-class AmbiguousNameError(Exception):
-    """A name of columns of several tables; args = (the name, the error that says so)."""
 
 
 @cache
@@ -389,14 +380,15 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
             instead_of_function(match[1]),
         )
     if (match := _OTHER_TYPES.search(message)) is not None:
-        name = match[1] or match[2]
+        name = match[1] or match[2] or match[3]
         error = sql_error(
             f"{name}() does not take values of these types", text.original,
             place_of_word(text.original, name),
             _OF_TYPES.get(name, "a cast of the arguments, x::double"),
         )  # fmt: skip
         is_epoch = name == "date_part" and place_of_word(text.original, "epoch_ms") is not None
-        return NumbersError("epoch_ms", error) if is_epoch else error
+        other = "epoch_ms" if is_epoch else name
+        return OtherTypeError(other, error) if is_epoch or name in _OF_STRINGS else error
     if (match := _NOT_GROUPED.search(message)) is not None:
         name = match[1].rpartition(".")[2]
         return sql_error(

@@ -28,6 +28,30 @@ class ZonedValueError(Exception):
     """AT TIME ZONE of what is an instant already; args = (its number in the text,)."""
 
 
+class UnknownTableError(Exception):
+    """A name in FROM that is no table; args = (the name in lower case,)."""
+
+
+class UnknownNameError(Exception):
+    """A name that is no column; args = (the name, the error that says so)."""
+
+
+class RepeatedNameError(Exception):
+    """A name that a star and a select item have; args = (the name, the error that says so)."""
+
+
+class OtherTypeError(Exception):
+    """A function is of another type; args = (its name, the error that says so)."""
+
+
+class AmbiguousNameError(Exception):
+    """A name of columns of several tables; args = (the name, the error that says so)."""
+
+
+class ListPlaceError(Exception):
+    """An element or a slice is of a list, not of a string; args = (its number in the text,)."""
+
+
 def sql_error(
     what: str, text: str = "", place: int | None = None, try_: str = ""
 ) -> CrossdockError:

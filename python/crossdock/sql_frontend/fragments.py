@@ -16,21 +16,22 @@ from crossdock.plan.group_planning import plan_group
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_scan
 from crossdock.plan.window_planning import project
-from crossdock.sql_frontend.binding import (
-    UnknownNameError,
-    UnknownTableError,
-    bind,
-    bindable_schema,
-)
+from crossdock.sql_frontend.binding import bind, bindable_schema
 from crossdock.sql_frontend.errors import (
     Fragment,
+    ListPlaceError,
+    OtherTypeError,
+    UnknownNameError,
+    UnknownTableError,
     ZonedValueError,
     sql_error,
     unsupported,
     with_place,
 )
+from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
-from crossdock.sql_frontend.text.rewritten import AS_THEY_STAND, ROWS, Meant
+from crossdock.sql_frontend.text.rewritten import ROWS, Meant
+from crossdock.sql_frontend.text.templates import written_out
 from crossdock.sql_frontend.text.tokens import place_of_word, quoted, tokens_of
 from crossdock.sql_frontend.translation.aggregation import Aggregation
 from crossdock.sql_frontend.translation.messages import Functions
@@ -92,9 +93,9 @@ def _fragment(text: str) -> Fragment:
 class _Reading:
     """One text on its way."""
 
-    def __init__(self, text: Fragment, schema: pa.Schema, meant: Meant = AS_THEY_STAND) -> None:
+    def __init__(self, text: Fragment, schema: pa.Schema) -> None:
         self._text = text
-        self._meant = meant
+        self._meant = Meant()
         self._node = plan_scan(ArrowSource(empty_table(schema)))
         self._bindable = bindable_schema(schema)[0]
         self._schema = schema
@@ -103,7 +104,21 @@ class _Reading:
 
     def run(self) -> tuple[dict[str, Aggregate], Expr]:
         """The aggregates in the text, and the whole over them or over columns."""
-        text = rewrite(self._text, meant=self._meant)
+        while True:
+            try:
+                return self._read()
+            except ZonedValueError as zoned:
+                self._meant.of_instants.add(zoned.args[0])
+            except ListPlaceError as listed:
+                self._meant.of_lists.add(listed.args[0])
+            except OtherTypeError as other:
+                name, error = other.args
+                if name in self._meant.of_others:
+                    raise error from None
+                self._meant.of_others.add(name)
+
+    def _read(self) -> tuple[dict[str, Aggregate], Expr]:
+        text = rewrite(respelled(written_out(self._text)), meant=self._meant)
         if text.parameters:
             raise sql_error(
                 "parameters have no place in expressions", self._text, self._text.begin,
@@ -119,9 +134,6 @@ class _Reading:
         root = bound.message.relations[0].root
         try:
             columns = self._columns(root.input)
-        except ZonedValueError as zoned:
-            instants = {*self._meant.of_instants, zoned.args[0]}
-            return _Reading(self._text, self._schema, Meant(of_instants=instants)).run()
         except SqlError as error:
             raise with_place(error, self._text, self._place) from None
         if len(columns) != 1:

@@ -13,24 +13,26 @@ from crossdock.expressions.expression import Column
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_project, plan_scan
-from crossdock.sql_frontend.binding import (
+from crossdock.sql_frontend.binding import Bound, bind, bindable_schema
+from crossdock.sql_frontend.catalog import Catalog, Variables
+from crossdock.sql_frontend.errors import (
     AmbiguousNameError,
-    Bound,
-    NumbersError,
+    ListPlaceError,
+    OtherTypeError,
     RepeatedNameError,
     UnknownNameError,
     UnknownTableError,
-    bind,
-    bindable_schema,
+    ZonedValueError,
+    sql_error,
+    unsupported,
+    with_place,
 )
-from crossdock.sql_frontend.catalog import Catalog, Variables
-from crossdock.sql_frontend.errors import ZonedValueError, sql_error, unsupported, with_place
 from crossdock.sql_frontend.expansion import expanded
 from crossdock.sql_frontend.kept_plans import key_of
 from crossdock.sql_frontend.pivoting import is_pivot, without_pivot
 from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.text.correlations import Correlations
-from crossdock.sql_frontend.text.derived import part_of
+from crossdock.sql_frontend.text.derived import Derived, part_of
 from crossdock.sql_frontend.text.list_parameters import is_list, with_list_parameters
 from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
@@ -139,7 +141,13 @@ class Parts:
         self._local = local
 
     def relation(self, part: str) -> Relation:
-        """A part of the text, with the parameters that it has."""
+        """A part of the text, with the parameters that it has. SqlError where the text is one that
+        it is a part of, as malformed ones may be, whose parts have no end."""
+        around: str = self._text
+        while str(around) != part and isinstance(around, Derived):
+            around = around.origin
+        if str(around) == part:
+            raise sql_error("this is no query", self._text, 0)
         named = {t.text[1:] for t in tokens_of(part) if t.kind == "parameter"}
         if "" in named:
             raise unsupported(
@@ -184,10 +192,13 @@ def _planned_with_items(
         except ZonedValueError as zoned:
             meant.of_instants.add(zoned.args[0])
             rewritten = rewrite(rewritten.original, columns_of, meant)
-        except (UnknownNameError, RepeatedNameError, AmbiguousNameError, NumbersError) as unclear:
+        except ListPlaceError as listed:
+            meant.of_lists.add(listed.args[0])
+            rewritten = rewrite(rewritten.original, columns_of, meant)
+        except (UnknownNameError, RepeatedNameError, AmbiguousNameError, OtherTypeError) as unclear:
             name, error = unclear.args
-            if isinstance(unclear, NumbersError):
-                names = meant.of_numbers
+            if isinstance(unclear, OtherTypeError):
+                names = meant.of_others
             elif isinstance(unclear, RepeatedNameError):
                 sorted_by = {each.rpartition(".")[2] for each in rewritten.of_tables}
                 names = meant.renamed if name in sorted_by else meant.of_stars

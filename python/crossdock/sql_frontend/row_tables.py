@@ -200,15 +200,23 @@ class RowTables:
         if token is None or token.kind != "number":
             self._refuse(number, "TABLESAMPLE of other than a number", "TABLESAMPLE 10%")
         is_share = self._is_at(end + 1, "%") or self._word(end + 1) == "percent"
-        end += 1 + (is_share or self._word(end + 1) == "rows") + has_brackets
+        end += 1 + (is_share or self._word(end + 1) == "rows")
+        if has_brackets and not self._is_at(end, ")"):
+            self._refuse(end, "TABLESAMPLE of more than a number", "TABLESAMPLE (10%)")
+        end += has_brackets
         if self._is_at(end, "(") and self._word(end + 1) in _METHODS:
-            has_seed = self._is_at(end + 2, ",")
-            seed = int(self._pieces.tokens[end + 3].text) if has_seed else None
+            seed = self._seed(end + 3) if self._is_at(end + 2, ",") else None
             end = self._pieces.behind_bracket(end)
         if self._word(end) in ("repeatable", "seed"):
-            seed = int(self._pieces.tokens[end + 2].text)
+            seed = self._seed(end + 2)
             end += 4
         return float(token.text), is_share, seed, end
+
+    def _seed(self, number: int) -> int:
+        token = self._pieces.at(number)
+        if token is None or not token.text.isdecimal():
+            self._refuse(number, "a seed that is no whole number", "REPEATABLE (7)")
+        return int(token.text)
 
     def _operand(self, number: int) -> Operand | None:
         """The table at a token, with the names of columns that stand behind its own."""

@@ -142,3 +142,5 @@ select a, mad(a) over (partition by s) x, histogram(s) over () y, entropy(b) fil
 select s, skewness(a), entropy(a), histogram(s) filter (a > 1) from t group by grouping sets ((s), ());
 select s from (select s, histogram(a) as h from t group by s) q where cardinality(h) > 1;
 select s from t group by s having entropy(a) > 0.5 or mad(a) > 1;
+select s, count_if(a > 1), count_if(a > 1) over (partition by s) from t group by s, a;
+select count_if(a > 1), count_if(null) from t where a > 100;

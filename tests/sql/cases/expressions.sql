@@ -134,3 +134,8 @@ select 1_000_000, 1_0.5_5 + 1, a + 1_000, 1_0e2 from t;
 select count_if(a > 1), countif(a > 1) filter (where b > 10), if(true, if(false, 1, 2), 3), mod(sum(a), 3) from t;
 select isinf(f), isfinite(f), xor(a, 3), xor(a::int, b) from t;
 with mad(a) as (select 1), mod(x, y, z) as (select 1, 2, 3) select * from mad, mod;
+-- signs bind closer than powers, and these from the left
+select -2^2, 2^3^2, 2 * 3^2, 2**3, -2**2, 2^0.5, 4^2::int, 10 % 3 ^ 2, 3 - 2^2, 3 - -2^2;
+select a^2, (a - 2)^(1 + 1), abs(-a) ^ 2 / 2, t.b::double^0.5, [2, a][1]^2, case when bo then 2 else 3 end ^ a from t;
+select sum((a - 2)^2), sqrt(avg(a^2) - avg(a)^2) from t where a^2 > 2 having sum(a^2) > 1;
+select a, (select t.a where t.a > 2) x from t where a in (select t.a fromu where t.a is not null);

@@ -55,3 +55,12 @@ select regexp_extract_all(s, '[a-z]'), regexp_extract_all(s, 'n+'), regexp_extra
 select regexp_extract_all('abc', 'x*'), regexp_extract_all('', 'x*'), regexp_extract_all(null, 'x'), regexp_extract_all('a', null);
 select regexp_split_to_array('hello world; 42', ';? '), string_split_regex(s, '[n_]'), string_split_regex(s, 'N', 'i') from names;
 select regexp_extract_all('a1b22c333', '[a-z](\d+)', 1), unnest(regexp_extract_all(s, '.')) from names;
+
+-- brackets behind strings
+select s[2:3], s[-2:], s[:2], s[2:], s[0:2], s[-9:2], s[3:2], s[1:-2], s[2:99], s[:-2], s[-4:-2], s[:] from names;
+select s[1], s[-1], s[0], s[9], s[-9], s[null], s[n], s[n:n + 1], s[null:2] from names;
+select upper(s)[1:2] || '!', (s || 'd')[2:3], (s[1:3])[2:3], s[2:][1], 'hello'[2] from names where s[1] <> 'z';
+select string_split(s, 'n')[1], string_split(s, 'n')[1][1:2], [s][1][1], map {'a': s}['a'][1:2] from names;
+select m[1][1], l[1:1], m[:], array_to_string(m, '')[1:2], {'x': 'ab'}['x'] from lists;
+-- ordered
+select s[1], count(*) from names group by s[1] order by s[1];

@@ -247,6 +247,9 @@ class Correlations(Correlated):
         elif has_source:
             place = self._tokens[before].end
             yield place, place, f" {tables} CROSS JOIN"
+        elif has_where:
+            place = self._tokens[where[0]].start
+            yield place, place, f"FROM {tables} "
         begin, end = where if has_where else source if has_source else (before, before + 1)
         behind = self._tokens[end - 1].end
         if has_where:

@@ -12,8 +12,18 @@ from crossdock.sql_frontend.added_functions import (
     missing_arguments,
 )
 from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.text.operands import ends_value, value_before
 from crossdock.sql_frontend.text.pieces import Pieces
-from crossdock.sql_frontend.text.rewritten import FOLDS, HIDDEN, INVERTED, RANDOM, UUID, WHOLE
+from crossdock.sql_frontend.text.rewritten import (
+    CHARACTER,
+    FOLDS,
+    HIDDEN,
+    INVERTED,
+    RANDOM,
+    SLICED,
+    UUID,
+    WHOLE,
+)
 from crossdock.sql_frontend.text.tokens import quoted, words_of
 
 # Words behind which an operand begins.
@@ -56,8 +66,13 @@ _QUERIES = frozenset(("select", "with", "from", "values"))  # words that begin o
 class FunctionCalls(Pieces):
     """Rewrites calls of functions and operators, by the numbers of their tokens."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._places: dict[str, int] = {}  # of each `s[2]`, as it is written, its first bracket
+
     draws = 0  # calls of random() and uuid()
-    of_numbers: Collection[str] = ()  # functions of times that are of numbers in this text
+    of_others: Collection[str] = ()  # functions that are of other types in this text
+    of_lists: Collection[int] = ()  # brackets of elements that are of lists
 
     def constant(self, number: int) -> None:
         """A number, of which 1e3 is a double, and digits may have _ between them."""
@@ -79,7 +94,7 @@ class FunctionCalls(Pieces):
         is_name = before is not None and before.is_operator(".")
         if self._is_table(number):
             return
-        if word in self.of_numbers:
+        if word == "epoch_ms" and word in self.of_others:
             self._time_of_number(number)
         elif word in SYNONYMS:
             self.pieces[number] = SYNONYMS[word]
@@ -122,17 +137,36 @@ class FunctionCalls(Pieces):
         self.pieces[number + 1] = "['" + name.name.replace("'", "''") + "']"
         return True
 
+    def place(self, number: int) -> None:
+        """The bracket of `s[2]` and `s[1:3]`, where these are of strings in this text."""
+        end = self.behind_bracket(number) - 1
+        colons = [i for i in range(number, end) if self.is_at(i, ":")]
+        name, mark = ("array_slice", SLICED) if colons else ("array_element", CHARACTER)
+        is_asked = name in self.of_others and self.is_at(number, "[")
+        begin = value_before(self.tokens, number) if is_asked else -1
+        if begin < 0 or not ends_value(self.tokens[number - 1]) or len(colons) > 1:
+            return
+        is_field = end == number + 2 and self.tokens[number + 1].kind == "string"
+        said = self.text[self.tokens[begin].start : self.tokens[end].end].lower()
+        place = self._places.setdefault(said, number)
+        if place in self.of_lists or is_field or end == number + 1:
+            return
+        self.before[begin] = f"{quoted(mark)}(" + self.before.get(begin, "")
+        self.pieces[number] = ", "
+        for colon in colons:
+            self.operator_without_like(colon)
+            self.pieces[colon] = self.pieces[colon].replace(":", ", ")
+        self.pieces[end] = f", {place})"
+
     def operator_without_like(self, number: int) -> None:
         """An operator that DataFusion has not, or binds differently."""
         token = self.tokens[number]
         if token.is_operator("//"):
             self.pieces[number] = f"* {quoted(WHOLE)}(0) /"
-        elif token.is_operator(":"):  # of l[:2] and l[2:]
-            before, following = self.at(number - 1), self.at(number + 1)
-            if before is not None and before.is_operator("["):
-                self.pieces[number] = "1:"
-            elif following is not None and following.is_operator("]"):
-                self.pieces[number] = ":-1"
+        elif token.is_operator(":") and number not in self.pieces:  # of l[:2] and l[2:]
+            first = "1" if self.is_at(number - 1, "[") else ""
+            last = "-1" if self.is_at(number + 1, "]") else ""
+            self.pieces[number] = f"{first}:{last}"
         elif token.is_operator("~") and self._begins_operand(number):
             self.pieces[number] = f"{quoted(INVERTED)}(0) & "
         elif token.is_operator("^", "**"):  # ^ binds closer than * elsewhere, and is xor there

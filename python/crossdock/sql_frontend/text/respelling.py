@@ -315,8 +315,9 @@ class _Respelling:
 
     def _window_named(self, number: int, known: dict[str, int], depth: int) -> str | None:
         """What stands in the brackets of the window that a token names; None where it is none."""
-        opened = known.get(self._tokens[number].name.lower())
-        is_name = self._tokens[number].kind in ("word", "quoted")
+        token = self._tokens[number] if number < len(self._tokens) else None
+        is_name = token is not None and token.kind in ("word", "quoted")
+        opened = None if token is None else known.get(token.name.lower())
         if opened is None or not is_name or self._word(number) in _OF_WINDOWS or not depth:
             return None
         begin, close = opened + 1, self._close(opened)

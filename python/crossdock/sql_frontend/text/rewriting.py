@@ -90,7 +90,7 @@ def rewrite(
 class _Rewriting(FunctionCalls):
     def __init__(self, text: str, columns_of: ColumnsOf, meant: Meant) -> None:
         super().__init__(text)
-        self._meant, self.of_numbers = meant, meant.of_numbers
+        self._meant, self.of_others, self.of_lists = meant, meant.of_others, meant.of_lists
         self._found = Rewritten(text)
         self._using = UsingJoins(self, columns_of)
         self._unnesting = Unnesting(self)
@@ -225,6 +225,7 @@ class _Rewriting(FunctionCalls):
             self._frames.append(opened)
         elif token.is_operator("[", "{"):
             self._frames.append(_Frame(is_query=False))
+            self.place(number)
         elif token.is_operator(")", "]", "}"):
             self._close(number)
         elif token.is_operator(","):

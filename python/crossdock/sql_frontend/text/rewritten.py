@@ -40,6 +40,9 @@ FOLDS = {
 SHARE_MARK = 1 << 62  # added to the share of LIMIT 10%, in millionths of a percent
 ZONED = HIDDEN + "zoned"  # instants of AT TIME ZONE, and the times that clocks show
 LOCAL = HIDDEN + "local"
+SLICED = HIDDEN + "sliced"  # `s[1:3]` of a string, with the number of its bracket
+CHARACTER = HIDDEN + "character"  # `s[2]` of one
+OF_CHARACTERS = (SLICED, CHARACTER)
 TIMES = HIDDEN + "times"  # of a number and an interval
 MULTIPLIED = HIDDEN + "multiplied"  # of an interval and a number
 DISTINCT_MARK = HIDDEN + "distinct"  # of a window function of values that count once
@@ -74,8 +77,9 @@ class Meant:
     further columns that a subquery has under one name, k_1 and so on; those of a star's columns,
     which no item takes; those of several tables, which may be one subquery without a name; t.x of
     tables that have no x, though a sort may be by it; and those of items beside such an x. The
-    tokens of AT TIME ZONE of values that have a zone. And functions, epoch_ms alone, that are of
-    numbers."""
+    tokens of AT TIME ZONE of values that have a zone. Functions that are of other types than their
+    names say: epoch_ms of numbers, array_slice and array_element of strings. And the brackets of
+    elements and slices that are of lists nevertheless."""
 
     items: set[str] = field(default_factory=set)
     numbered: set[str] = field(default_factory=set)
@@ -84,7 +88,8 @@ class Meant:
     no_columns: set[str] = field(default_factory=set)
     renamed: set[str] = field(default_factory=set)
     of_instants: set[int] = field(default_factory=set)
-    of_numbers: set[str] = field(default_factory=set)
+    of_others: set[str] = field(default_factory=set)
+    of_lists: set[int] = field(default_factory=set)
 
 
 AS_THEY_STAND = Meant()

@@ -1,4 +1,5 @@
-"""Functions that are written with others, and calls behind what they are of, `s.upper().trim()`."""
+"""Functions and powers that are written with others, and calls behind what they are of,
+`s.upper().trim()`."""
 
 from __future__ import annotations
 
@@ -9,8 +10,14 @@ from crossdock.sql_frontend.added_functions import INSTANT
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.text.derived import Change, replaced
 from crossdock.sql_frontend.text.lambdas import without_lambdas
+from crossdock.sql_frontend.text.operands import (
+    NO_VALUES,
+    ends_value,
+    value_before,
+    value_behind,
+)
 from crossdock.sql_frontend.text.scopes import between_commas, brackets_of
-from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
+from crossdock.sql_frontend.text.tokens import Token, tokens_of
 
 _UNITS = ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
 _INSTANT = f"arrow_cast(cast({{}} AS bigint), '{INSTANT}')"
@@ -59,7 +66,10 @@ _OF_NUMBERS = {f"to_{unit}": f"interval '$1 {unit}'" for unit in _UNITS}
 # The same of aggregates: $0 is what stands behind the call, FILTER and OVER.
 OF_GROUPS = {
     ("count_star", 0): "count(*)$0",
-    **{(name, 1): "count(CASE WHEN ($1) THEN 1 END)$0" for name in ("count_if", "countif")},
+    **{
+        (name, 1): "CASE WHEN count($1)$0 > 0 THEN count(CASE WHEN ($1) THEN 1 END)$0 END"
+        for name in ("count_if", "countif")
+    },
     ("sem", 1): "stddev_pop($1)$0 / sqrt(count($1)$0)",
     ("geomean", 1): "exp(avg(ln($1))$0)",
     ("geometric_mean", 1): "exp(avg(ln($1))$0)",
@@ -68,11 +78,7 @@ OF_GROUPS = {
 }
 _NAMES = frozenset(name for name, _ in (*OF_ROWS, *OF_GROUPS))
 _PLACES = re.compile(r"\$(\d)")
-# Words behind which a bracket is none of a call, and before a dot no value.
-_BEFORE = words_of(
-    "select where and or not on when then else having qualify distinct all case in from join by "
-    "values over exists any between like limit using as"
-)
+_POWERS = ("^", "**")
 
 
 def written_out(text: str) -> str:
@@ -95,10 +101,12 @@ class _Templates:
         around none of the rest."""
         tokens, changes = self._tokens, list[Change]()
         for number in range(len(tokens) - 2, -1, -1):
-            if not tokens[number + 1].is_operator("(") or tokens[number].kind != "word":
-                continue
             change = None
-            if number > 0 and tokens[number - 1].is_operator("."):
+            if number and tokens[number].is_operator(*_POWERS):
+                change = self._power(number)
+            elif not tokens[number + 1].is_operator("(") or tokens[number].kind != "word":
+                continue
+            elif number > 0 and tokens[number - 1].is_operator("."):
                 change = self._chained(number)
             elif tokens[number].lower in _NAMES:
                 change = self._written(number)
@@ -144,7 +152,7 @@ class _Templates:
         )
         is_query = behind == "as" and self._tokens[close + 2 : close + 3]
         is_table = before == "as" or bool(is_query and is_query[0].is_operator("("))
-        is_condition = self._tokens[number].lower == "if" and before not in _BEFORE
+        is_condition = self._tokens[number].lower == "if" and before not in NO_VALUES
         return is_table or (is_condition and self._tokens[number - 1].kind != "operator")
 
     def _other_count(self, number: int, count: int) -> Exception:
@@ -167,8 +175,9 @@ class _Templates:
 
     def _chained(self, number: int) -> Change | None:
         """`s.upper()` as `upper(s)`; None where it is no value that stands before the dot."""
-        begin = self._operand_before(number - 1)
-        if begin < 0:
+        begin = value_before(self._tokens, number - 1)
+        owner = self._tokens[begin - 1].lower if begin > 0 else ""
+        if begin < 0 or owner in ("from", "join"):
             return None
         operand = self._said(begin, number - 1)
         name, close = self._tokens[number].text, self._tokens[number + 2].is_operator(")")
@@ -176,32 +185,17 @@ class _Templates:
         call = f"{name}({operand}" + ("" if close else ", ")
         return first, last, call
 
-    def _operand_before(self, dot: int) -> int:
-        """The first token of the value before a dot; -1 where there is none."""
-        opening = {close: opened for opened, close in brackets_of(self._tokens).items()}
-        begin = dot - 1
-        while True:
-            token = self._tokens[begin] if begin >= 0 else None
-            if token is None:
-                return -1
-            if token.is_operator(")", "]"):
-                begin = opening.get(begin, -1)
-                before = self._tokens[begin - 1] if begin > 0 else None
-                is_call = before is not None and before.kind == "word" and (
-                    before.lower not in _BEFORE
-                )  # fmt: skip
-                is_place = token.is_operator("]") and before is not None and (
-                    (before.kind in ("word", "quoted") and before.lower not in _BEFORE)
-                    or before.is_operator(")", "]")
-                )  # fmt: skip
-                if is_place:
-                    begin -= 1
-                    continue
-                begin -= token.is_operator(")") and is_call
-            elif token.kind not in ("word", "quoted", "string") or token.lower in _BEFORE:
-                return -1
-            if begin > 0 and self._tokens[begin - 1].is_operator("."):
-                begin -= 2
-                continue
-            owner = self._tokens[begin - 1].lower if begin else ""
-            return -1 if owner in ("from", "join") else begin
+    def _power(self, number: int) -> Change | None:
+        """`a ^ b` as `power(a, b)`, the first of several; None where no value is beside it."""
+        begin = value_before(self._tokens, number)
+        end = value_behind(self._tokens, number + 1)
+        if begin < 0 or end < 0 or (begin and self._tokens[begin - 1].is_operator(*_POWERS)):
+            return None
+        if begin and self._tokens[begin - 1].is_operator("-", "+"):  # signs bind closer
+            is_sign = begin == 1 or not self._is_value(begin - 2)
+            begin -= is_sign
+        written = f"power({self._said(begin, number)}, {self._said(number + 1, end)})"
+        return self._tokens[begin].start, self._tokens[end - 1].end, written
+
+    def _is_value(self, number: int) -> bool:
+        return self._tokens[number].kind == "number" or ends_value(self._tokens[number])

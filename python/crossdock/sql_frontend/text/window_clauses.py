@@ -120,10 +120,12 @@ class WindowClauses:
             end += 1
 
     def _excluded(self, number: int, following: str) -> None:
-        width = 3 if following in ("current", "no") else 2
+        unit, width = self._unit_of(number), 3 if following in ("current", "no") else 2
+        if unit < 0:  # of a star, or what DataFusion refuses
+            return
         if following != "no":  # which is what frames do anyway
             excluded = "current row" if following == "current" else following
-            self._add_marks(self._unit_of(number), f"'{EXCLUDE_MARK}{excluded}'")
+            self._add_marks(unit, f"'{EXCLUDE_MARK}{excluded}'")
         self._pieces.leave_out(number, number + width)
 
     def _add_marks(self, frame: int, marks: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from crossdock.expressions.expression import Call, Expr, when
+from crossdock.sql_frontend.errors import unsupported
 
 _MOST_DIGITS = 38  # of a decimal128
 
@@ -17,7 +18,7 @@ Cast = Callable[[Expr, pa.DataType], Expr]
 def converted(
     value: Expr, data_type: pa.DataType, target: pa.DataType, *, tries: bool = False
 ) -> Expr:
-    """A value of the type `found` as another type; NULL where it does not fit, if it only tries."""
+    """A value of a type as another type; NULL where it does not fit, if it only tries."""
     cast: Cast = Expr.try_cast if tries else Expr.cast
     if pa.types.is_dictionary(data_type):
         data_type = data_type.value_type
@@ -68,6 +69,10 @@ def with_room(value: Expr, data_type: pa.DataType) -> Expr:
 def _of_string(value: Expr, target: pa.DataType, tries: bool) -> Expr:
     if target in (pa.string(), pa.large_string()) or pa.types.is_binary(target):
         return value.cast(target)
+    if pa.types.is_nested(target):
+        raise unsupported(
+            "a cast of strings to lists, structs or maps", try_="string_split(s, ',')"
+        )
     return Call("try_parsed_as" if tries else "parsed_as", (value,), target)
 
 

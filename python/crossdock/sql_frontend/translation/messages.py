@@ -48,6 +48,19 @@ class Functions(dict[int, str]):
             return Literal(self._now.time())
         return Literal(self._now)
 
+    def chain_of(self, message: Message, name: str) -> list[Message]:
+        """What a chain of one operator connects, from left to right; such chains can be long."""
+        parts: list[Message] = []
+        waiting = [argument.value for argument in reversed(message.arguments)]
+        while waiting:
+            part = waiting.pop()
+            is_call = part.WhichOneof("rex_type") == "scalar_function"
+            if is_call and self[part.scalar_function.function_reference] == name:
+                waiting += [each.value for each in reversed(part.scalar_function.arguments)]
+            else:
+                parts.append(part)
+        return parts
+
 
 def has_subquery(message: Message) -> bool:
     """Whether an expression has a subquery in it."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 from crossdock.expressions.expression import Call, Expr, Literal, when
 from crossdock.expressions.free_functions import coalesce, concat
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.text.rewritten import CHARACTER, SLICED
 from crossdock.sql_frontend.translation.folding import constant
 
 Build = Callable[[list[Expr]], Expr]
@@ -112,6 +113,26 @@ def _substring(arguments: list[Expr]) -> Expr:
     if start == 0 and length is not None:
         length = max(0, length - 1)
     return arguments[0].substring(max(start - 1, 0), length)
+
+
+def _begin(text: Expr, place: Expr) -> Expr:
+    """Where the character at a place begins, which is counted from 1, or from the end below 0."""
+    return when(place < 0).then(text.length() + place).otherwise(place - 1)
+
+
+def _character(arguments: list[Expr]) -> Expr:
+    text, begin = arguments[0], _begin(*arguments[:2])
+    places = [when(begin < 0).then(0).otherwise(each) for each in (begin, 1)]
+    return Call("substring", (text, *places))
+
+
+def _sliced(arguments: list[Expr]) -> Expr:
+    text, first, last, _ = arguments
+    begin = _begin(text, first)
+    begin = when(begin < 0).then(0).otherwise(begin)
+    end = _begin(text, last) + 1
+    count = when(end < begin).then(0).otherwise(end - begin)
+    return Call("substring", (text, begin, count))
 
 
 def _left(arguments: list[Expr]) -> Expr:
@@ -227,4 +248,6 @@ FUNCTIONS: dict[str, Build] = {
     "chr": lambda a: a[0].character(),
     "hex": lambda a: a[0].hex(),
     "concat_ws": _joined,
+    SLICED: _sliced,
+    CHARACTER: _character,
 }

@@ -14,12 +14,13 @@ from crossdock.expressions.expression import Call, Column, Expr, Literal, when
 from crossdock.expressions.result_types import TypesOver
 from crossdock.sql_frontend.added_functions import ADDED, INSTANT, instants_of
 from crossdock.sql_frontend.advice import instead_of_function
-from crossdock.sql_frontend.errors import ZonedValueError, unsupported
+from crossdock.sql_frontend.errors import ListPlaceError, ZonedValueError, unsupported
 from crossdock.sql_frontend.text.rewritten import (
     HIDDEN,
     INVERTED,
     LOCAL,
     MULTIPLIED,
+    OF_CHARACTERS,
     OPERATOR_MARKS,
     TIMES,
     WHOLE,
@@ -65,6 +66,7 @@ _COMPARISONS = frozenset(
 )
 _OF_MAPS = {"cardinality": "map_length", "get_field": "map_value"}
 _PRODUCTS = (TIMES, MULTIPLIED)
+_OF_LISTS = ("character_length", *OF_CHARACTERS)  # of which DataFusion makes strings
 _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _NANOSECONDS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 RETURN_NULL = 1  # the failure behavior of TRY_CAST
@@ -155,7 +157,7 @@ class Values:
         if name in OPERATOR_MARKS:
             return Column(name)
         if name in ("and", "or"):
-            parts = [self(part) for part in self._chain(message, name)]
+            parts = [self(part) for part in self._names.chain_of(message, name)]
             if name == "and":
                 return balanced("and_kleene", without_nan(parts))
             return balanced("or_kleene", parts)
@@ -195,7 +197,9 @@ class Values:
             return Literal(shown_type(self.type_of(arguments[0])))
         if name not in FUNCTIONS:
             raise unsupported(f"the function {name}", word=name, try_=instead_of_function(name))
-        if name == "character_length" and (of_list := self._list_length(arguments[0])) is not None:
+        if name in _OF_LISTS and (of_list := self._list_length(arguments[0])) is not None:
+            if name in OF_CHARACTERS:
+                raise ListPlaceError(constant(arguments[-1], "a place"))
             return folded(of_list)
         if name in ("nullif", "signum") and self._may_be_nan(arguments[0]):
             return self._of_nan(name, arguments)
@@ -235,7 +239,7 @@ class Values:
         return when(self._comparison("equal", arguments)).then(null).otherwise(value)
 
     def _list_length(self, value: Expr) -> Expr | None:
-        """The length of a list, which DataFusion makes a string of; None for others."""
+        """The length of a list that is cast to a string; None for others."""
         if not is_cast_to(value, pa.types.is_string):
             return None
         assert isinstance(value, Call)
@@ -287,19 +291,6 @@ class Values:
         assert isinstance(value, Call)
         of = self.type_of(value.arguments[0])
         return bool(pa.types.is_floating(of) or pa.types.is_string(of))
-
-    def _chain(self, message: Message, name: str) -> list[Message]:
-        """What a chain of one operator connects, from left to right; such chains can be long."""
-        parts: list[Any] = []
-        waiting = [argument.value for argument in reversed(message.arguments)]
-        while waiting:
-            part = waiting.pop()
-            is_call = part.WhichOneof("rex_type") == "scalar_function"
-            if is_call and self._names[part.scalar_function.function_reference] == name:
-                waiting += [each.value for each in reversed(part.scalar_function.arguments)]
-            else:
-                parts.append(part)
-        return parts
 
     def _arithmetic(self, name: str, arguments: list[Expr]) -> Expr:
         left, right = arguments
