@@ -207,7 +207,9 @@ def _bound(
 ) -> Bound:
     try:
         return _planned(text, tables, values, nulls_first)
-    except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
+    except BaseException as error:  # all kinds that DataFusion raises, its panics among them
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         # It refuses functions of columns of type null, which have no value to refuse.
         numbers = {name: _with_numbers(schema) for name, schema in tables.items()}
         if numbers != tables:

@@ -236,8 +236,8 @@ class _Expansion:
             word = self._word(number)
             is_not = word == "not"
             if is_not or word in ("like", "ilike"):
-                word, pattern = self._word(number + is_not), self._tokens[number + is_not + 1]
-                regex = _of_like(pattern.value, ignores_case=word == "ilike")
+                word, pattern = self._word(number + is_not), self._pattern(number + is_not + 1)
+                regex = _of_like(pattern, ignores_case=word == "ilike")
                 items = {n: v for n, v in items.items() if bool(regex.fullmatch(n)) != is_not}
                 number += 2 + is_not
                 continue
@@ -259,6 +259,13 @@ class _Expansion:
                     items = {n: value if n.lower() == name else v for n, v in items.items()}
             number = close + 1
         return list(items.values()), number
+
+    def _pattern(self, number: int) -> str:
+        token = self._tokens[number] if number < len(self._tokens) else None
+        if token is None or token.kind != "string":
+            place = len(self._text) if token is None else token.start
+            raise sql_error("LIKE of a star takes a string", self._text, place, "* LIKE 'a%'")
+        return token.value
 
     def _columns(self, number: int) -> str:
         """An item or a condition with COLUMNS, once for each of them."""

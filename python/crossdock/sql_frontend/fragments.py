@@ -28,6 +28,7 @@ from crossdock.sql_frontend.errors import (
     unsupported,
     with_place,
 )
+from crossdock.sql_frontend.text.refusals import require_closed
 from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
 from crossdock.sql_frontend.text.rewritten import ROWS, Meant
@@ -80,11 +81,10 @@ def _fragment(text: str) -> Fragment:
     tokens = tokens_of(text)
     if not tokens:
         raise sql_error("the text has no expression", try_='sql_expr("a + b")')
+    require_closed(text)
     depth = 0
     for token in tokens:
         depth += token.is_operator("(") - token.is_operator(")")
-        if depth < 0:
-            raise sql_error("a bracket is closed that is not open", text, token.start)
         if depth == 0 and token.is_operator(",", ";"):
             raise sql_error("a text is one expression", text, token.start, try_="a text for each")
     return Fragment("SELECT (\n", text, f"\n) FROM {quoted(ROWS)}")

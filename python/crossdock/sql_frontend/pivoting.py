@@ -299,7 +299,7 @@ def _unpivoted(parts: _Parts, source: str, query: Query) -> str:
     others = [quoted(name) for name in columns if name not in chosen]
     into = parts.range_of("into")
     given = [t.name for t in parts.tokens[slice(*into)]] if into else []
-    if given and [word.lower() for word in given[::2]] != ["name", "value"]:
+    if given and [len(given), *map(str.lower, given[::2])] != [4, "name", "value"]:
         place = parts.tokens[parts.places["into"]].start
         raise sql_error(
             "UNPIVOT ... INTO takes two names", parts.text, place, "INTO NAME month VALUE sales"

@@ -34,6 +34,7 @@ from crossdock.sql_frontend.recursion import is_recursive
 from crossdock.sql_frontend.text.correlations import Correlations
 from crossdock.sql_frontend.text.derived import Derived, part_of
 from crossdock.sql_frontend.text.list_parameters import is_list, with_list_parameters
+from crossdock.sql_frontend.text.refusals import require_closed
 from crossdock.sql_frontend.text.respelling import respelled
 from crossdock.sql_frontend.text.rewriting import rewrite
 from crossdock.sql_frontend.text.rewritten import HIDDEN, NUMBERED, Meant, Rewritten
@@ -83,6 +84,7 @@ def plan_query(
         return kept
     if given and any(map(is_list, given.values())):
         text, parameters = with_list_parameters(text, given)
+    require_closed(text)
     text = respelled(written_out(text))
     if is_pivot(tokens_of(text)):
         select = without_pivot(

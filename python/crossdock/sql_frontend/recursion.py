@@ -113,6 +113,8 @@ class _Recursion:
     def _text(self, tables: Sequence[_Table], query: tuple[int, int]) -> str:
         """The text of tokens, behind those tables that are not computed, at its places."""
         pieces = self._pieces
+        if query[0] >= query[1]:
+            raise sql_error("WITH without a query behind it", pieces.text, len(pieces.text))
         parts = [
             (pieces.tokens[each.begin].start, pieces.tokens[each.end - 1].end)
             for each in tables

@@ -358,6 +358,8 @@ class RowTables:
 
     def _said(self, begin: int, end: int) -> str:
         tokens = self._pieces.tokens
+        if begin >= end:
+            return ""
         return self._pieces.text[tokens[begin].start : tokens[end - 1].end]
 
     def _word(self, number: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from crossdock.errors import CrossdockError
 from crossdock.sql_frontend.text.correlated import Correlated
 from crossdock.sql_frontend.text.derived import Change, replaced
+from crossdock.sql_frontend.text.operands import ends_value
 from crossdock.sql_frontend.text.pieces import Operand
 from crossdock.sql_frontend.text.rewritten import HIDDEN
 from crossdock.sql_frontend.text.scopes import Query, query_of
@@ -152,7 +153,8 @@ class Correlations(Correlated):
         following = self._pieces.at(number + 1)
         if following is not None and (following.is_operator("(") or following.kind == "string"):
             return False
-        is_given = self._pieces.word_at(number - 1) == "as" or self._pieces.is_at(number - 1, "::")
+        before = self._tokens[number - 1]
+        is_given = before.lower == "as" or before.is_operator("::") or ends_value(before)
         return not is_given and not is_unit(self._tokens[: number + 1])
 
     def _is_equal(self, inner: Query, read: _Read) -> bool:

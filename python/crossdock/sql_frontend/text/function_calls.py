@@ -319,7 +319,7 @@ class FunctionCalls(Pieces):
         """quantile_disc(x, q), as `_fold`, with q before the constant."""
         end = self.behind_bracket(number + 1) - 1
         commas = self.commas(number + 1, end)
-        if len(commas) != 1:
+        if len(commas) != 1 or commas[0] == number + 2:
             word = self.tokens[number].text
             raise sql_error(
                 f"{word} takes a value and a share", self.text, self.tokens[number].start,
@@ -347,7 +347,7 @@ class FunctionCalls(Pieces):
         marks."""
         end = self.behind_bracket(number + 1) - 1
         commas = self.commas(number + 1, end)
-        if len(commas) != 1:
+        if len(commas) != 1 or commas[0] == number + 2:
             raise sql_error(
                 f"{word} takes a value and what is the least or the most", self.text,
                 self.tokens[number].start, try_=f"{word}(name, price)",

@@ -135,7 +135,7 @@ class _Lambdas:
             depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
             if depth == 0 and token.lower in ("in", "if"):
                 words.setdefault(token.lower, place)
-        if "in" not in words:
+        if "in" not in words or number == opened + 1:
             return None
         names = self._names(number + 1, words["in"])
         condition = words.get("if")

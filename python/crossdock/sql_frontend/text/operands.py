@@ -11,7 +11,7 @@ from crossdock.sql_frontend.text.tokens import Token, words_of
 # Words behind which a bracket is none of a call, and that are no value.
 NO_VALUES = words_of(
     "select where and or not on when then else having qualify distinct all case in from join by "
-    "values over exists any between like limit using as"
+    "values over exists any between like ilike similar to escape is limit using as"
 )
 _VALUES = ("word", "quoted", "string", "number", "parameter")
 
@@ -64,8 +64,9 @@ def value_behind(tokens: Sequence[Token], number: int) -> int:
 
 
 def ends_value(token: Token) -> bool:
-    """Whether a value may end with a token, of which a bracket behind it is a part."""
-    return token.kind == "string" or _is_name(token) or token.is_operator(")", "]", "}")
+    """Whether a value may end with a token."""
+    is_constant = token.kind in ("string", "number", "parameter")
+    return is_constant or _is_name(token) or token.is_operator(")", "]", "}")
 
 
 def _is_name(token: Token) -> bool:

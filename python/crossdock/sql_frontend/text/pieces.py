@@ -56,7 +56,7 @@ class Pieces:
             depth -= self.tokens[each].is_operator(")", "]", "}")
             if depth == 0:
                 return each + 1
-        raise sql_error("a bracket is opened and not closed", self.text, self.tokens[number].start)
+        raise sql_error("a bracket is missing at the end", self.text, len(self.text))
 
     def opening(self, close: int) -> int:
         """The bracket that the one at a token closes; -1 where it is none."""
@@ -125,7 +125,7 @@ class Pieces:
 
     def operand(self, number: int) -> Operand | None:
         """The table that begins at a token; no name where it has none."""
-        token = self.tokens[number]
+        token = self._named(number)
         end, name = number + 1, token.name.lower() if token.kind in ("word", "quoted") else ""
         following = self.at(end)
         if token.is_operator("("):
@@ -137,7 +137,13 @@ class Pieces:
         if not self.has_alias(end):
             return Operand(number, end, end, name, has_alias=False)
         alias = end + (1 if self.tokens[end].lower == "as" else 0)
-        return Operand(number, end, alias + 1, self.tokens[alias].name.lower(), has_alias=True)
+        return Operand(number, end, alias + 1, self._named(alias).name.lower(), has_alias=True)
+
+    def _named(self, number: int) -> Token:
+        """The token of a table, or of the name that it gets."""
+        if number >= len(self.tokens):
+            raise sql_error("a table or a name is missing at the end", self.text, len(self.text))
+        return self.tokens[number]
 
     def at(self, number: int) -> Token | None:
         """The token of a number; None where there is none."""

@@ -112,8 +112,6 @@ class _Rewriting(FunctionCalls):
         while number < len(self.tokens):
             number = self._visit(number)
         self._end_item(len(self.tokens))
-        if len(self._frames) > 1:
-            raise sql_error("a bracket is opened and not closed", self.text, len(self.text))
         self._using.finish()
         self._unnesting.finish_names()
         self._aliases.finish()
@@ -227,7 +225,8 @@ class _Rewriting(FunctionCalls):
             self._frames.append(_Frame(is_query=False))
             self.place(number)
         elif token.is_operator(")", "]", "}"):
-            self._close(number)
+            self._end_item(number)
+            self._frames.pop()
         elif token.is_operator(","):
             self._end_item(number)
             frame.awaits_table = frame.clause == "from"
@@ -241,14 +240,6 @@ class _Rewriting(FunctionCalls):
         else:
             self.operator_without_like(number)
         return number + 1
-
-    def _close(self, number: int) -> None:
-        self._end_item(number)
-        if len(self._frames) == 1:
-            raise sql_error(
-                "a bracket is closed that is not open", self.text, self.tokens[number].start
-            )
-        self._frames.pop()
 
     def _word(self, number: int, frame: _Frame) -> None:
         word = self.tokens[number].lower
@@ -373,11 +364,14 @@ class _Rewriting(FunctionCalls):
         """The select item that ends before the token `number` gets its text as a name, where it is
         computed and has no name."""
         frame = self._frames[-1]
-        if frame.clause != "select" or frame.item < 0:
+        if frame.clause != "select":
             return
         first, frame.item = frame.item, -1
-        words = self.tokens[first:number]
+        words = self.tokens[first:number] if first >= 0 else ()
         if not words:
+            if self.word_at(number - 1) in ("select", "distinct", "all"):
+                place = self.tokens[number - 1].start
+                raise sql_error("a SELECT of nothing", self.text, place, "SELECT * FROM t")
             return
         star = star_of(words)
         frame.has_star = frame.has_star or star >= 0

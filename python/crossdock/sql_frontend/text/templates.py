@@ -192,10 +192,6 @@ class _Templates:
         if begin < 0 or end < 0 or (begin and self._tokens[begin - 1].is_operator(*_POWERS)):
             return None
         if begin and self._tokens[begin - 1].is_operator("-", "+"):  # signs bind closer
-            is_sign = begin == 1 or not self._is_value(begin - 2)
-            begin -= is_sign
+            begin -= begin == 1 or not ends_value(self._tokens[begin - 2])
         written = f"power({self._said(begin, number)}, {self._said(number + 1, end)})"
         return self._tokens[begin].start, self._tokens[end - 1].end, written
-
-    def _is_value(self, number: int) -> bool:
-        return self._tokens[number].kind == "number" or ends_value(self._tokens[number])
