@@ -109,7 +109,10 @@ SCALARS = {
     "jaro_winkler_similarity": "jaro_winkler_similarity(s, 'Anne')",
     "strip_accents": "strip_accents('élan')", "url_encode": "url_encode(s)",
     "url_decode": "url_decode('Ann%20Lee')", "translate": "translate(s, 'ne', 'm')",
-    "bin": "bin(a)", "to_base": "to_base(a + 20, 16)", "factorial": "factorial(a::int)",
+    "bin": "bin(a)", "to_base": "to_base(a + 20, 16)",
+    "format": "format('{} of {:.2f}', s, f)", "printf": "printf('%05d: %s', a, s)",
+    "make_time": "make_time(a, b, 1.5)",
+    "factorial": "factorial(a::int)",
     "isinf": "isinf(f / 0)", "isfinite": "isfinite(f)", "typeof": "typeof(f)", "mod": "mod(a, b)",
     "date_add": "date_add(d, interval 1 month)", "if": "if(a > b, 'more', 'less')",
     "to_years": "d + to_years(a)", "to_months": "d + to_months(a::int)",
@@ -179,7 +182,8 @@ def named() -> dict[str, frozenset[str]]:
     return {
         "Of a row": _also(
             frozenset(name for name in FUNCTIONS if not name.startswith(HIDDEN)), ROW_TEMPLATES
-        ),
+        )
+        | {"printf"},
         "Of groups": _also(
             AGGREGATES | COMPOSED | marked,
             GROUP_TEMPLATES,

@@ -8,6 +8,7 @@ import math
 import unicodedata
 import urllib.parse
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -46,6 +47,13 @@ def _to_base(number: int, radix: int) -> str:
     return digits
 
 
+def _format_value(value: float | Decimal | str, how: str) -> str:
+    try:
+        return format(int(value) if isinstance(value, Decimal) else value, how)
+    except ValueError as error:
+        raise pa.ArrowInvalid(f"{value!r} in the format {how!r}: {error}") from None
+
+
 _STRING, _NUMBER = pa.string(), pa.int64()
 _WORD = (1 << 64) - 1
 # By name: what computes a row, the types of its arguments, and that of the result.
@@ -53,6 +61,7 @@ ROW_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[pa.DataType, ...], pa.D
     "strip_accents": (_strip_accents, (_STRING,), _STRING),
     "url_decode": (_url_decode, (_STRING,), _STRING),
     "bin": (lambda number: f"{number & _WORD:b}", (_NUMBER,), _STRING),
+    "format": (_format_value, (_STRING, _STRING), _STRING),  # of numbers, too
     "to_base": (_to_base, (_NUMBER, _NUMBER), _STRING),
     "factorial": (_factorial, (_NUMBER,), pa.decimal128(38, 0)),
 }

@@ -75,6 +75,7 @@ _OTHER_TYPES = re.compile(
 _OF_STRINGS = ("array_slice", "array_element")  # that brackets are of, or characters
 # What to write of values that a function does not take.
 _OF_TYPES = {
+    "avg": "x::double, or extract(epoch from b - a) of differences of times",
     "array_slice": "substr(s, 1, 3) of strings", "array_element": "substr(s, 2, 1) of strings",
     "date_part": "make_timestamp_ms(x) of numbers, x::timestamp of strings",
 }  # fmt: skip

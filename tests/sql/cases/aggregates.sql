@@ -144,3 +144,7 @@ select s from (select s, histogram(a) as h from t group by s) q where cardinalit
 select s from t group by s having entropy(a) > 0.5 or mad(a) > 1;
 select s, count_if(a > 1), count_if(a > 1) over (partition by s) from t group by s, a;
 select count_if(a > 1), count_if(null) from t where a > 100;
+select mode(s order by v), mode(s order by s desc), mode(v order by a desc, v), product(a order by v) from u;
+select a, mode(s order by v desc) filter (where v > 1) from u group by a;
+select mode() within group (order by s), mode() within group (order by v desc) filter (where v < 4) from u;
+select mode(s order by v) from u where v > 100;

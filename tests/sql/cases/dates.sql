@@ -89,3 +89,4 @@ select * from range(date '2020-01-01', date '2020-01-03', to_days(1));
 select epoch_ms(a), epoch_ms(1700000000123), epoch_ms(a + 5)::date from t;
 select make_timestamp(2020, a, 2, 3, 4, 5.5), make_timestamp(a), make_timestamp_ms(a) from t where a < 13 or a is null;
 select to_days(a::int) + d, d - to_months(2) from t;
+select make_time(12, 30, 1.5), make_time(a, b, a), make_time(null, 1, 2) from t;

@@ -16,3 +16,4 @@ select j ->> 'n' from (values ('{"n": 1.50}'), ('{"n": 1e5}'), ('{"n": 1e22}'), 
 select json_extract(j, '$'), json_keys(j) from (values (' { "a" : [ 1 , ] , "a" : "\u00e9\/\u0001" , } '), ('[ ]'), ('nan')) t(j);
 select json_extract('[1, 2]', 0), json_extract('{"0": 5}', 0), json_extract_string('["a"]', 0), json_extract('[1, 2]', -1);
 select '[1, 2]'::json -> 0, cast('[1]' as json) -> 0, '{"a": [5]}'::json -> 'a' ->> 0, '[[1]]' -> 0 -> -1;
+select case when true then j end ->> 'a', [j][1] ->> 'a', (j)::json -> 'a' from (values ('{"a": 1}'), (null)) t(j);

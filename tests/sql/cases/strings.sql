@@ -64,3 +64,9 @@ select string_split(s, 'n')[1], string_split(s, 'n')[1][1:2], [s][1][1], map {'a
 select m[1][1], l[1:1], m[:], array_to_string(m, '')[1:2], {'x': 'ab'}['x'] from lists;
 -- ordered
 select s[1], count(*) from names group by s[1] order by s[1];
+
+-- values in templates
+select format('{} is {}', s, n), printf('%d-%s|%5s|%-5s|', n, s, s, s), format('{:>4}|{:<4}|{:^4}|{:4}', s, s, s, n), format('{1}{0}', s, n) from names;
+select format('{:,.2f} {:.1f} {:8.3f}|', m * 1000, m, nullif(f, 1e300)), printf('%+d %05d %,d % d %x', a, b, b * 1000, a, b), format('{} {} {}', d, bo, m), printf('%e %g', f, f) from t;
+select format('{{}} {:03d}', 7), printf('100%% %.3s', 'abcdef'), format('plain'), format(''), format('{}', null), format('{}', format('{:.1f}', 2.25)), format('{:,}', 12345678901234567890::hugeint);
+select s, printf('%s: %d', s, count(*)) x from t group by s having format('{:02d}', count(*)) = '01' order by format('{}', s);

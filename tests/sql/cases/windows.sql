@@ -107,3 +107,7 @@ select f, count(*) over (order by f range between 1.5 preceding and 0.5 followin
 select a, rank() over (order by 3), dense_rank() over (partition by s), percent_rank() over (order by 'x'), cume_dist() over () from t;
 select a, rank() over (partition by s order by 1, a) from t;
 select a, count(l) over (partition by a), count(m) over (order by a) from lists;
+select a, sum(distinct b) over (partition by s), avg(distinct m) over (), sum(distinct m) over () from t;
+select v, sum(distinct a) over (order by v), avg(distinct a) over (order by v rows 2 preceding), sum(distinct a) filter (where v > 2) over (partition by s) from u;
+select sum(distinct a) over (), avg(distinct a) over (order by a) from t where a > 100;
+select a, mode(s order by v) over (partition by a), mode(s order by s desc) over () from u;

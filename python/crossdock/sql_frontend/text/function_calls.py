@@ -304,8 +304,8 @@ class FunctionCalls(Pieces):
 
     def _fold(self, number: int, word: str) -> None:
         """mode(x) and others of FOLDS."""
-        end = self.behind_bracket(number + 1) - 1
-        if self.commas(number + 1, end) or end == number + 2:
+        end, order = self.behind_bracket(number + 1) - 1, self._order_within(number)
+        if self.commas(number + 1, order) or order == number + 2:
             raise sql_error(
                 f"{word} takes one value", self.text, self.tokens[number].start, f"{word}(x)"
             )
@@ -313,7 +313,11 @@ class FunctionCalls(Pieces):
         distinct = number + 2 if self.word_at(number + 2) == "distinct" else 0
         self.pieces[number] = "first_value"
         self.behind[distinct or number + 1] = f" {before}"
-        self.pieces[end] = f"{behind} ORDER BY '{HIDDEN}{word}')"
+        if order == end:
+            self.pieces[end] = f"{behind} ORDER BY '{HIDDEN}{word}')"
+        else:
+            self.before[order] = f"{behind} " + self.before.get(order, "")
+            self.pieces[end] = f", '{HIDDEN}{word}')"
 
     def _discrete_quantile(self, number: int) -> None:
         """quantile_disc(x, q), as `_fold`, with q before the constant."""

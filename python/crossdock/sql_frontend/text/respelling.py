@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from crossdock.sql_frontend.text.derived import Change, replaced
+from crossdock.sql_frontend.text.operands import value_before
 from crossdock.sql_frontend.text.pieces import CLAUSES
 from crossdock.sql_frontend.text.scopes import between_commas, brackets_of, query_of
 from crossdock.sql_frontend.text.tokens import Token, tokens_of, words_of
@@ -25,7 +26,7 @@ _QUANTILES = words_of("quantile quantile_cont quantile_disc approx_quantile")
 _LIST_FOLDS = words_of("list_aggregate list_aggr array_aggregate array_aggr")
 _WORDS = (
     words_of(
-        "fetch filter materialized in strftime struct_pack percentile_disc over window "
+        "fetch filter materialized in strftime struct_pack percentile_disc mode over window "
         "generate_subscripts grouping exclude collate"
     )
     | words_of("from group having order limit")
@@ -73,7 +74,7 @@ class _Respelling:
     def _arrow(self, number: int, changes: list[Change]) -> None:
         """`j -> 'a' ->> 0` as calls of functions of paths. What an operand before it has of other
         changes becomes a part of this one."""
-        begin, end = self._operand_before(number), number
+        begin, end = max(value_before(self._tokens, number), 0), number
         start = self._tokens[begin].start
         within = [change for change in changes if change[0] >= start]
         del changes[len(changes) - len(within) :]
@@ -105,22 +106,6 @@ class _Respelling:
         place = self._place_in_json(*arguments[1]) if len(arguments) == 2 else None
         return self._over(arguments[1][0], arguments[1][1] - 1, place) if place else []
 
-    def _operand_before(self, number: int) -> int:
-        """The first token of a name, a call, or what stands in brackets before a token, and of
-        what is cast before it."""
-        begin = number - 1
-        if self._is_at(begin - 1, "::"):
-            return self._operand_before(begin - 1)
-        if self._is_at(begin, ")") and self._opening(begin) > 0:
-            begin = self._opening(begin)
-            is_call = (
-                self._tokens[begin - 1].kind == "word" and self._word(begin - 1) not in _BEFORE
-            )
-            begin -= is_call
-        while self._is_at(begin - 1, "."):
-            begin -= 2
-        return begin
-
     def _changes_at(self, number: int, word: str) -> list[Change]:
         if word in _ENDS and self._is_at(number - 1, ","):  # a comma behind the last of a list
             token = self._tokens[number - 1]
@@ -128,7 +113,7 @@ class _Respelling:
         change = {
             "fetch": self._fetch, "filter": self._filter, "materialized": self._materialized,
             "in": self._in, "strftime": self._strftime, "struct_pack": self._struct_pack,
-            "percentile_disc": self._percentile_disc, "over": self._over_window,
+            "percentile_disc": self._percentile_disc, "mode": self._mode, "over": self._over_window,
             "window": self._windows, "generate_subscripts": self._subscripts,
             "group": self._group, "grouping": self._grouping_set, "exclude": self._exclude,
             "collate": self._collate,
@@ -279,14 +264,27 @@ class _Respelling:
 
     def _percentile_disc(self, number: int) -> list[Change]:
         """`percentile_disc(0.5) WITHIN GROUP (ORDER BY x)` as `quantile_disc(x, 0.5)`."""
+        value, _, last = self._within_group(number)
+        if not value or self._word(last - 1) == "desc":
+            return []
+        share = self._said(number + 2, self._close(number + 1))
+        return self._over(number, last, f"quantile_disc({value}, {share})")
+
+    def _mode(self, number: int) -> list[Change]:
+        """`mode() WITHIN GROUP (ORDER BY x)` as `mode(x ORDER BY x)`."""
+        value, order, last = self._within_group(number)
+        return self._over(number, last, f"mode({value} ORDER BY {order})") if value else []
+
+    def _within_group(self, number: int) -> tuple[str, str, int]:
+        """The value that orders the rows of a call, that with its direction, and the last bracket;
+        no value where it has none."""
         close = self._close(number + 1)
         words = [self._word(close + i) for i in (1, 2, 4, 5)]
         last = self._close(close + 3)
-        if words != ["within", "group", "order", "by"] or self._word(last - 1) == "desc":
-            return []
-        end = last - (self._word(last - 1) == "asc")
-        value, share = self._said(close + 6, end), self._said(number + 2, close)
-        return self._over(number, last, f"quantile_disc({value}, {share})")
+        if words != ["within", "group", "order", "by"]:
+            return "", "", last
+        end = last - (self._word(last - 1) in ("asc", "desc"))
+        return self._said(close + 6, end), self._said(close + 6, last), last
 
     def _over_window(self, number: int) -> list[Change]:
         """`OVER w` and `OVER (w ROWS ...)` with what w is of."""

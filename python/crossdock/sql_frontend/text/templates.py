@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 
 from crossdock.sql_frontend.added_functions import INSTANT
-from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.text.derived import Change, replaced
+from crossdock.sql_frontend.text.formats import formatted
 from crossdock.sql_frontend.text.lambdas import without_lambdas
 from crossdock.sql_frontend.text.operands import (
     NO_VALUES,
@@ -55,6 +56,10 @@ OF_ROWS = {
     ("make_timestamp", 6): (
         "(($1) || '-' || ($2) || '-' || ($3) || ' ' || ($4) || ':' || ($5) || ':' "
         "|| cast($6 AS decimal(18, 6)))::timestamp"
+    ),
+    ("make_time", 3): (
+        "(lpad(cast($1 AS varchar), 2, '0') || ':' || lpad(cast($2 AS varchar), 2, '0') || ':' "
+        "|| lpad(cast(cast($3 AS decimal(18, 6)) AS varchar), 9, '0'))::time"
     ),
     ("mod", 2): "($1) % ($2)",
     ("date_add", 2): "($1) + ($2)",
@@ -108,6 +113,8 @@ class _Templates:
                 continue
             elif number > 0 and tokens[number - 1].is_operator("."):
                 change = self._chained(number)
+            elif tokens[number].lower in ("format", "printf"):
+                change = self._formatted(number)
             elif tokens[number].lower in _NAMES:
                 change = self._written(number)
             if change is not None and (not changes or change[1] <= changes[-1][0]):
@@ -142,6 +149,20 @@ class _Templates:
         written = _PLACES.sub(lambda match: said[int(match[1])], template)
         first, last = self._tokens[number].start, self._tokens[end - 1].end
         return first, last, written
+
+    def _formatted(self, number: int) -> Change:
+        """`format` and `printf` of a constant template."""
+        token, close = self._tokens[number], brackets_of(self._tokens)[number + 1]
+        template, *values = between_commas(self._tokens, number + 2, close) or [(0, 0)]
+        first, said = self._tokens[template[0]], [self._said(*value) for value in values]
+        is_constant = template[1] == template[0] + 1 and first.kind == "string"
+        written = formatted(token.lower, first.value, said) if is_constant else None
+        if written is None:
+            raise unsupported(
+                f"{token.text} of this template", self._text, token.start,
+                "format('{:.2f} of {}', a, b), printf('%.2f of %s', a, b)",
+            )  # fmt: skip
+        return token.start, self._tokens[close].end, written
 
     def _is_no_call(self, number: int, close: int) -> bool:
         """Whether a name has those of its columns behind it, or is the condition of `[x for x in l

@@ -30,6 +30,7 @@ from crossdock.sql_frontend.translation.called_aggregates import (
     MARKED,
     MODE,
     OF_ORDER,
+    QUANTILE_DISC,
     QUANTILES,
     SAME_WHEN_DISTINCT,
     called,
@@ -179,10 +180,14 @@ class Aggregation:
         if measure.invocation == DISTINCT:
             shown = name.removeprefix(HIDDEN)
             raise unsupported(f"{shown}(DISTINCT ...)", try_="a SELECT DISTINCT below")
-        if name in MARKED:
+        whole: Expr = Column("item")
+        if name == MODE and (orders := self._orders(measure)):
+            listed = replace(list_agg(arguments[0]), orders=orders)
+            parts = {"item": listed.where(arguments[0].is_not_null())}
+            whole = Call("list_mode", (whole,))
+        elif name in MARKED:
             value = of_marked(name, arguments[0])
             parts = {"item": MARKED[name](value, *self._shares_of(measure))}
-            whole: Expr = Column("item")
         else:
             parts, whole = composed(name, arguments)
         if message.HasField("filter"):
@@ -198,7 +203,10 @@ class Aggregation:
         return self._functions[measure.function_reference]
 
     def _shares_of(self, measure: Message) -> list[float]:
-        """The share of a quantile, before the mark that it is one; none of others."""
+        """The share of a quantile, before the mark that it is one; none of others, which no order
+        changes."""
+        if self._name_of(measure) != QUANTILE_DISC:
+            return []
         shares = [
             float(constant(self._values(each.expr), "a share")) for each in measure.sorts[:-1]
         ]

@@ -10,6 +10,7 @@ from crossdock.expressions.expression import Call, Expr, Literal, when
 from crossdock.expressions.free_functions import coalesce, concat
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import CHARACTER, SLICED
+from crossdock.sql_frontend.translation.conversions import converted
 from crossdock.sql_frontend.translation.folding import constant
 
 Build = Callable[[list[Expr]], Expr]
@@ -133,6 +134,17 @@ def _sliced(arguments: list[Expr]) -> Expr:
     end = _begin(text, last) + 1
     count = when(end < begin).then(0).otherwise(end - begin)
     return Call("substring", (text, begin, count))
+
+
+def formatted(value: Expr, data_type: pa.DataType, how: str) -> Expr:
+    """A value as `format` writes it, `how` being what stands behind the colon."""
+    if pa.types.is_decimal(data_type) and data_type.scale:
+        value, data_type = value.cast("float64"), pa.float64()
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    is_number = any(is_kind(data_type) for is_kind in kinds)
+    if not is_number or how in ("", "s"):
+        value = converted(value, data_type, pa.string())
+    return Call("format", (value, Literal(how))) if how not in ("", "s") else value
 
 
 def _left(arguments: list[Expr]) -> Expr:

@@ -53,6 +53,7 @@ from crossdock.sql_frontend.translation.nan_comparisons import (
     with_nan,
     without_nan,
 )
+from crossdock.sql_frontend.translation.string_functions import formatted
 from crossdock.sql_frontend.translation.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.translation.window_values import window_value
 from crossdock.sql_frontend.translation.years import bounds_of_year
@@ -167,6 +168,8 @@ class Values:
                 return Column(unnest_column(number))
         if (of_elements := self._elements.value_of(name, message, self)) is not None:
             return folded(of_elements)
+        if name == "format":
+            return folded(self._formatted(message))
         operands = [self.any_of(argument.value) for argument in message.arguments]
         arguments = [argument for argument in operands if isinstance(argument, Expr)]
         if name in RANDOM_KINDS:
@@ -245,6 +248,13 @@ class Values:
         assert isinstance(value, Call)
         is_list = pa.types.is_nested(self.type_of(value.arguments[0]))
         return value.arguments[0].list_length() if is_list else None
+
+    def _formatted(self, message: Message) -> Expr:
+        """A value of `format` and `printf`, without the cast that it has for the binder."""
+        value, how = (argument.value for argument in message.arguments)
+        inner = self(value.cast.input if value.WhichOneof("rex_type") == "cast" else value)
+        said = str(constant(self(how), "a format"))
+        return formatted(inner, self.type_of(inner), said)
 
     def _roomy(self, value: Expr) -> Expr:
         data_type = self.type_of(value)

@@ -74,6 +74,7 @@ _OF_PLACES = frozenset(("first_value", "last_value", "nth_value", "lag", "lead")
 WINDOW_FUNCTIONS = frozenset((*_PLAIN, *_OF_ONE, "ntile", "lag", "lead", "nth_value"))
 # Functions of whole partitions that of frames are those of lists.
 _OF_LISTS = frozenset(("mode", "mad", "entropy"))
+_OF_DISTINCT = {"sum": "list_sum", "avg": "list_mean"}  # of lists of the values of frames
 _WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
 
 
@@ -104,6 +105,10 @@ def window_value(message: Message, name: str, values: Reading) -> Expr:
         return _over(name, EXTREMES[marks[-1]](arguments[0], by), (keys, [], {}))
     if name == "first_value" and marks and (marks[-1] in MARKED or marks[-1] == HISTOGRAM):
         return _marked(marks, arguments[0], window)
+    if is_distinct and name in _OF_DISTINCT:
+        of = values.narrow(arguments[0]) if name == "sum" else arguments[0]
+        lists = _over(name, list_agg(of).where(of.is_not_null()), window)
+        return Call(_OF_DISTINCT[name], (Call("list_distinct", (lists,)),))
     if is_distinct and name != "count":
         called_as = [mark for mark in marks if mark in MARKED or mark == HISTOGRAM]
         shown = str(called_as[0]).removeprefix(HIDDEN) if called_as else name
@@ -153,7 +158,9 @@ def _marked(marks: list[Any], value: Expr, window: Window) -> Expr:
     """The function that the last mark names, with the share of a quantile before it."""
     mark, value = marks[-1], of_marked(marks[-1], value)
     function = mark.removeprefix(HIDDEN)
-    if mark == HISTOGRAM or (function in _OF_LISTS and not _is_whole(window[2])):
+    is_ordered = function == "mode" and bool(window[1])  # the first of several in that order
+    is_of_lists = function in _OF_LISTS and (is_ordered or not _is_whole(window[2]))
+    if mark == HISTOGRAM or is_of_lists:
         values = list_agg(value).where(value.is_not_null())
         lists = _over(mark, values, window)
         if mark != HISTOGRAM:
