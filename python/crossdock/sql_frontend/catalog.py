@@ -15,6 +15,7 @@ from crossdock.files.sources import way_to_arrow
 from crossdock.option_checks import require_text
 from crossdock.query_dock import QueryDock
 from crossdock.relation import Relation
+from crossdock.sql_frontend.csv_times import FORMATS, with_times
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
 from crossdock.sql_frontend.recursion import Planned, without_recursion
@@ -161,12 +162,15 @@ class Catalog:
         method = _READERS[call.function]
         known = _OPTIONS.get(method, {})
         options: dict[str, Any] = {}
+        formats: dict[str, str] = {}
         all_strings = False
         for name, value in call.options:
             if method in _CSV_METHODS and name == "columns" and isinstance(value, dict):
                 options |= {"types": _types_of(value), "names": [str(each) for each in value]}
             elif method == "read_csv" and name == "all_varchar":
                 all_strings = value is True
+            elif method == "read_csv" and name in FORMATS and isinstance(value, str):
+                formats[name] = value
             elif name in known:
                 options[known[name]] = _types_of(value) if known[name] == "types" else value
             elif name in _FLAGS.get(method, ()) and isinstance(value, bool):
@@ -183,6 +187,11 @@ class Catalog:
                     try_="a file",
                 )  # fmt: skip
             return self.standard_input(method, options)
+        types = options.get("types", {})
+        if formats and not all_strings and isinstance(types, dict):
+            read = self._readers[method]
+            options.pop("types", None)
+            return with_times(lambda of: read(paths, **options, types=of), types, formats)
         relation = self._readers[method](paths, **options)
         if all_strings:
             strings = dict.fromkeys(relation.columns, "string") | options.get("types", {})

@@ -1,5 +1,5 @@
-"""`format('{:.2f} of {}', a, b)` and `printf('%.2f of %s', a, b)` as strings and formatted values one
-behind the other."""
+"""`format('{:.2f} of {}', a, b)` and `printf('%.2f of %s', a, b)` as strings and formatted values
+one behind the other."""
 
 from __future__ import annotations
 

@@ -43,8 +43,9 @@ def require_closed(text: str) -> None:
     for token in tokens_of(text):
         if token.is_operator("(", "[", "{"):
             opened.append(token)
-        elif token.is_operator(")", "]", "}"):
-            if not opened or opened.pop().text + token.text not in _PAIRS:
-                raise sql_error("a bracket is closed that is not open", text, token.start)
+        elif token.is_operator(")", "]", "}") and (
+            not opened or opened.pop().text + token.text not in _PAIRS
+        ):
+            raise sql_error("a bracket is closed that is not open", text, token.start)
     if opened:
         raise sql_error("a bracket is opened and not closed", text, opened[-1].start)
