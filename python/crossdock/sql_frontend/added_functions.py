@@ -56,6 +56,7 @@ ADDED = {
     "json_exists": Added((_STRING, _STRING), pa.bool_()),
     "json_valid": Added((_STRING,), pa.bool_()),
     "date_diff": Added((_STRING, _INSTANT, _INSTANT), _NUMBER),
+    "date_sub": Added((_STRING, _INSTANT, _INSTANT), _NUMBER),
     **{name: Added((_STRING,), _STRING) for name in ("md5", "sha1", "sha256", "url_encode")},
     "translate": Added((_STRING, _STRING, _STRING), _STRING),
     "even": Added((_REAL,), _REAL),

@@ -6,7 +6,7 @@ import re
 
 # Functions of other databases.
 _FUNCTIONS = {
-    "age": "date_diff('day', a, b)",
+    "age": "date_sub('year', b, a), or a - b",
     "charindex": "strpos(s, 'a')",
     "collect_list": "list(x)",
     "collect_set": "list(distinct x)",

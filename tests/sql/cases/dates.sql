@@ -90,3 +90,6 @@ select epoch_ms(a), epoch_ms(1700000000123), epoch_ms(a + 5)::date from t;
 select make_timestamp(2020, a, 2, 3, 4, 5.5), make_timestamp(a), make_timestamp_ms(a) from t where a < 13 or a is null;
 select to_days(a::int) + d, d - to_months(2) from t;
 select make_time(12, 30, 1.5), make_time(a, b, a), make_time(null, 1, 2) from t;
+select date_sub('month', date '2024-01-31', date '2024-02-29'), date_sub('month', date '2024-02-29', date '2024-01-31'), date_sub('month', date '2024-03-31', date '2024-02-29'), date_sub('month', timestamp '2024-01-31 12:00', timestamp '2024-02-29 11:00'), datesub('year', date '2024-02-29', date '2025-02-28'), date_sub('month', null, date '2024-01-01');
+select date_sub('day', ts, timestamp '2020-01-02 11:00'), date_sub('hour', timestamp '2020-01-02 11:00', ts), date_sub('week', ts, date '2020-03-01'), date_sub('year', ts, date '2001-03-01'), date_sub('quarter', date '2019-10-31', ts), date_sub('millisecond', ts, ts) from events;
+select date_sub('month', d, date '2000-03-01'), date_sub('day', date '2000-01-03', d), date_sub('decade', date '1980-01-01', d) from t;

@@ -44,7 +44,7 @@ SYNONYMS = {
     "list": "array_agg",
     "list_contains": "array_has", "list_extract": "array_element", "list_element": "array_element",
     "list_length": "array_length", "regexp_matches": "regexp_like", "to_hex": "hex",
-    "datediff": "date_diff", "str_split": "string_split", "string_to_array": "string_split",
+    "datediff": "date_diff", "datesub": "date_sub", "str_split": "string_split", "string_to_array": "string_split",
     "split": "string_split", "regexp_split_to_array": "string_split_regex",
     "str_split_regex": "string_split_regex", "list_min": "array_min", "array_mean": "array_avg",
     "unicode": "ascii", "ord": "ascii", "editdist3": "levenshtein", "mismatches": "hamming",

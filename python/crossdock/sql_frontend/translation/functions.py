@@ -24,6 +24,7 @@ from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import KEEPS_ALL, ONE_ROW
 from crossdock.sql_frontend.translation.conversions import is_cast_to
 from crossdock.sql_frontend.translation.folding import constant, folded
+from crossdock.sql_frontend.translation.intervals import by_months
 from crossdock.sql_frontend.translation.string_functions import FUNCTIONS as STRING_FUNCTIONS
 
 _NO_ELEMENTS = pa.scalar([], pa.list_(pa.null()))
@@ -44,6 +45,15 @@ _OF_STRINGS = (
     "md5", "sha1", "sha256", "url_encode", "translate", "levenshtein", "hamming", "jaccard",
     "jaro_similarity", "jaro_winkler_similarity",
 )  # fmt: skip
+
+
+_MICROSECONDS = {
+    "microsecond": 1, "millisecond": 1000, "second": 1_000_000, "minute": 60_000_000,
+    "hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000,
+}  # fmt: skip
+_MONTHS = {
+    "month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000
+}  # fmt: skip
 
 
 def is_null(argument: Expr) -> bool:
@@ -260,6 +270,25 @@ def _date_diff(arguments: list[Expr]) -> Expr:
     return arguments[1].date_diff(arguments[2], singular if singular in PERIODS else period)
 
 
+def _date_sub(arguments: list[Expr]) -> Expr:
+    """Whole periods from one time to another, below 0 where that is before it."""
+    period = str(constant(arguments[0], "a period of DATE_SUB")).lower().removesuffix("s")
+    begin, end = (each.cast(pa.timestamp("us")) for each in arguments[1:])
+    is_back = end < begin
+    first = when(is_back).then(end).otherwise(begin)
+    last = when(is_back).then(begin).otherwise(end)
+    if period in _MICROSECONDS:
+        count = (last.cast(pa.int64()) - first.cast(pa.int64())) // _MICROSECONDS[period]
+    elif period in _MONTHS:
+        months = first.date_diff(last, "month")
+        reached = by_months(first, months, pa.timestamp("us"))
+        count = when(reached > last).then(months - 1).otherwise(months) // _MONTHS[period]
+    else:
+        periods = ", ".join((*_MICROSECONDS, *_MONTHS))
+        raise unsupported(f"DATE_SUB of the period {period!r}", try_=f"one of {periods}")
+    return when(is_back).then(-count).otherwise(count)
+
+
 def _concat(arguments: list[Expr]) -> Expr:
     """The function concat() leaves NULL out; the operator || is NULL then."""
     return concat(*(coalesce(argument, "") for argument in arguments))
@@ -324,6 +353,7 @@ FUNCTIONS: dict[str, Build] = {
     "monthname": lambda a: a[0].month_name(),
     "last_day": lambda a: a[0].last_day(),
     "date_diff": _date_diff,
+    "date_sub": _date_sub,
     "make_date": lambda a: make_date(*a),
     "concat": _concat,
     "lower": lambda a: a[0].lower(),

@@ -222,7 +222,7 @@ def _by_multiple(subject: Expr, moving: Multiple, data_type: pa.DataType) -> Exp
     """By so many months, then by what is left: dates stay dates where that is whole days."""
     interval, count = moving.interval, moving.count
     if interval.months:
-        subject = _by_months(subject, count * interval.months, data_type)
+        subject = by_months(subject, count * interval.months, data_type)
     us = interval.days * _DAY_US + interval.microseconds
     if us == 0:
         return subject
@@ -235,7 +235,7 @@ def _by_multiple(subject: Expr, moving: Multiple, data_type: pa.DataType) -> Exp
     return subject + moved.cast(pa.int64()).cast(pa.duration("us"))
 
 
-def _by_months(subject: Expr, months: Expr, data_type: pa.DataType) -> Expr:
+def by_months(subject: Expr, months: Expr, data_type: pa.DataType) -> Expr:
     """To the same day of another month, or to its last one."""
     month = Call("year", (subject,)) * 12 + Call("month", (subject,)) - 1 + months.cast(pa.int64())
     first = make_date(month // 12, month % 12 + 1, 1)
