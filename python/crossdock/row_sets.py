@@ -38,7 +38,7 @@ class RowSets(ABC):
     ) -> Self:
         """Each row with the nearest row of `other` in the order of one column: the last one that is
         not above the row ("backward"), the first one not below ("forward"), or the closer of these
-        ("nearest", of numbers; the one before where both are as close). Of several rows with the
+        ("nearest"; the one before where both are as close). Of several rows with the
         same value, backward takes the last, forward the first in the input.
 
         on: the column, "t", or {"left": "right"} where the sides have it under different names.
@@ -60,7 +60,7 @@ class RowSets(ABC):
         """The rows of this relation and of the others, duplicates included, columns matched by
         name. `.distinct()` after it drops duplicates. Columns of several types become one that
         holds all: int32 and int64 int64, an integer and a float float64, decimals with all their
-        digits; a column of type null, as an empty column of a CSV file is, takes that of the
+        digits (up to 38), times of the finest unit, a date beside times its midnight; a column of type null, as an empty column of a CSV file is, takes that of the
         others.
 
         Errors: ColumnError (a column that not all have), TypeError (a string and a number).

@@ -77,6 +77,27 @@ def test_asof_joins(kind: pa.DataType, direction: str, threads: int) -> None:
                     assert result == base.sql(text).to_arrow_table().to_pylist(), (how, by, rows)
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.date32(), pa.timestamp("ms"), pa.time32("s"), pa.duration("us")], ids=str
+)
+def test_the_nearest_time(kind: pa.DataType) -> None:
+    def at(*numbers: int) -> pa.Array:
+        ticks = pa.array(numbers, pa.int32())
+        return ticks.cast(pa.int64() if kind.bit_width == 64 else pa.int32()).cast(kind)
+
+    left = xd.from_arrow(pa.table({"t": at(0, 5, 6, 30), "i": [0, 1, 2, 3]}))
+    right = pa.table({"u": at(2, 9, 20), "p": [7, 8, 9]})
+    joined = left.join_asof(right, {"t": "u"}, direction="nearest").sort("i")
+    assert joined.collect()["p"].to_pylist() == [7, 7, 8, 9]
+
+
+def test_times_of_a_day_of_other_units() -> None:
+    left = xd.from_arrow(pa.table({"t": pa.array([1, 5], pa.time32("s"))}))
+    right = pa.table({"t": pa.array([1, 5_000_001], pa.time64("us")), "p": [7, 8]})
+    joined = left.join_asof(right, on="t").sort("t").collect()
+    assert joined["p"].to_pylist() == [7, 7]
+
+
 @pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
 @pytest.mark.parametrize("tolerance", [None, 0, 2])
 def test_tolerances(direction: str, tolerance: int | None) -> None:
@@ -125,7 +146,8 @@ def test_names_and_errors() -> None:
 @pytest.mark.parametrize(
     ("left", "right"),
     [("timestamp[us]", "timestamp[ns]"), ("timestamp[ns]", "timestamp[s]"),
-     ("date32[day]", "timestamp[us]"), ("timestamp[us, tz=UTC]", "timestamp[ns, tz=UTC]")],
+     ("date32[day]", "timestamp[us]"), ("timestamp[us, tz=UTC]", "timestamp[ns, tz=UTC]"),
+     ("timestamp[us, tz=Asia/Tokyo]", "timestamp[ns, tz=UTC]")],
 )  # fmt: skip
 def test_times_of_other_units(left: str, right: str) -> None:
     days = pa.array([0, 5, 10], pa.int32()).cast("date32").cast(pa.timestamp("us"))

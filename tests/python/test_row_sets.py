@@ -235,3 +235,62 @@ def test_how_they_look(dock: xd.Dock) -> None:
     plan = rows.union(rows).limit(2).explain()
     assert plan.splitlines()[:2] == ["limit 2", "└─ union of 2 relations"]
     assert plan.count("scan arrow") == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "both"),
+    [
+        (pa.timestamp("s"), pa.timestamp("us"), pa.timestamp("us")),
+        (pa.timestamp("ns", "Asia/Tokyo"), pa.timestamp("s", "UTC"), pa.timestamp("ns", "Asia/Tokyo")),
+        (pa.date32(), pa.timestamp("ms"), pa.timestamp("ms")),
+        (pa.date32(), pa.date64(), pa.date64()),
+        (pa.time32("s"), pa.time64("us"), pa.time64("us")),
+        (pa.duration("s"), pa.duration("ns"), pa.duration("ns")),
+        (pa.decimal128(38, 1), pa.decimal128(9, 2), pa.decimal128(38, 2)),
+        (pa.decimal32(5, 1), pa.int8(), pa.decimal128(5, 1)),
+        (pa.string_view(), pa.dictionary(pa.int8(), pa.string()), pa.string()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_union_has_the_type_of_both(
+    dock: xd.Dock, first: pa.DataType, other: pa.DataType, both: pa.DataType
+) -> None:
+    def column(data_type: pa.DataType) -> pa.Array:
+        if pa.types.is_decimal(data_type):
+            return pa.array([2, 7], pa.int8()).cast(data_type)
+        if pa.types.is_dictionary(data_type):
+            return pa.array(["2", "7"]).dictionary_encode().cast(data_type)
+        if pa.types.is_temporal(data_type):
+            days = pa.array([0, 86400], pa.int64())
+            seconds = pa.array([1, 2], pa.int32()).cast(pa.time32("s"))
+            if pa.types.is_time(data_type):
+                return seconds.cast(data_type)
+            if pa.types.is_duration(data_type):
+                return days.cast(pa.duration("s")).cast(data_type)
+            return days.cast(pa.timestamp("s")).cast(data_type)
+        return pa.array([2, 7], pa.int8()).cast(pa.string()).cast(data_type)
+
+    tables = [pa.table({"v": column(each)}) for each in (first, other)]
+    relation = dock.from_arrow(tables[0]).union(tables[1])
+    expected = [v for each in tables for v in each["v"].cast(both).to_pylist()]
+    assert relation.schema.field("v").type == both
+    assert sorted(relation.collect()["v"].to_pylist()) == sorted(expected)
+    a, b = (dock.from_arrow(each) for each in tables)  # noqa: F841 - by SQL
+    if not pa.types.is_time(both):  # which DataFusion unites of one unit alone
+        rows = dock.sql("select v from a union all select v from b").collect()["v"].to_pylist()
+        assert sorted(rows) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [(pa.date32(), pa.timestamp("us", "UTC")), (pa.timestamp("us"), pa.timestamp("us", "UTC")),
+     (pa.time32("s"), pa.duration("s")), (pa.int64(), pa.string())],
+    ids=str,
+)  # fmt: skip
+def test_a_union_of_unlike_types_is_refused(
+    dock: xd.Dock, first: pa.DataType, other: pa.DataType
+) -> None:
+    with pytest.raises(xd.TypeError, match="another type than in the first"):
+        dock.from_arrow(pa.table({"v": pa.nulls(1, first)})).union(
+            pa.table({"v": pa.nulls(1, other)})
+        )

@@ -467,3 +467,13 @@ def test_copy_under_any_name(tmp_path: Path, dock: xd.Dock) -> None:
         assert rows == [{"a": 1, "b": "x"}]
     dock.sql(f"copy (select 1 as a) to '{tmp_path / 't.data'}' (format md)")
     assert (tmp_path / "t.data").read_text().splitlines()[0] == "| a |"
+
+
+def test_tables_have_columns_of_any_layout_of_lists() -> None:
+    pairs = pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2))
+    views = pa.array([[1], None], pa.list_view(pa.int64()))
+    rows = pa.table({"id": [1, 2], "pair": pairs, "view": views})
+    relation = xd.from_arrow(rows)
+    assert relation.filter("id > 1").collect().to_pylist() == rows.slice(1).to_pylist()
+    shown = xd.sql("select pair[2] as y, list_sum(pair) as s from rows order by id").collect()
+    assert shown.to_pylist() == [{"y": 2.0, "s": 3.0}, {"y": None, "s": None}]

@@ -83,8 +83,9 @@ def of_a_type(function: str, value: Datum, data_type: pa.DataType) -> Datum:
     that the engine has no values of."""
     if pa.types.is_null(value.type):
         return value.cast(data_type)
-    if (format := arrow_format(data_type)) is None:
-        raise pa.ArrowNotImplementedError(f"strings as values of {data_type}")
+    format = arrow_format(data_type)
+    if format is None:
+        raise pa.ArrowNotImplementedError(f"no {function} of {value.type} to {data_type}")
     column = _computed(function, value, type=format)
     return column if column.type == data_type else column.cast(data_type)
 

@@ -24,10 +24,9 @@ from crossdock.plan.planning import (
     require_columns,
     require_unique,
 )
-from crossdock.plan.set_planning import plan_union
+from crossdock.plan.set_planning import common_type, plan_union
 from crossdock.plan.windows import project
 
-_UNITS = ("s", "ms", "us", "ns")
 _DIRECTIONS = ("backward", "forward", "nearest")
 _LEFT, _RIGHT, _AT = "\x01left", "\x01right", "\x01at"  # no column is called so
 _PLAIN = ("", None, JoinOptions())
@@ -126,22 +125,18 @@ def numbers_of_pairs(sides: tuple[Node, Node], names: tuple[str, str], asked: As
 
 
 def _times_of_both(left: Node, right: Node, asked: Asof) -> tuple[Expr, Expr]:
-    """The ordered columns, dates and times of the finer unit of both. TypeError where one is a time
-    and the other is none."""
+    """The ordered columns, of the type that holds the values of both. TypeError where there is
+    none."""
     on = asked.left_on, asked.right_on
     types = left.schema.field(on[0]).type, right.schema.field(on[1]).type
-    is_time = [pa.types.is_timestamp(each) or pa.types.is_date(each) for each in types]
-    if types[0] == types[1] or not any(is_time):
-        return Column(on[0]), Column(on[1])
-    stamps = [each for each in types if pa.types.is_timestamp(each)]
-    if not all(is_time) or len({each.tz for each in stamps}) > 1:
+    both = common_type(*types)
+    if both is None:
         raise make_error(
             "CD-103", f"join_asof() has no order of {on[0]!r} of type {types[0]} and {on[1]!r} of "
             f"type {types[1]} together",
             try_=f"with_columns({on[1]}=xd.col({on[1]!r}).cast({str(types[0])!r})) of the right",
         )  # fmt: skip
-    finest = max(stamps, key=lambda each: _UNITS.index(each.unit)) if stamps else types[0]
-    cast = [Column(each) if t == finest else Column(each).cast(finest)
+    cast = [Column(each) if t == both else Column(each).cast(both)
             for each, t in zip(on, types, strict=True)]  # fmt: skip
     return cast[0], cast[1]
 
@@ -169,15 +164,11 @@ def _partner(schema: pa.Schema, keys: tuple[Expr, ...], asked: Asof) -> Expr:
     if asked.direction != "nearest":
         return nearest(number, asked.direction == "forward")
     data_type = schema.field(_AT).type
-    if not (
-        pa.types.is_integer(data_type)
-        or pa.types.is_floating(data_type)
-        or pa.types.is_decimal(data_type)
-    ):
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_temporal)
+    if not any(is_kind(data_type) for is_kind in kinds):
         raise make_error(
-            "CD-102",
-            f"join_asof(direction='nearest') needs numbers, {asked.left_on!r} is {data_type}",
-            try_="direction='backward' or 'forward'",
+            "CD-102", f"join_asof(direction='nearest') needs numbers or times, {asked.left_on!r} "
+            f"is {data_type}", try_="direction='backward' or 'forward'",
         )  # fmt: skip
     at = Column(_AT)
     theirs = Call("case", (number.is_not_null(), at, Literal(None)))

@@ -59,7 +59,8 @@ def _numbered(node: Node, names: list[str], number: str) -> Node:
 
 
 def common_type(first: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """The type that holds the values of both as they are, or as floats where one is a float; None
+    """The type that holds the values of both as they are, or as floats where one is a float: times
+    of the finer unit, instants in the zone of `first`, a date beside times as its midnight; None
     where there is none."""
     if first == other or pa.types.is_null(other):
         return first
@@ -68,6 +69,8 @@ def common_type(first: pa.DataType, other: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(first) or pa.types.is_dictionary(other):
         plain = [t.value_type if pa.types.is_dictionary(t) else t for t in (first, other)]
         return common_type(*plain)
+    if pa.types.is_temporal(first) and pa.types.is_temporal(other):
+        return _common_time(first, other)
     kinds = (_is_text, _is_bytes, _is_number)
     if not any(kind(first) and kind(other) for kind in kinds):
         return None
@@ -78,6 +81,28 @@ def common_type(first: pa.DataType, other: pa.DataType) -> pa.DataType:
     return _common_number(first, other)
 
 
+def _common_time(first: Any, other: Any) -> pa.DataType:
+    types = (first, other)
+    dates = [each for each in types if pa.types.is_date(each)]
+    stamps = [each for each in types if pa.types.is_timestamp(each)]
+    if len(stamps) == 1 and len(dates) == 1:
+        return stamps[0] if stamps[0].tz is None else None
+    if len(stamps) == 2 and (first.tz is None) == (other.tz is None):
+        return pa.timestamp(_finer_unit(first, other), first.tz)
+    if len(dates) == 2:
+        return pa.date64()
+    if all(map(pa.types.is_time, types)):
+        unit = _finer_unit(first, other)
+        return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
+    if all(map(pa.types.is_duration, types)):
+        return pa.duration(_finer_unit(first, other))
+    return None
+
+
+def _finer_unit(first: Any, other: Any) -> str:
+    return max(first.unit, other.unit, key=("s", "ms", "us", "ns").index)
+
+
 def _common_number(first: Any, other: Any) -> pa.DataType:
     if pa.types.is_floating(first) or pa.types.is_floating(other):
         both = pa.types.is_floating(first) and pa.types.is_floating(other)
@@ -85,8 +110,7 @@ def _common_number(first: Any, other: Any) -> pa.DataType:
     if pa.types.is_decimal(first) or pa.types.is_decimal(other):
         (p1, s1), (p2, s2) = decimal_digits(first), decimal_digits(other)
         scale = max(s1, s2)
-        digits = max(p1 - s1, p2 - s2) + scale
-        return pa.decimal128(digits, scale) if digits <= DIGITS else None
+        return pa.decimal128(min(DIGITS, max(p1 - s1, p2 - s2) + scale), scale)
     signed = [pair for pair in (first, other) if pa.types.is_signed_integer(pair)]
     if len(signed) != 1:
         return max(first, other, key=_bits)
@@ -108,8 +132,8 @@ def _is_bytes(data_type: pa.DataType) -> bool:
 
 
 def _is_number(data_type: pa.DataType) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal128)
-    return True in (is_kind(data_type) for is_kind in kinds)
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return True in (is_kind(data_type) for is_kind in kinds) and data_type.bit_width <= 128
 
 
 def _common_fields(nodes: Sequence[Node], method: str) -> list[pa.Field]:
@@ -148,6 +172,6 @@ def _differing(field: pa.Field, other: pa.Field, where: str) -> CrossdockError:
         "CD-507",
         f"column {field.name!r} of {where} has another type than in the first",
         types=f"first {field.type}, here {other.type}",
-        limits="numbers become the type that holds both, strings and binary the larger kind",
+        limits="numbers and times become the type that holds both, strings the larger kind",
         try_=f"with_columns({field.name}=xd.col({field.name!r}).cast({str(field.type)!r}))",
     )

@@ -117,6 +117,7 @@ class Bound:
     null_aware: tuple[bool, ...]
     marks: str = ""  # what LeftMark joins are of: "in", "exists", or "" where the text has both
     unnests: int = 0  # that the plan must have
+    decimals: frozenset[tuple[int, int]] | None = None  # that the text has; None: all of the plan
     seed: int | None = None  # of random() and uuid(); None: one is drawn
 
 
@@ -152,6 +153,10 @@ def prepare() -> None:
     begin(_library)
 
 
+# Layouts of lists that a plan of DataFusion has no type for.
+_LISTS = (pa.types.is_fixed_size_list, pa.types.is_list_view, pa.types.is_large_list_view)
+
+
 def bindable_schema(schema: pa.Schema) -> tuple[pa.Schema, list[str]]:
     """A relation's schema as DataFusion sees it: names in lower case, and types without the
     layouts that mean the same. And the names of the columns, in order."""
@@ -175,6 +180,8 @@ def _bindable_type(data_type: pa.DataType) -> pa.DataType:
         return pa.binary()
     if pa.types.is_decimal32(plain) or pa.types.is_decimal64(plain):
         return pa.decimal128(plain.precision, plain.scale)
+    if any(is_list(plain) for is_list in _LISTS):
+        return pa.list_(plain.value_field.with_type(_bindable_type(plain.value_type)))
     if isinstance(plain, pa.BaseExtensionType):
         return _bindable_type(plain.storage_type)
     if pa.types.is_timestamp(plain) and plain.tz is not None:
@@ -267,7 +274,7 @@ def _planned(
     plan = frame.optimized_logical_plan()
     message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
     null_aware = _null_aware(plan.display_indent())
-    return Bound(message, null_aware, text.marks, text.unnests)
+    return Bound(message, null_aware, text.marks, text.unnests, text.decimals)
 
 
 def _context(tables: Mapping[str, pa.Schema], nulls_first: bool) -> SessionContext:

@@ -130,7 +130,7 @@ class _Reading:
             raise self._refused(unknown.args[0]) from None
         except UnknownNameError as unknown:
             raise unknown.args[1] from None
-        self._functions = Functions(bound.message)
+        self._functions = Functions(bound.message, decimals=bound.decimals)
         root = bound.message.relations[0].root
         try:
             columns = self._columns(root.input)

@@ -20,3 +20,7 @@ select x = 0.1, x in (0.1, 0.3), x in (0.1, 2), x <= 0.2, x between 0.1 and 0.2 
 values (0.0, 1), ('nan'::double, 2.5), ('inf'::double, null);
 select x from (values (1.5), (null), ('inf'::double)) v(x) where x > 0.5;
 select x * 2 from (values (1), (2.25), (1e20::double)) t(x);
+select f > e, f = e, f > e::decimal(38, 1), coalesce(f, e), greatest(f, e), f in (e, 2.5), case when f > 1 then f else e end from (select f, m::decimal(20, 4) as e from t);
+select f from t union all select m::decimal(38, 1) from t;
+select count(*) from t x join (select m::decimal(20, 4) + 0.25 as e from t) y on x.f = y.e;
+select f < e, f = e from (values (1e-20::double, 0::decimal(20, 4)), (0.1::double, 0.1::decimal(20, 4))) v(f, e);

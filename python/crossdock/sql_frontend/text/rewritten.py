@@ -69,6 +69,7 @@ def hidden_columns(table: str) -> list[str]:
 
 
 NUMBERED = re.compile(r"(.+)_([1-9]\d*)")
+_DECIMAL = re.compile(r"\b(?:decimal|numeric|dec)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,12 @@ class Rewritten:
     has_share: bool = False  # LIMIT 10%
     parameters: dict[str, None] = field(default_factory=dict)  # "1", "2" or names, in order
     _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
+
+    @property
+    def decimals(self) -> frozenset[tuple[int, int]]:
+        """Digits, and those behind the point, of the types DECIMAL(p, s) that the text has."""
+        types = _DECIMAL.findall(self.original)
+        return frozenset((int(digits), int(scale or 0)) for digits, scale in types)
 
     @property
     def marks(self) -> str:

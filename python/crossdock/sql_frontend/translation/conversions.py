@@ -12,6 +12,8 @@ from crossdock.sql_frontend.errors import unsupported
 
 _MOST_DIGITS = 38  # of a decimal128
 
+_STRINGS = (pa.string(), pa.large_string(), pa.string_view())
+
 Cast = Callable[[Expr, pa.DataType], Expr]
 
 
@@ -24,9 +26,9 @@ def converted(
         data_type = data_type.value_type
     if data_type == pa.float16():
         value, data_type = value.cast(pa.float32()), pa.float32()
-    if data_type in (pa.string(), pa.large_string()):
+    if data_type in _STRINGS:
         return _of_string(value, target, tries)
-    if target in (pa.string(), pa.large_string()):
+    if target in _STRINGS:
         kinds = (pa.types.is_floating, pa.types.is_timestamp, pa.types.is_decimal128)
         is_written = any(is_kind(data_type) for is_kind in kinds)
         return Call("written", (value,), target) if is_written else value.cast(target)
@@ -67,7 +69,7 @@ def with_room(value: Expr, data_type: pa.DataType) -> Expr:
 
 
 def _of_string(value: Expr, target: pa.DataType, tries: bool) -> Expr:
-    if target in (pa.string(), pa.large_string()) or pa.types.is_binary(target):
+    if target in _STRINGS or pa.types.is_binary(target):
         return value.cast(target)
     if pa.types.is_nested(target):
         raise unsupported(
@@ -77,13 +79,12 @@ def _of_string(value: Expr, target: pa.DataType, tries: bool) -> Expr:
 
 
 def is_double_beside_decimal(data_type: pa.DataType, target: pa.DataType) -> bool:
-    """Whether a cast is what DataFusion makes of a double that it compares with a decimal, or with
-    decimals and integers. Here all become doubles."""
-    scale = {pa.float64(): 15, pa.float32(): 7}.get(data_type)
-    return scale is not None and target in (
-        pa.decimal128(2 * scale, scale),
-        pa.decimal128(20 + scale, scale),
-    )
+    """Whether a cast is to a type that DataFusion gives a double beside decimals: 15 digits on each
+    side of the point, or more where the others have more. Here all become doubles."""
+    digits = {pa.float64(): 15, pa.float32(): 7}.get(data_type)
+    if digits is None or not pa.types.is_decimal128(target) or target.scale < digits:
+        return False
+    return target.precision == _MOST_DIGITS or target.precision - target.scale >= digits
 
 
 def widens(data_type: pa.DataType, target: pa.DataType) -> bool:

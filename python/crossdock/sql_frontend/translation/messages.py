@@ -16,6 +16,7 @@ DIRECTIONS = {  # descending, NULLs first
 }  # fmt: skip
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from google.protobuf.message import Message
 
 _LEFT_SEMI, _LEFT_ANTI = 5, 6
@@ -27,9 +28,14 @@ MOMENTS = frozenset(("now", "current_timestamp", "current_date", "today", "curre
 
 class Functions(dict[int, str]):
     """The functions of a plan by their numbers in it, and the moment that it is of: `moment`, or
-    when it is read."""
+    when it is read. `decimals`: the types of casts to decimals that a text has; None: all are."""
 
-    def __init__(self, plan: Message, moment: datetime.datetime | None = None) -> None:
+    def __init__(
+        self,
+        plan: Message,
+        moment: datetime.datetime | None = None,
+        decimals: frozenset[tuple[int, int]] | None = None,
+    ) -> None:
         super().__init__(
             (
                 each.extension_function.function_anchor,
@@ -39,6 +45,12 @@ class Functions(dict[int, str]):
             if each.WhichOneof("mapping_type") == "extension_function"
         )
         self._now = moment or datetime.datetime.now(datetime.UTC)
+        self._decimals = decimals
+
+    def is_written(self, decimal: pa.DataType) -> bool:
+        """Whether a cast to this type may be one of the text, and not DataFusion's."""
+        written = self._decimals
+        return written is None or (decimal.precision, decimal.scale) in written
 
     def moment_of(self, name: str) -> Literal:
         """What now() and the like are, the same one wherever the plan has it."""

@@ -18,6 +18,7 @@ from crossdock.expressions.expression import Column, Expr, Literal
 from crossdock.expressions.orders import Order
 from crossdock.plan.nodes import Node
 from crossdock.plan.row_planning import draw
+from crossdock.plan.set_planning import common_type
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import KEEPS_ALL, MILLION, SHARE_MARK
@@ -84,7 +85,7 @@ class Translation:
         self._order_joins = order_joins
         self._constant_rows = constant_rows
         self._builder = Builder()
-        self._functions = Functions(bound.message, moment)
+        self._functions = Functions(bound.message, moment, bound.decimals)
         self._null_aware = null_aware_joins(bound)
         self._unnests: set[int] = set()  # that are done
         self._has_draws = bool(RANDOM_KINDS.keys() & set(self._functions.values()))
@@ -460,24 +461,13 @@ def _number(message: Message, what: str) -> int | None:
 
 
 def _common_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The type that holds the values of all columns of a UNION."""
-    known = [t for t in types if not pa.types.is_null(t)]
-    if not known:
-        return pa.null()
-    if all(t == known[0] for t in known):
-        return known[0]
-    if all(pa.types.is_decimal(t) or pa.types.is_integer(t) for t in known):
-        decimals = [t for t in known if pa.types.is_decimal(t)]
-        if decimals:
-            return pa.decimal128(38, max(t.scale for t in decimals))
-        return pa.int64()
-    if any(pa.types.is_floating(t) for t in known):
-        return pa.float64()
-    if all(map(pa.types.is_timestamp, known)):
-        finest = max((t.unit for t in known), key=("s", "ms", "us", "ns").index)
-        return pa.timestamp(finest, known[0].tz)
-    plain = [t for t in known if not pa.types.is_dictionary(t)]
-    return plain[0] if plain else known[0].value_type
+    """The type that holds the values of all columns of a UNION; the first one of nested types,
+    which DataFusion takes for equal."""
+    common = types[0]
+    for other in types[1:]:
+        wider = common_type(common, other)
+        common = common if wider is None else wider
+    return common
 
 
 def _column_of(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:

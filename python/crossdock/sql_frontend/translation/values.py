@@ -429,7 +429,9 @@ class Values:
         """The value as another type, rounded as SQL does where that has fewer digits; NULL where it
         does not fit, if it only tries."""
         data_type = self.type_of(value)
-        if data_type == target or is_double_beside_decimal(data_type, target):
+        if data_type == target:
+            return value
+        if is_double_beside_decimal(data_type, target) and not self._names.is_written(target):
             return value
         if pa.types.is_dictionary(data_type) and data_type.value_type == target:
             return value
