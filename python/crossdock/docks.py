@@ -105,9 +105,10 @@ def restored(node: Node) -> Relation:
     return Relation(default_dock(), node)
 
 
+@answering
 def sql(text: str, parameters: Parameters = None) -> Relation:
     """`Dock.sql` on the default dock."""
-    return default_dock().sql_session().run(text, parameters, sys._getframe(1))
+    return default_dock().sql_session().run(text, parameters, sys._getframe(2))
 
 
 def _on_default(method: Callable[Concatenate[Dock, _Given], _Result]) -> Callable[_Given, _Result]:

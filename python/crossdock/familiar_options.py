@@ -63,6 +63,19 @@ _FAMILIAR: dict[str, dict[str, str]] = {
         "partition_cols": "partition_by=", "partition_on": "partition_by=",
         "index": "nothing: a relation has no index", "codec": "compression=",
     },
+    "sql": {"params": "sql(text, [1, 'a']), or parameters=", "query": "sql(text)",
+            "alias": "register(name, sql(text))", "eager": "sql(text).collect()",
+            "con": "sql(text), or dock.sql(text)", "connection": "sql(text), or dock.sql(text)"},
+    "round": {"decimals": "round(2)", "ndigits": "round(2)"},
+    "cast": {"strict": "try_cast(data_type), which is NULL where a value does not fit",
+             "dtype": "cast('int64')"},
+    "contains": {"regex": "matches('^a[0-9]')", "literal": "matches('^a[0-9]') for a pattern",
+                 "case": "ilike('%a%')", "pat": "contains('a')", "pattern": "matches('^a[0-9]')"},
+    "replace": {"regex": "replace_matches('[0-9]+', '#')", "pat": "replace('a', 'b')",
+                "literal": "replace_matches('[0-9]+', '#') for a pattern",
+                "pattern": "replace_matches('[0-9]+', '#')", "repl": "replace('a', 'b')"},
+    "over": {"partition_by": "over('a')", "partition": "over('a')", "order": "order_by=",
+             "mapping_strategy": "nothing: a value for each row"},
     "connect": {"database": "connect(): no database is kept in a file; FROM reads files, and "
                 "register(name, relation) names them", "read_only": "connect()",
                 "config": "connect(threads=4, memory='8GiB')"},
@@ -71,10 +84,10 @@ _FAMILIAR: dict[str, dict[str, str]] = {
 
 def answering(method: _Method) -> _Method:
     """`method`, which answers an option that it has not with an OptionError that says what ours is,
-    where Python would say that there is none."""
+    where Python would say that there is none. A method that looks at its caller sees this one
+    between."""
     code = method.__code__
-    # One that looks at its caller would see this one.
-    if code.co_flags & _CODE_TAKES_ANY or "_getframe" in code.co_names:
+    if code.co_flags & _CODE_TAKES_ANY:
         return method
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 

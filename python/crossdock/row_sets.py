@@ -60,8 +60,8 @@ class RowSets(ABC):
         """The rows of this relation and of the others, duplicates included, columns matched by
         name. `.distinct()` after it drops duplicates. Columns of several types become one that
         holds all: int32 and int64 int64, an integer and a float float64, decimals with all their
-        digits (up to 38), times of the finest unit, a date beside times its midnight; a column of type null, as an empty column of a CSV file is, takes that of the
-        others.
+        digits (up to 38), times of the finest unit, a date beside times its midnight; a column of
+        type null, as an empty column of a CSV file is, takes that of the others.
 
         Errors: ColumnError (a column that not all have), TypeError (a string and a number).
         """

@@ -319,7 +319,7 @@ class Dock:
         order, or for `$name` by name; they are values, and never part of the text.
         Errors: SqlError with the place in the text, and those of opening files.
         """
-        return self.sql_session().run(text, parameters, sys._getframe(1))
+        return self.sql_session().run(text, parameters, sys._getframe(2))
 
     def from_substrait(self, plan: bytes, tables: Mapping[str, Relation] | None = None) -> Relation:
         """The relation of a Substrait plan, of `to_substrait` or another engine, over tables by

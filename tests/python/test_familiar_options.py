@@ -38,6 +38,12 @@ OF_RELATIONS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda t: t.union(t, by_name=True), "other.select(relation.columns)"),
     (lambda t: t.join(t, on="a", rsuffix="_r"), 'suffix="_right"'),
     (lambda t: xd.connect(database=":memory:"), "FROM reads files"),
+    (lambda t: xd.sql("select ?", params=[1]), "sql(text, [1, 'a'])"),
+    (lambda t: xd.connect().sql("select 1", alias="t"), "register(name, sql(text))"),
+    (lambda t: t.select(c=xd.col("a").round(decimals=1)), "round(2)"),
+    (lambda t: t.select(c=xd.col("a").cast("int8", strict=False)), "try_cast(data_type)"),
+    (lambda t: t.filter(xd.col("a").contains("1", regex=True)), "matches('^a[0-9]')"),
+    (lambda t: t.select(c=xd.sum("a").over("b", ordr_by="a")), "order_by"),
 ]
 
 
@@ -67,7 +73,7 @@ def test_of_readers(dock: xd.Dock, tmp_path: Path) -> None:
 
 def test_answers_name_what_is_there() -> None:
     for method in familiar_options._FAMILIAR:
-        assert hasattr(xd.Relation, method) or hasattr(xd, method)
+        assert any(hasattr(each, method) for each in (xd.Relation, xd, xd.Expr, xd.Aggregate))
 
 
 def test_signatures_and_pickles_stay() -> None:

@@ -17,6 +17,7 @@ STATEMENTS = (
     "select a from t where a = %s",
     "select a from t where a = %(b)s",
     "select * from data/2026/x.parquet",
+    "select * from data/*.parquet",
     "select getdate()",
     "select to_char(d, 'YYYY') from t",
     "select top 5 a from t",

@@ -165,6 +165,25 @@ def test_errors_show_the_place(use: Use, shown: tuple[str, str], t: xd.Relation)
     assert "\x02" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "name"),
+    [("Unit Price > 3", "Expected: end of the expression, found: Price", "Unit Price"),
+     ("(unit price > 3)", "Expected: ), found: price", "unit price"),
+     ("a.b > 1", "no column 'a.b'", "a.b"), ("x > 1 and a-b = 2", "no column 'a'", "a-b")],
+)  # fmt: skip
+def test_names_with_spaces_stand_in_double_quotes(
+    text: str, said: str, name: str, dock: xd.Dock
+) -> None:
+    rows = dock.from_arrow(pa.table({"Unit Price": [1], "a.b": [2], "a-b": [3], "x": [4]}))
+    with pytest.raises(xd.SqlError) as caught:
+        rows.filter(text)
+    assert said in str(caught.value)
+    assert f'try      double quotes around the name: "{name}"' in str(caught.value)
+    dock.register("prices", rows)
+    with pytest.raises(xd.SqlError, match=f'double quotes around the name: "{name}"'):
+        dock.sql(f"select * from prices where {text}")
+
+
 def test_sql_that_no_relation_reads(t: xd.Relation) -> None:
     with pytest.raises(xd.ExpressionError, match="where no relation reads it"):
         xd.sql_expr("a").columns()

@@ -21,6 +21,7 @@ from crossdock.expressions.functions import (
     NumberFunctions,
     StringFunctions,
 )
+from crossdock.familiar_options import answering_class
 from crossdock.option_checks import require_text, require_type, require_values
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def _operators(function: str) -> tuple[_Operator, _Operator]:
     return on_left, on_right
 
 
+@answering_class
 class Expr(
     StringFunctions["Expr"], NumberFunctions["Expr"], DateFunctions["Expr"], NestedFunctions["Expr"]
 ):

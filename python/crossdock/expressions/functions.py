@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crossdock.errors import make_error
+from crossdock.familiar_options import answering_class
 from crossdock.option_checks import (
     like_pattern,
     require_choice,
@@ -58,6 +59,7 @@ class Functions(Generic[Expr]):
         def _of_elements(self, name: str, function: Callable[[Expr], object]) -> Expr: ...
 
 
+@answering_class
 class StringFunctions(Functions[Expr]):
     """Functions of strings. Characters are those of Unicode, and counted from 0."""
 
@@ -213,6 +215,7 @@ def _padding(width: int, fill: str, what: str) -> tuple[int, str]:
     return characters, fill
 
 
+@answering_class
 class NumberFunctions(Functions[Expr]):
     """Functions of numbers. What has no value is NaN or an infinity, as in a division of floats."""
 
@@ -352,6 +355,7 @@ class NumberFunctions(Functions[Expr]):
         return self._called("is_nan")
 
 
+@answering_class
 class DateFunctions(Functions[Expr]):
     """Functions of dates and instants. Timestamps with a zone count in that zone."""
 
@@ -452,6 +456,7 @@ class DateFunctions(Functions[Expr]):
         return self._called("add_months", count)
 
 
+@answering_class
 class NestedFunctions(Functions[Expr]):
     """Functions of lists, whose elements are counted from 0, and of structs."""
 

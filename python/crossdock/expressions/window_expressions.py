@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crossdock.errors import make_error
 from crossdock.expressions.expression import Call, Column, Expr, Literal, lit
 from crossdock.expressions.orders import Order, orders_of
+from crossdock.familiar_options import answering_class
 from crossdock.option_checks import integer_of, require_choice, require_flag
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Over(Expr):
         return f"{self.function}({', '.join(shown)}).over({', '.join(window)})"
 
 
+@answering_class
 class Windowed(ABC):
     """What becomes an expression by `over`."""
 

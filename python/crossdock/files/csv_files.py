@@ -285,6 +285,10 @@ class CsvLines(BatchFiles):
         self._columns: dict[str, list[str]] = {}  # by file
         super().__init__(paths, "csv", options)
 
+    def cause_and_advice(self, error: Exception) -> tuple[str, str]:
+        cause, advice = super().cause_and_advice(error)
+        return csv_cause(cause) if advice == CSV_ADVICE else (cause, advice)
+
     def read_schemas(self) -> Sequence[pa.Schema]:
         with self.data_errors(self.files[0]):
             self._dialect = _dialect_of(self.files[0], self._csv)

@@ -32,6 +32,7 @@ _RAGGED = ("error", "skip", "fill")
 _BAD_VALUES = ("error", "skip")
 _DELIMITERS = (",", ";", "\t", "|")  # that are looked for
 _SNIFFED_LINES = 200
+_UNEVEN = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 def csv_cause(message: str) -> tuple[str, str]:
@@ -43,8 +44,10 @@ def csv_cause(message: str) -> tuple[str, str]:
             what,
             "types={'column': 'string'} for this column, or bad_values='skip' for such rows",
         )
-    if "Expected" in message:
-        return message, "ragged='fill' or 'skip'; quote= or delimiter=, where values have commas"
+    if (uneven := _UNEVEN.search(message)) is not None:
+        is_short = int(uneven[2]) < int(uneven[1])
+        ragged = "ragged='fill' or 'skip'" if is_short else "ragged='skip'"
+        return message, f"{ragged}; quote= or delimiter=, where values have commas"
     return message, CSV_ADVICE
 
 

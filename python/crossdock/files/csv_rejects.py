@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.errors import CrossdockError, make_error
-from crossdock.files.csv_options import CSV_ADVICE, CsvOptions
+from crossdock.files.csv_options import CSV_ADVICE, CsvOptions, csv_cause
 from crossdock.files.rejects import Reject, TakeReject
 from crossdock.values.engine_types import empty_table, engine_table, lies_as_it_is
 from crossdock.values.type_checks import checking_engine
@@ -251,7 +251,8 @@ class RowParser:
             return make_error("CD-302", f"{self.path} cannot be read: {message}", try_=CSV_ADVICE)
         line = rows[int(match[1]) - 1][0]
         why = message[match.end() :]
-        return make_error("CD-302", f"{self.path}, line {line}: {why}", try_=CSV_ADVICE)
+        cause, advice = csv_cause(why)
+        return make_error("CD-302", f"{self.path}, line {line}: {cause}", try_=advice)
 
 
 def _lines_in(text: str) -> int:

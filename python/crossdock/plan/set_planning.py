@@ -100,7 +100,7 @@ def _common_time(first: Any, other: Any) -> pa.DataType:
 
 
 def _finer_unit(first: Any, other: Any) -> str:
-    return max(first.unit, other.unit, key=("s", "ms", "us", "ns").index)
+    return str(max(first.unit, other.unit, key=("s", "ms", "us", "ns").index))
 
 
 def _common_number(first: Any, other: Any) -> pa.DataType:

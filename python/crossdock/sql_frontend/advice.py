@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+
+from crossdock.sql_frontend.text.tokens import quoted
 
 # Functions of other databases.
 _FUNCTIONS = {
@@ -58,6 +61,22 @@ def instead_of_syntax(text: str, place: int) -> str:
             return f"quotes around a path: '{path[1]}'"
     if (mark := _MARK.match(text, place)) is not None:
         return f"${mark[1]} for a parameter" if mark[1] else "? for a parameter"
+    return ""
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name needs no double quotes."""
+    return re.fullmatch(r"[^\W\d]\w*", name) is not None
+
+
+def instead_of_name(text: str, place: int, names: Collection[str]) -> str:
+    """What to write at a place that is in the name of a column with spaces or signs, which stands
+    there without double quotes; "" where there is none of `names`, in lower case."""
+    odd = [re.escape(name) for name in names if not is_plain(name)]
+    any_of = "|".join(sorted(odd, key=len, reverse=True))
+    for match in re.finditer(rf'(?<!["\w])(?:{any_of})(?!["\w])', text, re.IGNORECASE):
+        if match.start() <= place < match.end():
+            return f"double quotes around the name: {quoted(match[0])}"
     return ""
 
 

@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
-from crossdock.expressions.evaluation import plain_type
 from crossdock.sql_frontend.added_functions import added_functions
-from crossdock.sql_frontend.advice import explained, instead_of_function, instead_of_syntax
+from crossdock.sql_frontend.advice import (
+    explained,
+    instead_of_function,
+    instead_of_name,
+    instead_of_syntax,
+    is_plain,
+)
+from crossdock.sql_frontend.bindable_schemas import with_numbers
 from crossdock.sql_frontend.binder_marks import average, marks
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import (
     AmbiguousNameError,
+    Fragment,
     OtherTypeError,
     RepeatedNameError,
     UnknownNameError,
@@ -31,7 +38,7 @@ from crossdock.sql_frontend.errors import (
 )
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
 from crossdock.sql_frontend.text.rewritten import HIDDEN, ROWS, Rewritten
-from crossdock.sql_frontend.text.tokens import place_of_word, tokens_of
+from crossdock.sql_frontend.text.tokens import place_of_word, quoted, tokens_of
 
 if TYPE_CHECKING:
     from datafusion import DataFrame, SessionContext
@@ -153,42 +160,6 @@ def prepare() -> None:
     begin(_library)
 
 
-# Layouts of lists that a plan of DataFusion has no type for.
-_LISTS = (pa.types.is_fixed_size_list, pa.types.is_list_view, pa.types.is_large_list_view)
-
-
-def bindable_schema(schema: pa.Schema) -> tuple[pa.Schema, list[str]]:
-    """A relation's schema as DataFusion sees it: names in lower case, and types without the
-    layouts that mean the same. And the names of the columns, in order."""
-    fields, taken = [], set()
-    for field in schema:
-        name, count = field.name.lower(), 1
-        while name in taken:
-            name, count = f"{field.name.lower()}_{count}", count + 1
-        taken.add(name)
-        fields.append(pa.field(name, _bindable_type(field.type), field.nullable))
-    return pa.schema(fields), list(schema.names)
-
-
-def _bindable_type(data_type: pa.DataType) -> pa.DataType:
-    plain = plain_type(data_type)
-    if pa.types.is_dictionary(plain) or pa.types.is_run_end_encoded(plain):
-        return _bindable_type(plain.value_type)
-    if pa.types.is_large_string(plain):
-        return pa.string()
-    if pa.types.is_large_binary(plain):
-        return pa.binary()
-    if pa.types.is_decimal32(plain) or pa.types.is_decimal64(plain):
-        return pa.decimal128(plain.precision, plain.scale)
-    if any(is_list(plain) for is_list in _LISTS):
-        return pa.list_(plain.value_field.with_type(_bindable_type(plain.value_type)))
-    if isinstance(plain, pa.BaseExtensionType):
-        return _bindable_type(plain.storage_type)
-    if pa.types.is_timestamp(plain) and plain.tz is not None:
-        return pa.timestamp(plain.unit, "UTC")  # instants of all zones compare
-    return plain
-
-
 def bind(
     text: Rewritten,
     tables: Mapping[str, pa.Schema],
@@ -219,18 +190,11 @@ def _bound(
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         # It refuses functions of columns of type null, which have no value to refuse.
-        numbers = {name: _with_numbers(schema) for name, schema in tables.items()}
+        numbers = {name: with_numbers(schema) for name, schema in tables.items()}
         if numbers != tables:
             with contextlib.suppress(Exception):
                 return _planned(text, numbers, values, nulls_first)
         raise _public_error(error, text, tables) from None
-
-
-def _with_numbers(schema: pa.Schema) -> pa.Schema:
-    """Columns of type null as numbers."""
-    return pa.schema(
-        [field.with_type(pa.int64()) if pa.types.is_null(field.type) else field for field in schema]
-    )
 
 
 def _planned(
@@ -368,7 +332,9 @@ def _null_aware(plan: str) -> tuple[bool, ...]:
     )
 
 
-def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Schema]) -> Exception:
+def _public_error(
+    error: BaseException, text: Rewritten, tables: Mapping[str, pa.Schema]
+) -> Exception:
     """The error of a text that DataFusion refused, with the place where it is known."""
     if isinstance(error, CrossdockError):
         return error
@@ -424,10 +390,14 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, pa.Sch
     if (match := _PLACE.search(message)) is not None:
         where = text.place_of(place_of(text.text, int(match[1]), int(match[2])))
         plain = _plain(_PLACE.sub("", message))
-        typed = re.match(r"\w+", text.original[where:])
-        if typed is not None:  # AS is written before names without one
-            plain = plain.replace("found: AS", f"found: {typed[0]}")
-        return sql_error(plain, text.original, where, instead_of_syntax(text.original, where))
+        typed = re.match(r"\w+|\S", text.original[where:])
+        if typed is not None:  # names without AS have one, and divisions are products before them
+            plain = re.sub(r"found: (AS\b|\*)", lambda _: f"found: {typed[0]}", plain)
+        if isinstance(text.original, Fragment) and text.original.is_closed(where):
+            plain = plain.replace("Expected: ),", "Expected: end of the expression,")
+        instead = instead_of_syntax(text.original, where)
+        instead = instead or instead_of_name(text.original, where, _names_of(tables))
+        return sql_error(plain, text.original, where, instead)
     for pattern, what, word, instead in _REFUSALS:
         if re.search(pattern, message):
             place = place_of_word(text.original, word)
@@ -449,11 +419,12 @@ def _unknown_name(
 ) -> Exception:
     name = match["name"].replace('"', "")
     column = name.rpartition(".")[2]
-    names = (name for schema in tables.values() for name in schema.names)
-    known = {name for name in names if not name.startswith(HIDDEN)}
+    known = _names_of(tables)
     close = nearest(column, known)
     place = _place_of_column(text.original, name)
-    if close and close != column:
+    if place is not None and (whole := instead_of_name(text.original, place, known)):
+        instead = whole
+    elif close and close != column:
         instead = close
     elif place is not None and text.original[place] == '"':
         instead = f"'{column}' for a string: double quotes are around names"
@@ -462,6 +433,12 @@ def _unknown_name(
         instead = _listed(known) if known or not has_tables else ""
     error = sql_error(f"no column {name!r}", text.original, place, try_=instead)
     return UnknownNameError(name, error)
+
+
+def _names_of(tables: Mapping[str, pa.Schema]) -> set[str]:
+    """The names of all columns, in lower case."""
+    names = (name for schema in tables.values() for name in schema.names)
+    return {name for name in names if not name.startswith(HIDDEN)}
 
 
 def _place_of_column(text: str, name: str) -> int | None:
@@ -475,7 +452,8 @@ def _place_of_column(text: str, name: str) -> int | None:
 
 
 def _listed(names: Collection[str]) -> str:
-    return "one of " + ", ".join(sorted(names)[:12]) if names else "a FROM, which has columns"
+    shown = [name if is_plain(name) else quoted(name) for name in sorted(names)[:12]]
+    return "one of " + ", ".join(shown) if names else "a FROM, which has columns"
 
 
 def _plain(message: str) -> str:

@@ -23,6 +23,11 @@ class Fragment(str):
         message.begin, message.end = len(before), len(before) + len(middle)
         return message
 
+    def is_closed(self, place: int) -> bool:
+        """Whether the expression has no open bracket before `place`."""
+        before = self[self.begin : place]
+        return before.count("(") == before.count(")")
+
 
 class ZonedValueError(Exception):
     """AT TIME ZONE of what is an instant already; args = (its number in the text,)."""

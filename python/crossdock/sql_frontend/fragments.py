@@ -16,7 +16,8 @@ from crossdock.plan.group_planning import plan_group
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_scan
 from crossdock.plan.window_planning import project
-from crossdock.sql_frontend.binding import bind, bindable_schema
+from crossdock.sql_frontend.bindable_schemas import bindable_schema
+from crossdock.sql_frontend.binding import bind
 from crossdock.sql_frontend.errors import (
     Fragment,
     ListPlaceError,

@@ -13,7 +13,8 @@ from crossdock.expressions.expression import Column
 from crossdock.files.sources import ArrowSource
 from crossdock.plan.nodes import Node
 from crossdock.plan.planning import plan_project, plan_scan
-from crossdock.sql_frontend.binding import Bound, bind, bindable_schema
+from crossdock.sql_frontend.bindable_schemas import bindable_schema
+from crossdock.sql_frontend.binding import Bound, bind
 from crossdock.sql_frontend.catalog import Catalog, Variables
 from crossdock.sql_frontend.errors import (
     AmbiguousNameError,

@@ -177,8 +177,14 @@ def test_dialects(dock: xd.Dock, tmp_path: Path, name: str, encoding: str) -> No
 @pytest.mark.parametrize("options", [{}, {"comment": "#"}, {"ragged": "fill"}], ids=str)
 def test_ragged_rows_are_errors(dock: xd.Dock, tmp_path: Path, options: dict[str, Any]) -> None:
     path = write(tmp_path / "x.csv", "a,b\n1,x\n2,y,3\n")
-    with pytest.raises(xd.DataError, match=r"(?s)Expected 2 columns, got 3: 2,y,3.*ragged='fill'"):
+    with pytest.raises(
+        xd.DataError, match=r"(?s)Expected 2 columns, got 3: 2,y,3.*try +ragged='skip'"
+    ):
         rows_of(dock, path, **options)
+    write(path, "a,b\n1,x\n2\n")
+    if options.get("ragged") != "fill":
+        with pytest.raises(xd.DataError, match=r"(?s)Expected 2 columns, got 1: 2.*ragged='fill'"):
+            rows_of(dock, path, **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"comment": "#"}], ids=str)

@@ -69,7 +69,9 @@ def hidden_columns(table: str) -> list[str]:
 
 
 NUMBERED = re.compile(r"(.+)_([1-9]\d*)")
-_DECIMAL = re.compile(r"\b(?:decimal|numeric|dec)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.IGNORECASE)
+_DECIMAL = re.compile(
+    r"\b(?:decimal|numeric|dec)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,9 @@ def _behind_comment(text: str, start: int) -> int:
         depth += 1 if match[0] == "/*" else -1
         if depth == 0:
             return match.end()
-    raise sql_error("a comment is opened and not closed", text, start, try_="*/ behind it")
+    is_path = start > 0 and not text[start - 1].isspace()
+    instead = "quotes around a path: '/data/*.csv'" if is_path else "*/ behind it"
+    raise sql_error("a comment is opened and not closed", text, start, try_=instead)
 
 
 @lru_cache(maxsize=64)

@@ -84,7 +84,7 @@ def is_double_beside_decimal(data_type: pa.DataType, target: pa.DataType) -> boo
     digits = {pa.float64(): 15, pa.float32(): 7}.get(data_type)
     if digits is None or not pa.types.is_decimal128(target) or target.scale < digits:
         return False
-    return target.precision == _MOST_DIGITS or target.precision - target.scale >= digits
+    return bool(target.precision == _MOST_DIGITS or target.precision - target.scale >= digits)
 
 
 def widens(data_type: pa.DataType, target: pa.DataType) -> bool:

@@ -10,6 +10,7 @@ from crossdock.expressions.expression import Literal
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.text.rewritten import RANDOM, UNNEST, UUID
+from crossdock.sql_frontend.translation.conversions import is_double_beside_decimal
 
 DIRECTIONS = {  # descending, NULLs first
     1: (False, True), 2: (False, False), 3: (True, True), 4: (True, False),
@@ -47,10 +48,11 @@ class Functions(dict[int, str]):
         self._now = moment or datetime.datetime.now(datetime.UTC)
         self._decimals = decimals
 
-    def is_written(self, decimal: pa.DataType) -> bool:
-        """Whether a cast to this type may be one of the text, and not DataFusion's."""
-        written = self._decimals
-        return written is None or (decimal.precision, decimal.scale) in written
+    def has_added(self, data_type: pa.DataType, target: pa.DataType) -> bool:
+        """Whether a cast is DataFusion's, of a double beside decimals, and not one of the text."""
+        if self._decimals is None or not is_double_beside_decimal(data_type, target):
+            return False
+        return (target.precision, target.scale) not in self._decimals
 
     def moment_of(self, name: str) -> Literal:
         """What now() and the like are, the same one wherever the plan has it."""

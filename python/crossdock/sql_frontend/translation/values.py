@@ -30,7 +30,6 @@ from crossdock.sql_frontend.translation import intervals
 from crossdock.sql_frontend.translation.conversions import (
     converted,
     is_cast_to,
-    is_double_beside_decimal,
     widens,
     with_room,
 )
@@ -429,9 +428,7 @@ class Values:
         """The value as another type, rounded as SQL does where that has fewer digits; NULL where it
         does not fit, if it only tries."""
         data_type = self.type_of(value)
-        if data_type == target:
-            return value
-        if is_double_beside_decimal(data_type, target) and not self._names.is_written(target):
+        if data_type == target or self._names.has_added(data_type, target):
             return value
         if pa.types.is_dictionary(data_type) and data_type.value_type == target:
             return value
