@@ -18,20 +18,25 @@ Bytes = NDArray[np.uint8]  # one of each row or element: 1 where something is tr
 _KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
+def plain_lists(lists: Datum) -> pa.Array:
+    """Lists as one array with offsets. ArrowTypeError for what is no list."""
+    if not any(is_kind(lists.type) for is_kind in _KINDS):
+        raise pa.ArrowTypeError(f"{lists.type} is no list")
+    if isinstance(lists, pa.Scalar):
+        lists = pa.array([lists.as_py()], lists.type)
+    if isinstance(lists, pa.ChunkedArray):
+        lists = lists.combine_chunks()
+    if pa.types.is_fixed_size_list(lists.type):
+        lists = lists.cast(pa.list_(lists.type.value_type))
+    return lists
+
+
 class Spans:
     """The elements of lists, and the end of each list among them. Nothing is copied but the ends.
     ArrowTypeError for what is no list."""
 
     def __init__(self, lists: Datum) -> None:
-        if not any(is_kind(lists.type) for is_kind in _KINDS):
-            raise pa.ArrowTypeError(f"{lists.type} is no list")
-        if isinstance(lists, pa.Scalar):
-            lists = pa.array([lists.as_py()], lists.type)
-        if isinstance(lists, pa.ChunkedArray):
-            lists = lists.combine_chunks()
-        if pa.types.is_fixed_size_list(lists.type):
-            lists = lists.cast(pa.list_(lists.type.value_type))
-        self.lists = lists
+        self.lists = lists = plain_lists(lists)
         ends = np.asarray(lists.offsets).astype(np.int64) if len(lists) else np.zeros(1, np.int64)
         self.values = lists.values.slice(ends[0], ends[-1] - ends[0])
         self.ends: NDArray[np.int64] = ends - ends[0]

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.expressions.list_spans import Spans, places_of
+from crossdock.expressions.list_spans import Spans, places_of, plain_lists
 from crossdock.values.arrow_kinds import ArrayLike, Datum
 
 _KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -22,9 +21,17 @@ def _list_length(lists: ArrayLike, _: None) -> Datum:
 
 
 def _list_element(lists: ArrayLike, index: int) -> pa.Array:
-    """The element at `index`, from the end where that is below 0; NULL where there is none."""
-    spans = Spans(lists)
-    return spans.elements_at(np.full(len(spans.lists), index))
+    """The element at `index`, from the end where that is below 0; NULL where there is none. By
+    kernels of Arrow, whose memory is kept: NumPy's is mapped anew for each batch."""
+    lists = plain_lists(lists)
+    rows = len(lists)
+    offsets = lists.offsets.cast(pa.int64()) if rows else pa.array([0], pa.int64())
+    begins, ends = offsets.slice(0, rows), offsets.slice(1)
+    places = pc.add(begins if index >= 0 else ends, index)
+    are_there = pc.less(places, ends) if index >= 0 else pc.greater_equal(places, begins)
+    if lists.null_count:
+        are_there = pc.and_(are_there, pc.is_valid(lists))
+    return lists.values.take(pc.if_else(are_there, places, None))
 
 
 def _list_contains(lists: ArrayLike, value: Any) -> pa.Array:

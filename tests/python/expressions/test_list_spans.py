@@ -196,6 +196,8 @@ def test_kinds_of_lists(kind: str) -> None:
     assert OF_NESTED["list_contains"](lists, None).to_pylist() == [
         None if place is None and i == 0 else False for i, place in enumerate(expected)
     ]
+    last = {"empty": [], "dictionary": [None, "2", "7"]}.get(kind, [None, 2, 7])
+    assert OF_NESTED["list_element"](lists, -1).to_pylist() == last
     if kind != "dictionary":
         sums = [] if kind == "empty" else [None, 4, 7]
         assert OF_LISTS["list_sum"](lists, None).to_pylist() == sums
