@@ -146,40 +146,56 @@ Int128 rounded(ExpressionOp op, Int128 value, Int128 unit) {
 }
 
 // The same of words, of which `rest` is left where they are rounded down.
-int64_t rounded_word(ExpressionOp op, int64_t value, int64_t rest, int64_t unit) {
+template <ExpressionOp op>
+int64_t rounded_word(int64_t value, int64_t rest, int64_t unit) {
   const int64_t below = value - rest;
   const int64_t above = below + (rest != 0 ? unit : 0);
-  switch (op) {
-    case ExpressionOp::kFloor:
-      return below;
-    case ExpressionOp::kCeil:
-      return above;
-    case ExpressionOp::kTrunc:
-      return value < 0 ? above : below;
-    default:  // halves go away from zero
-      return rest + (value >= 0 ? rest : rest - 1) >= unit ? above : below;
+  if constexpr (op == ExpressionOp::kFloor) return below;
+  if constexpr (op == ExpressionOp::kCeil) return above;
+  if constexpr (op == ExpressionOp::kTrunc) return value < 0 ? above : below;
+  return rest + (value >= 0 ? rest : rest - 1) >= unit ? above : below;  // halves go away from zero
+}
+
+// Words in place of what is left of `values` where they are rounded down. False: one is beyond the range.
+template <ExpressionOp op>
+bool round_all(const uint64_t* values,
+               int32_t count,
+               int64_t unit,
+               const IntegerRange& range,
+               uint64_t* words) {
+  int64_t least = 0;
+  int64_t most = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    const int64_t value =
+        rounded_word<op>(static_cast<int64_t>(values[i]), static_cast<int64_t>(words[i]), unit);
+    least = std::min(least, value);
+    most = std::max(most, value);
+    words[i] = static_cast<uint64_t>(value);
   }
+  return least >= range.min && most <= range.max;
 }
 
 // Of words that doubles hold, which most decimals are. False: others are among them, or in the result.
 bool round_words(const Frame& frame, int32_t index, Int128 unit, const IntegerRange& range) {
   constexpr int32_t kUnitBitsMost = 51;
   if (unit >= Int128{1} << kUnitBitsMost) return false;
-  const ExpressionOp op = frame.step(index).expression->op;
   const auto word_unit = static_cast<int64_t>(unit);
   Value& a = frame.argument(index, 0);
   uint64_t words[kBlockRows];
   if (!divide_words(lanes::WordOp::kRemainder, a, word_unit, frame.count, words)) return false;
-  int64_t least = 0;
-  int64_t most = 0;
-  for (int32_t i = 0; i < frame.count; ++i) {
-    const int64_t value =
-        rounded_word(op, static_cast<int64_t>(a.low[i]), static_cast<int64_t>(words[i]), word_unit);
-    least = std::min(least, value);
-    most = std::max(most, value);
-    words[i] = static_cast<uint64_t>(value);
-  }
-  if (least < range.min || most > range.max) return false;
+  const auto fits = [&] {
+    switch (frame.step(index).expression->op) {
+      case ExpressionOp::kFloor:
+        return round_all<ExpressionOp::kFloor>(a.low, frame.count, word_unit, range, words);
+      case ExpressionOp::kCeil:
+        return round_all<ExpressionOp::kCeil>(a.low, frame.count, word_unit, range, words);
+      case ExpressionOp::kTrunc:
+        return round_all<ExpressionOp::kTrunc>(a.low, frame.count, word_unit, range, words);
+      default:
+        return round_all<ExpressionOp::kRound>(a.low, frame.count, word_unit, range, words);
+    }
+  };
+  if (!fits()) return false;
   const Slot slot = frame.slot(index);
   std::copy_n(words, frame.count, slot.low);
   Value& out = frame.values[index];

@@ -89,10 +89,11 @@ def write_partitioned(
     """
     layout.check(schema)
     require_free_parts(path, overwrite)
+    is_new = not overwrite or not Path(path).expanduser().exists()
     whole = replacing_parts(path) if overwrite else replacing_folder(path)
     with whole as folder:
         rows = write_parts(batches, schema, folder, layout)
-        if not rows and not overwrite:
+        if not rows and is_new:
             with _Parts(folder, plain_schema(schema), replace(layout, keys=())) as parts:
                 parts.open_empty()
         return rows

@@ -15,7 +15,8 @@ import pyarrow as pa
 from crossdock.errors import make_error
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-_INTEGER = re.compile(r"-?\d{1,18}")
+# Months, days and hours have a zero in front; strings with others, such as 01234, would lose it.
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})|0\d")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 

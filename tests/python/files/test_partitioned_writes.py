@@ -34,6 +34,19 @@ def by_key(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.parametrize(
+    ("values", "read"),
+    [(["01234", "99999"], ["01234", "99999"]), (["007", "7"], ["007", "7"]), (["01", "12"], [1, 12])],
+)  # fmt: skip
+def test_strings_of_digits_keep_their_zeros(
+    dock: xd.Dock, tmp_path: Path, values: list[str], read: list[str | int]
+) -> None:
+    dock.from_arrow(pa.table({"k": values, "v": [0, 1]})).write_parquet(
+        tmp_path / "out", partition_by="k"
+    )
+    assert dock.read(tmp_path / "out").sort("v").collect()["k"].to_pylist() == read
+
+
 @pytest.mark.parametrize("keys", [["year"], ["city"], ["day", "city"], ["year", "day", "city"]])
 def test_folders_come_back(dock: xd.Dock, tmp_path: Path, keys: list[str]) -> None:
     folder = tmp_path / "out"
@@ -60,6 +73,15 @@ def test_a_folder_of_no_rows_can_be_read(dock: xd.Dock, tmp_path: Path, form: st
     back = dock.read(folder)
     assert sorted(back.columns) == sorted(names)
     assert back.count() == 0
+
+
+def test_a_folder_of_no_rows_that_may_be_replaced(dock: xd.Dock, tmp_path: Path) -> None:
+    none = dock.from_arrow(TABLE.slice(0, 0))
+    none.write_parquet(tmp_path / "new", partition_by="year", overwrite=True)
+    assert sorted(dock.read(tmp_path / "new").columns) == sorted(TABLE.column_names)
+    dock.from_arrow(TABLE).write_parquet(tmp_path / "old", partition_by="year")
+    none.write_parquet(tmp_path / "old", partition_by="year", overwrite=True)
+    assert dock.read(tmp_path / "old").count() == TABLE.num_rows
 
 
 @pytest.mark.parametrize("batch_rows", [7, 1000])
