@@ -35,6 +35,7 @@ from crossdock.option_checks import require_types
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _PARSING_THREADS = 4  # at most; each holds a block and its rows
+_TIMES = pa.timestamp("s")  # what pyarrow takes dates and times for
 _UNEXPECTED = "unexpected field"
 _BAD_VALUES = ("error", "skip")
 
@@ -179,9 +180,12 @@ def _schema_of(text: JsonText, options: JsonOptions) -> pa.Schema:
         return pa.schema(list(options.types.items()))
     if options.sets_aside:
         schema = inferred_schema(block, options.types)
+        times = [field.name for field in schema if field.type == _TIMES]
     else:
-        schema = parsed(block, pa.schema(list(options.types.items())), "infer").schema
-    better = {**_dates_in(block, schema, options), **_exact_integers_in(block, schema)}
+        rows = parsed(block, pa.schema(list(options.types.items())), "infer")
+        schema = rows.schema
+        times = [name for name in schema.names if _may_be_dates(rows.column(name))]
+    better = {**_dates_in(block, schema, times, options), **_exact_integers_in(block, schema)}
     for name, data_type in {**better, **options.types}.items():
         schema = schema.set(schema.get_field_index(name), pa.field(name, data_type))
     if not options.types:
@@ -192,8 +196,20 @@ def _schema_of(text: JsonText, options: JsonOptions) -> pa.Schema:
     return pa.schema([schema.field(name) for name in names])
 
 
-def _dates_in(block: bytes, schema: pa.Schema, options: JsonOptions) -> dict[str, pa.DataType]:
-    names = [field.name for field in schema if field.type == pa.timestamp("s")]
+def _may_be_dates(column: pa.ChunkedArray) -> bool:
+    """Whether all are midnights: only these are parsed once more, as strings."""
+    import pyarrow.compute as pc
+
+    if column.type != _TIMES:
+        return False
+    days = pc.floor_temporal(column, unit="day")
+    return bool(pc.all(pc.equal(days, column), min_count=0).as_py())
+
+
+def _dates_in(
+    block: bytes, schema: pa.Schema, names: Sequence[str], options: JsonOptions
+) -> dict[str, pa.DataType]:
+    """Those of the columns of times that are dates."""
     if not names:
         return {}
     as_strings = pa.schema([

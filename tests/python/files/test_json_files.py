@@ -156,6 +156,12 @@ def test_types_of_members(dock: xd.Dock, tmp_path: Path) -> None:
     assert dock.read_json(path).schema.field("d").type == pa.timestamp("s")
 
 
+def test_midnights_that_are_written_as_times_are_no_dates(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "x.ndjson"
+    path.write_text('{"d": "2024-02-29", "m": "2024-02-29T00:00:00"}\n{"d": null, "m": null}\n')
+    assert dock.read_json(path).schema.types == [pa.date32(), pa.timestamp("s")]
+
+
 def numbered(path: Path, rows: int, *, over_lines: bool = False) -> Path:
     with path.open("w") as file:
         for i in range(rows):
