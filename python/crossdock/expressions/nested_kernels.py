@@ -22,7 +22,7 @@ def _list_length(lists: ArrayLike, _: None) -> Datum:
 
 def _list_element(lists: ArrayLike, index: int) -> pa.Array:
     """The element at `index`, from the end where that is below 0; NULL where there is none. By
-    kernels of Arrow, whose memory is kept: NumPy's is mapped anew for each batch."""
+    kernels of Arrow, whose memory is kept: NumPy's is mapped again for each batch."""
     lists = plain_lists(lists)
     rows = len(lists)
     offsets = lists.offsets.cast(pa.int64()) if rows else pa.array([0], pa.int64())

@@ -388,21 +388,27 @@ def _public_error(
     if "found: EOF" in message:
         return sql_error(_plain(message), text.original, len(text.original.rstrip()))
     if (match := _PLACE.search(message)) is not None:
-        where = text.place_of(place_of(text.text, int(match[1]), int(match[2])))
-        plain = _plain(_PLACE.sub("", message))
-        typed = re.match(r"\w+|\S", text.original[where:])
-        if typed is not None:  # names without AS have one, and divisions are products before them
-            plain = re.sub(r"found: (AS\b|\*)", lambda _: f"found: {typed[0]}", plain)
-        if isinstance(text.original, Fragment) and text.original.is_closed(where):
-            plain = plain.replace("Expected: ),", "Expected: end of the expression,")
-        instead = instead_of_syntax(text.original, where)
-        instead = instead or instead_of_name(text.original, where, _names_of(tables))
-        return sql_error(plain, text.original, where, instead)
+        return _syntax_error(message, match, text, tables)
     for pattern, what, word, instead in _REFUSALS:
         if re.search(pattern, message):
             place = place_of_word(text.original, word)
             return unsupported(what, text.original, place, instead)
     return _error_without_place(_plain(message), text)
+
+
+def _syntax_error(
+    message: str, place: re.Match[str], text: Rewritten, tables: Mapping[str, pa.Schema]
+) -> Exception:
+    where = text.place_of(place_of(text.text, int(place[1]), int(place[2])))
+    plain = _plain(_PLACE.sub("", message))
+    typed = re.match(r"\w+|\S", text.original[where:])
+    if typed is not None:  # names without AS have one, and divisions are products before them
+        plain = re.sub(r"found: (AS\b|\*)", lambda _: f"found: {typed[0]}", plain)
+    if isinstance(text.original, Fragment) and text.original.is_closed(where):
+        plain = plain.replace("Expected: ),", "Expected: end of the expression,")
+    instead = instead_of_syntax(text.original, where)
+    instead = instead or instead_of_name(text.original, where, _names_of(tables))
+    return sql_error(plain, text.original, where, instead)
 
 
 def _error_without_place(plain: str, text: Rewritten) -> Exception:
