@@ -1,17 +1,22 @@
 """Narrows queries some of whose parts are used more than once: such a part is narrowed to what all
 its users need together, and stays one node, which the engine runs once.
 
-Only parts with an operator in them count: filters and computed columns of a source cost less than a
-table of their rows. Filters above such a part stay above it.
+Only parts with an operator in them count, and filters of Parquet files that leave few rows: other
+filters and computed columns of a source cost less than a table of their rows. Filters above such a
+part stay above it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crossdock.plan.nodes import Node, Shared, has_operator, users_of, with_inputs
+from crossdock.files.parquet_files import ParquetSource
+from crossdock.plan.estimates import Estimator
+from crossdock.plan.nodes import Filter, Node, Scan, Shared, has_operator, users_of, with_inputs
 from crossdock.plan.pushdown import narrow
 from crossdock.plan.struct_fields import with_fields_read
+
+_FEW = 16  # rows of files of which a filter leaves one: a table of these costs less than reading on
 
 
 def narrow_whole(node: Node, needed: frozenset[str]) -> Node:
@@ -32,13 +37,26 @@ def narrow_whole(node: Node, needed: frozenset[str]) -> Node:
 
 
 def shared_parts(root: Node) -> list[Node]:
-    """The nodes with an operator that several nodes use, each before what it uses itself."""
-    return [part for part, count in users_of(root).items() if count > 1 and has_operator(part)]
+    """The nodes that several nodes use and that run once for all, each before what it uses
+    itself."""
+    several = [part for part, count in users_of(root).items() if count > 1]
+    return [part for part in several if has_operator(part) or _leaves_few(part)]
 
 
 def substituted(node: Node, parts: Mapping[Node, Node]) -> Node:
     """`node` with others in the place of some nodes; a node that is used twice stays one."""
     return _substituted(node, parts, {})
+
+
+def _leaves_few(node: Node) -> bool:
+    """Whether a node is a filter that leaves few rows of Parquet files."""
+    if not isinstance(node, Filter) or not isinstance(node.input, Scan):
+        return False
+    if not isinstance(node.input.source, ParquetSource):
+        return False
+    estimate = Estimator()
+    rows, of = estimate(node).rows, estimate(node.input).rows
+    return rows is not None and of is not None and rows * _FEW <= of
 
 
 def _without(node: Node, leaves: dict[Node, Shared]) -> Node:

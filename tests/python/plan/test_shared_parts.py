@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from crossdock import col
-from crossdock.plan.nodes import GroupBy, Join, Node, inputs_of
+from crossdock.plan.nodes import GroupBy, Join, Node, Scan, inputs_of
 
 SALES = pa.table({
     "shop": [1, 1, 2, 2, 3], "article": [7, 8, 7, 9, 9],
@@ -70,3 +72,21 @@ def test_a_part_within_a_shared_part_is_one_node_too(joined: Any) -> None:
 
 def test_rows_that_are_only_counted(joined: Any) -> None:
     assert twice(joined).count() == 2
+
+
+@pytest.mark.parametrize(("below", "scans"), [(10, 1), (900, 2)])
+def test_a_filter_that_leaves_few_rows_of_a_file_runs_once(
+    below: int, scans: int, tmp_path: Path
+) -> None:
+    numbers = pa.table({"n": range(1000), "m": [i % 7 for i in range(1000)], "k": range(1000)})
+    pq.write_table(numbers, tmp_path / "n.parquet")
+    with xd.connect(threads=2) as dock:
+        few = dock.read_parquet(str(tmp_path / "n.parquet")).filter(col("n") < below)
+        sums = few.group_by("m").agg(total=xd.sum("n"))
+        rows = few.join(sums, on="m").select("k", "total")
+        nodes = {node for node in nodes_below(rows.narrowed()) if isinstance(node, Scan)}
+        assert len(nodes) == scans
+        expected = {i: sum(j for j in range(below) if j % 7 == i) for i in range(7)}
+        assert {(row["k"], row["total"]) for row in rows.collect().to_pylist()} == {
+            (i, expected[i % 7]) for i in range(below)
+        }

@@ -252,8 +252,7 @@ class Values:
         """A value of `format` and `printf`, without the cast that it has for the binder."""
         value, how = (argument.value for argument in message.arguments)
         inner = self(value.cast.input if value.WhichOneof("rex_type") == "cast" else value)
-        said = str(constant(self(how), "a format"))
-        return formatted(inner, self.type_of(inner), said)
+        return formatted(inner, self.type_of(inner), str(constant(self(how), "a format")))
 
     def _roomy(self, value: Expr) -> Expr:
         data_type = self.type_of(value)
