@@ -22,7 +22,7 @@ VALUES = (
     "sum(b) over (partition by s)", "row_number() over (order by a desc nulls last)",
     "a - lag(a, 1, 0) over (order by a nulls last) + 1", "b * 1.0 / sum(b) over ()",
     "round(f, 1)", "length(s) + a -- behind it", "s[1:1]", "a ^ 2", "mod(b, a)", "s.upper()",
-    "if(a > 2, [a, b][2], -1)",
+    "if(a > 2, [a, b][2], -1)", "[a, b][1]",
 )  # fmt: skip
 AGGREGATES = (
     "sum(b)", "sum(b * 2) + 1", "sum(b) / count(*)", "max(a) - min(a)", "count(distinct s)",

@@ -85,7 +85,7 @@ def _fragment(text: str) -> Fragment:
     require_closed(text)
     depth = 0
     for token in tokens:
-        depth += token.is_operator("(") - token.is_operator(")")
+        depth += token.is_operator("(", "[", "{") - token.is_operator(")", "]", "}")
         if depth == 0 and token.is_operator(",", ";"):
             raise sql_error("a text is one expression", text, token.start, try_="a text for each")
     return Fragment("SELECT (\n", text, f"\n) FROM {quoted(ROWS)}")

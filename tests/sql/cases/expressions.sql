@@ -133,7 +133,7 @@ select 'x' in ('y', null), null in (null), 2 in (1, null), not (1 in (1, null)) 
 select 1_000_000, 1_0.5_5 + 1, a + 1_000, 1_0e2 from t;
 select count_if(a > 1), countif(a > 1) filter (where b > 10), if(true, if(false, 1, 2), 3), mod(sum(a), 3) from t;
 select isinf(f), isfinite(f), xor(a, 3), xor(a::int, b) from t;
-with mad(a) as (select 1), mod(x, y, z) as (select 1, 2, 3) select * from mad, mod;
+with mad(a) as (select 1), mod(x, y, z) as (select 1, 2, 3), format(f) as (select 4) select * from mad, mod, format;
 -- signs bind closer than powers, and these from the left
 select -2^2, 2^3^2, 2 * 3^2, 2**3, -2**2, 2^0.5, 4^2::int, 10 % 3 ^ 2, 3 - 2^2, 3 - -2^2;
 select a^2, (a - 2)^(1 + 1), abs(-a) ^ 2 / 2, t.b::double^0.5, [2, a][1]^2, case when bo then 2 else 3 end ^ a from t;

@@ -67,13 +67,13 @@ _QUERIES = frozenset(("select", "with", "from", "values"))  # words that begin o
 class FunctionCalls(Pieces):
     """Rewrites calls of functions and operators, by the numbers of their tokens."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._places: dict[str, int] = {}  # of each `s[2]`, as it is written, its first bracket
-
     draws = 0  # calls of random() and uuid()
     of_others: Collection[str] = ()  # functions that are of other types in this text
     of_lists: Collection[int] = ()  # brackets of elements that are of lists
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._places: dict[str, int] = {}  # of each `s[2]`, as it is written, its first bracket
 
     def constant(self, number: int) -> None:
         """A number, of which 1e3 is a double, and digits may have _ between them."""

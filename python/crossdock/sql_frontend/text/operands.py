@@ -11,7 +11,8 @@ from crossdock.sql_frontend.text.tokens import Token, words_of
 # Words behind which a bracket is none of a call, and that are no value.
 NO_VALUES = words_of(
     "select where and or not on when then else having qualify distinct all case in from join by "
-    "values over exists any between like ilike similar to escape is limit using as"
+    "values over exists any between like ilike similar to escape is limit using as for both "
+    "leading trailing"
 )
 _VALUES = ("word", "quoted", "string", "number", "parameter")
 

@@ -150,9 +150,11 @@ class _Templates:
         first, last = self._tokens[number].start, self._tokens[end - 1].end
         return first, last, written
 
-    def _formatted(self, number: int) -> Change:
-        """`format` and `printf` of a constant template."""
+    def _formatted(self, number: int) -> Change | None:
+        """`format` and `printf` of a constant template; None where a table is called so."""
         token, close = self._tokens[number], brackets_of(self._tokens)[number + 1]
+        if self._is_no_call(number, close):
+            return None
         template, *values = between_commas(self._tokens, number + 2, close) or [(0, 0)]
         first, said = self._tokens[template[0]], [self._said(*value) for value in values]
         is_constant = template[1] == template[0] + 1 and first.kind == "string"
