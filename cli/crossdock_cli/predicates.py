@@ -168,6 +168,14 @@ class Parser:
         mark = " " * token.at + "^" * max(1, len(token.text))
         raise click.UsageError(f"{self.option}: {what}\n  {line}\n  {mark}")
 
+    def _fail_as_text(self, token: Token) -> NoReturn:
+        """Where a text in double quotes is compared with constants alone: SQL has names there."""
+        name = _unquoted(token.text)
+        shown = name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"
+        self._fail(
+            token, f"{token.text} is a text here, as in single quotes; did you mean {shown}?"
+        )
+
     def _name_in_two(self, token: Token) -> str:
         """The name that the user may have meant, where the text cannot go on at `token`: this one
         and the one before it with a space between, or what stands at both sides of a sign."""
@@ -188,9 +196,13 @@ class Parser:
         return ~self._negation() if self._take("not") else self._comparison()
 
     def _comparison(self) -> Any:
+        first = self._peek()
         left = self._sum()
+        is_quoted = first.text.startswith('"') and self.tokens[self.next - 1] is first
         negated = self._take("not")
         word = self._peek().word
+        if is_quoted and word in ("in", "between", "like", "is"):
+            self._fail_as_text(first)
         if word in ("in", "between", "like"):
             self._advance()
             membership = self._membership(word, left)
@@ -206,6 +218,8 @@ class Parser:
         while self._peek().word in _COMPARE:
             compare = _COMPARE[self._advance().word]
             right = self._sum()
+            if is_quoted and whole is None and not right.columns():
+                self._fail_as_text(first)
             part = compare(left, right)
             whole = part if whole is None else whole & part
             left = right

@@ -66,6 +66,8 @@ def test_what_is_taken(text: str, expression: str) -> None:
     [
         ("f(a)", "no function 'f'", "^"),
         ("a = yeer(b)", "did you mean year?", "    ^^^^"),
+        ("b > 1 and \"a\" = 'x'", "did you mean a?", "          ^^^"),
+        ('"unit price" in (1, 2)', "did you mean `unit price`?", "^^^^^^^^^^^^"),
         ("a.b > 1", "'.' has no meaning", " ^"),
         ("a[0]", "'[' does not continue", " ^"),
         ("a if b else c", "'if' does not continue", "  ^^"),

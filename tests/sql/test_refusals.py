@@ -22,6 +22,7 @@ STATEMENTS = (
     "select to_char(d, 'YYYY') from t",
     "select top 5 a from t",
     "select * from folder.t.csv",
+    'select * from "folder/t.csv"',
     'select a from t where s = "x"',
     "with w as (select 1 as x) select * from w v where w.x = 1",
     "set threads = 4",

@@ -394,6 +394,11 @@ def _unknown_table(names: tuple[Catalog, Variables], name: str, text: Rewritten)
     place = text.tables.get(name)
     if place is None:
         tokens = [t for t in tokens_of(text.original) if t.name.lower() == name]
+        paths = [t for t in tokens_of(text.original) if t.name.lower().endswith(f".{name}")]
+        if not tokens and paths:  # in double quotes, which a dot takes apart
+            name = paths[0].name
+            advice = f"a file, in single quotes: '{name}'"
+            return sql_error(f"no table {name!r}", text.original, paths[0].start, try_=advice)
         place = tokens[0].start if tokens else None
     before = _DOTTED.search(text.original[:place])
     if place is not None and before is not None:
