@@ -17,6 +17,7 @@ from crossdock.plan.pushdown import narrow
 from crossdock.plan.struct_fields import with_fields_read
 
 _FEW = 16  # rows of files of which a filter leaves one: a table of these costs less than reading on
+_ROWS_MOST = 1 << 20  # of that table, which stays in memory where reading again would stream
 
 
 def narrow_whole(node: Node, needed: frozenset[str]) -> Node:
@@ -56,7 +57,9 @@ def _leaves_few(node: Node) -> bool:
         return False
     estimate = Estimator()
     rows, of = estimate(node).rows, estimate(node.input).rows
-    return rows is not None and of is not None and rows * _FEW <= of
+    if rows is None or of is None or rows > _ROWS_MOST:
+        return False
+    return rows * _FEW <= of
 
 
 def _without(node: Node, leaves: dict[Node, Shared]) -> Node:
