@@ -112,8 +112,7 @@ def _sort(lists: Datum, order: tuple[bool, bool]) -> pa.Array:
 
 
 def _reverse(lists: Datum, _: None) -> pa.Array:
-    each = Elements(lists)
-    return each.ordered(pa.table({"place": each.places}), [("place", "descending")])
+    return Spans(lists).reversed()
 
 
 def _distinct(lists: Datum, _: None) -> pa.Array:

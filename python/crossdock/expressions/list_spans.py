@@ -74,6 +74,12 @@ class Spans:
         places = np.repeat(self.ends[:-1] + firsts - ends[:-1], lengths) + np.arange(ends[-1])
         return self._lists(ends, self.values.take(pa.array(places)))
 
+    def reversed(self) -> pa.Array:
+        """The lists from their last element on."""
+        lasts = self.ends[:-1] + self.ends[1:] - 1  # of a list, the first and the last place added
+        places = np.repeat(lasts, np.diff(self.ends)) - np.arange(self.ends[-1])
+        return self._lists(self.ends, self.values.take(pa.array(places)))
+
     def elements_at(
         self, places: NDArray[np.int64], are_places: NDArray[np.bool_] | bool = True
     ) -> pa.Array:
