@@ -230,14 +230,17 @@ def _entropy(lists: Datum, _: None) -> pa.Array:
 def _list_concat(values: list[Datum], _: None) -> Datum:
     """The elements of several lists as one; NULL has none."""
     rows = _rows_of(values)
-    parts = [Elements(_column(value, rows)) for value in values]
+    parts = [Spans(_column(value, rows)) for value in values]
     both = common_type([part.values.type for part in parts])
-    numbers = pa.concat_arrays([part.rows for part in parts])
     elements = pa.concat_arrays([cast(part.values, both) for part in parts])
-    order = pc.sort_indices(pa.table({"row": numbers, "i": pa.arange(0, len(numbers), 1)}),
-                            sort_keys=[("row", "ascending"), ("i", "ascending")])  # fmt: skip
-    every = Elements(pa.array([[]] * rows, pa.list_(both)))
-    lists = every.lists_of(elements.take(order), numbers.take(order))
+    before = np.cumsum([0, *(len(part.values) for part in parts[:-1])])
+    # Of each row, one part behind the other.
+    firsts = np.stack([part.ends[:-1] for part in parts], axis=1) + before
+    lengths = np.stack([part.lengths for part in parts], axis=1).ravel()
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.repeat(firsts.ravel() - ends[:-1], lengths) + np.arange(ends[-1])
+    offsets = pa.array(ends[:: len(parts)], pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, elements.take(pa.array(places)))
     return lists[0] if all(isinstance(value, pa.Scalar) for value in values) else lists
 
 
