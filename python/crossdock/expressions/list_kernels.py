@@ -165,9 +165,7 @@ def _joined(lists: Datum, separator: str) -> pa.Array:
 
 def _flattened(lists: Datum, _: None) -> pa.Array:
     """The lists in a list as one."""
-    outer = Elements(lists)
-    inner = Elements(outer.values)
-    return outer.lists_of(inner.values, outer.rows.take(inner.rows))
+    return Spans(lists).flattened()
 
 
 def _counts(lists: Datum, _: None) -> pa.Array:

@@ -80,6 +80,12 @@ class Spans:
         places = np.repeat(lasts, np.diff(self.ends)) - np.arange(self.ends[-1])
         return self._lists(self.ends, self.values.take(pa.array(places)))
 
+    def flattened(self) -> pa.Array:
+        """The lists in each list as one. ArrowTypeError for elements that are no lists."""
+        inner = Spans(self.values)
+        before = np.concatenate([[0], np.cumsum(inner.lengths)])
+        return self._lists(before[self.ends], pc.list_flatten(inner.lists))
+
     def elements_at(
         self, places: NDArray[np.int64], are_places: NDArray[np.bool_] | bool = True
     ) -> pa.Array:
